@@ -1,0 +1,1 @@
+"""The index itself: keys, segments, versions, look-ups; knows nothing of SQL text."""

@@ -1,0 +1,1 @@
+"""Statements, Spark hooks and the command line: the side of Sieve that Spark users touch."""

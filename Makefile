@@ -1,0 +1,107 @@
+# What CI runs and what a newcomer types are the same targets; `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN     := .venv/bin
+SPARK35 := 3.5.9
+JARS    := sql_ext/jars/sieve-spark-4.1_2.13.jar sql_ext/jars/sieve-spark-3.5_2.12.jar
+SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py
+
+# Stamps record what is done, so that a second `make setup` only compares file times.
+VENV_DONE  := .venv/.sieve-setup
+SPARK_DONE := build/spark-3.5/.sieve-setup
+
+.PHONY: help setup jars lint type format test demo bench wheel clean \
+        test-services test-spark test-wheel soak
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
+	  while IFS='|' read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
+
+setup: $(VENV_DONE) $(SPARK_DONE) $(JARS) ## .venv, the second Spark home and the shim jars
+
+# 3.11 first: it is the newest Python that every supported Spark, 3.5 included, runs on.
+$(VENV_DONE): pyproject.toml
+	@java=$${JAVA_HOME:+$$JAVA_HOME/bin/}java; \
+	version=$$("$$java" -version 2>&1 | sed -nE 's/.*version "([0-9]+).*/\1/p' | head -1); \
+	if [ "$${version:-0}" -lt 17 ]; then \
+	  echo "Sieve needs a Java runtime, version 17 (found: $${version:-none})." \
+	       "Install one, e.g. 'apt-get install openjdk-17-jre-headless', or set JAVA_HOME."; exit 1; fi
+	@if [ ! -x $(BIN)/python ]; then \
+	  for python in $(PYTHON) python3.11 python3.12 python3.13 python3; do \
+	    "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+	      2>/dev/null && found=$$python && break; done; \
+	  if [ -z "$$found" ]; then \
+	    echo "Sieve needs Python 3.11 or newer with venv; none was found on PATH." \
+	         "Install one, or name it: 'make setup PYTHON=/path/to/python3.11'."; exit 1; fi; \
+	  echo "Making .venv with $$($$found --version)"; "$$found" -m venv .venv; fi
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,spark]'
+	@touch $@
+
+$(SPARK_DONE): Makefile | $(VENV_DONE)
+	@if [ ! -e build/spark-3.5/pyspark-$(SPARK35).dist-info ]; then \
+	  rm -rf build/spark-3.5; \
+	  echo "Fetching Spark $(SPARK35), the second supported line"; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	    --target build/spark-3.5 pyspark==$(SPARK35) py4j==0.10.9.7; fi
+	@touch $@
+
+jars: setup ## compile the shim for Spark 4.1 and 3.5
+
+sql_ext/jars/sieve-spark-4.1_2.13.jar: $(SCALA) | $(VENV_DONE)
+	@$(BIN)/python sql_ext/jvm/build.py \
+	  "$$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("pyspark").submodule_search_locations[0])')"
+
+sql_ext/jars/sieve-spark-3.5_2.12.jar: $(SCALA) $(SPARK_DONE)
+	@$(BIN)/python sql_ext/jvm/build.py build/spark-3.5/pyspark
+
+lint: $(VENV_DONE) ## ruff and the one-way imports
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@out=$$($(BIN)/lint-imports 2>&1) || { echo "$$out"; exit 1; }
+
+type: $(VENV_DONE) ## mypy, strict
+	@$(BIN)/mypy
+	@$(BIN)/mypy sql_ext/jvm/build.py
+
+format: $(VENV_DONE) ## let ruff lay out the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix --quiet .
+
+test: setup lint type ## everything that needs no further services
+	@$(BIN)/python -m pytest -m 'not services and not wheel and not soak' $(ARGS)
+
+demo: setup ## TPC-H with and without the index
+	@$(BIN)/python bench/demo.py $(ARGS)
+
+bench: setup ## planning time and sizes against rivals
+	@$(BIN)/python -m bench $(ARGS)
+
+wheel: setup ## dist/sieve_index-*.whl with the jars of every supported Spark inside
+	@$(BIN)/python -m build --wheel --outdir dist . >/dev/null && ls dist/*.whl
+
+test-wheel: wheel ## the wheel in empty environments beside PySpark 4.1 and 3.5
+	@$(BIN)/python -m pytest -m wheel $(ARGS)
+
+test-services: setup ## PostgreSQL metastore and HDFS (installs nothing; says what is missing)
+	@$(BIN)/python -m pytest -m services $(ARGS)
+
+soak: setup ## 100,000 generated table and predicate pairs
+	@$(BIN)/python -m pytest -m soak $(ARGS)
+
+# One more line of Spark: VERSION=4.2 takes its newest release.
+test-spark: $(VENV_DONE) ## VERSION=4.2: compile and smoke-test the shim on that Spark
+	@if [ -z "$(VERSION)" ]; then echo "Name a line of Spark: make test-spark VERSION=4.2"; exit 1; fi
+	@if [ ! -e build/spark-$(VERSION)/.sieve-setup ]; then \
+	  rm -rf build/spark-$(VERSION); \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    --target build/spark-$(VERSION) 'pyspark==$(VERSION).*' && \
+	  touch build/spark-$(VERSION)/.sieve-setup; fi
+	@$(BIN)/python sql_ext/jvm/build.py build/spark-$(VERSION)/pyspark
+	@SPARK_HOME=$(CURDIR)/build/spark-$(VERSION)/pyspark $(BIN)/python -m pytest tests/smoke $(ARGS)
+
+clean: ## remove what the targets made, .venv and the Spark homes included
+	@rm -rf .venv build dist sql_ext/jars .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	        .import_linter_cache metastore_db spark-warehouse derby.log .sieve-run *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

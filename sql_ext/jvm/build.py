@@ -1,0 +1,98 @@
+"""Compiles the shim against the jars of one Spark and packs it, with nothing but a Java runtime.
+
+Spark's ``jars`` folder ships the Scala compiler it was built with, so neither sbt nor Maven nor a
+JDK is needed, and the class files fit that Spark's Scala exactly.
+
+Usage: ``python sql_ext/jvm/build.py SPARK_HOME [SPARK_HOME ...]``
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+JARS = HERE.parent / "jars"
+# Zip cannot say "no time"; its first day makes the same classes give the same bytes.
+ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+class Spark(NamedTuple):
+    """One Spark installation: its ``line`` is major.minor, ``scala`` the binary Scala version."""
+
+    home: Path
+    line: str
+    scala: str
+
+    @property
+    def jar(self) -> Path:
+        """Where the shim for this line of Spark is written."""
+        return JARS / f"sieve-spark-{self.line}_{self.scala}.jar"
+
+
+def inspect(home: Path) -> Spark:
+    """Reads line and Scala version off the name of the core jar; exits when there is none."""
+    for jar in sorted((home / "jars").glob("spark-core_*.jar")):
+        if match := re.fullmatch(r"spark-core_(\d+\.\d+)-(\d+\.\d+)\..*\.jar", jar.name):
+            return Spark(home, line=match[2], scala=match[1])
+    sys.exit(f"{home} is no Spark home: it has no jars/spark-core_*.jar.")
+
+
+def sources(spark: Spark) -> list[Path]:
+    """The common sources and the one compatibility file of the line (``4.1``, else ``4.x``)."""
+    major = spark.line.split(".")[0]
+    for folder in (spark.line, f"{major}.x"):
+        compat = HERE / "compat" / folder / "Compat.scala"
+        if compat.exists():
+            return [*sorted((HERE / "src").glob("*.scala")), compat]
+    sys.exit(f"No sql_ext/jvm/compat/{spark.line} or {major}.x: Spark {spark.line} has no Compat.")
+
+
+def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
+    """Runs Spark's own Scala compiler; its messages go to the terminal, a failure ends us."""
+    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+    command = [
+        str(java), "-Xss8m", "-cp", f"{spark.home / 'jars'}/*", "scala.tools.nsc.Main",
+        "-usejavacp", "-deprecation", "-feature", "-unchecked", "-encoding", "UTF-8",
+        "-d", str(out), *map(str, files),
+    ]  # fmt: skip
+    if (code := subprocess.run(command, check=False).returncode) != 0:
+        sys.exit(code)
+
+
+def pack(classes: Path, jar: Path) -> None:
+    """Zips the classes in name order, without times, and puts the jar in place in one step."""
+    jar.parent.mkdir(parents=True, exist_ok=True)
+    partial = jar.with_suffix(f".{os.getpid()}.tmp")
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+        manifest = zipfile.ZipInfo("META-INF/MANIFEST.MF", ZIP_EPOCH)
+        archive.writestr(manifest, "Manifest-Version: 1.0\r\n\r\n")
+        for path in sorted(p for p in classes.rglob("*") if p.is_file()):
+            entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), ZIP_EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, path.read_bytes())
+    partial.replace(jar)
+
+
+def build(home: Path) -> Path:
+    """Compiles and packs the shim for the Spark at ``home``; returns the jar."""
+    spark = inspect(home)
+    out = Path(tempfile.mkdtemp(prefix="sieve-shim-"))
+    try:
+        compile_to(spark, sources(spark), out)
+        pack(out, spark.jar)
+    finally:
+        shutil.rmtree(out)
+    return spark.jar
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:] or sys.exit(__doc__):
+        print(build(Path(argument).resolve()))

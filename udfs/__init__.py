@@ -1,0 +1,1 @@
+"""SQL functions of Sieve, each a thin wrapper over the index."""
