@@ -1,0 +1,43 @@
+"""Where the files of an index lie below its folder ``<root>/<index uuid>/``.
+
+Every name has a fixed pattern, so that a manifest, whoever wrote it, cannot point anywhere else.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sieve.store import join
+from sieve.types import FileRef, RunId
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+HEX_ID = re.compile(r"[0-9a-f]{32}")
+RUN_FILE = re.compile(r"part-[A-Za-z0-9_-]{1,120}(?:\.[A-Za-z0-9_-]{1,20}){0,2}\.parquet")
+LOCATIONS_FILE = re.compile(r"[0-9a-f]{32}\.parquet")
+INTENT = "intent.json"
+REGISTERED = "registered"
+
+
+def versions_dir(index_dir: str) -> str:
+    """The folder of the manifests."""
+    return join(index_dir, "versions")
+
+
+def version_file(index_dir: str, version: int) -> str:
+    """The manifest of version ``version`` (1 or more)."""
+    return join(index_dir, "versions", f"{version}.json")
+
+
+def run_dir(index_dir: str, run: RunId) -> str:
+    """The folder that Spark's writer fills with the files of a run."""
+    return join(index_dir, "runs", run)
+
+
+def run_file(index_dir: str, run: RunId, file: FileRef) -> str:
+    """One file of a run."""
+    return join(index_dir, "runs", run, file.name)
+
+
+def locations_file(index_dir: str, name: str) -> str:
+    """A list of locations, by the name that the manifest gives."""
+    return join(index_dir, "locations", name)

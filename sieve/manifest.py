@@ -1,0 +1,294 @@
+"""A version of an index as one immutable record, and the JSON file that keeps it.
+
+The file is one line of ASCII JSON whose last member is ``"checksum"``: the SHA-256, in hex, of the
+same text without that member. Every later format keeps this frame, so that a reader can tell a
+damaged file from one that is merely newer than itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
+from sieve.layout import HEX_ID, LOCATIONS_FILE, RUN_FILE, UUID
+from sieve.manifest_fields import Fields
+from sieve.options import IndexOptions, parse_options
+from sieve.types import (
+    BuildStats,
+    CreatedBy,
+    FileRef,
+    IndexUuid,
+    LocationsRef,
+    RunId,
+    RunRef,
+    State,
+    TableIdentity,
+    VersionId,
+)
+
+FORMAT = 1
+MANIFEST_LIMIT = 32 << 20
+"""Longest manifest in bytes; longer ones are refused unread."""
+
+MAX_RUNS = 10_000
+MAX_FILES = 100_000
+MAX_ROOTS = 100_000
+MAX_PARTS = 1_000
+LONG_TEXT = 4 << 20
+
+_STATES: Mapping[str, State] = {
+    "ready": "ready",
+    "disabled": "disabled",
+    "dropped": "dropped",
+}
+_CHECKSUM = re.compile(rb',"checksum":"([0-9a-f]{64})"\}')
+_CHECKSUM_BYTES = len(',"checksum":""}') + 64
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
+_ROOT = re.compile(r"[a-z][a-z0-9+.-]*:/[^\0]*")
+_FORMAT_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One version of an index.
+
+    Attributes:
+        index: identity of the index.
+        version: number of the version, from 1, without gaps.
+        id: random identity of this version.
+        parent: identity of the version before, None for version 1.
+        instant: when the table looked as indexed, ISO 8601 in UTC with milliseconds.
+        state: whether queries may use the index, or it has been dropped.
+        table: the table that the index was made for.
+        name: the index's name, for people.
+        column: path of the indexed column, exact case.
+        type: the column's Catalyst type, as ``DataType.simpleString`` writes it.
+        comment: what the user said of the index.
+        options: what the runs were built with.
+        next_options: what the next refresh will build with; None means the same.
+        format_name: the table's file format: parquet, orc, csv, json.
+        null_proof: whether NULL counts let a file be skipped (not so for text formats).
+        fingerprint: SHA-256 in hex over ``fingerprint_parts``: the reader that the build used.
+        fingerprint_parts: what went into it, for explaining a mismatch.
+        runs: index data over disjoint sets of locations.
+        locations: the list of locations, whose row numbers are the ordinals in the runs.
+        roots: absolute qualified URIs of the folders that location paths are relative to.
+        stats: what the build saw and took.
+        created_by: the software that wrote this version.
+    """
+
+    index: IndexUuid
+    version: int
+    id: VersionId
+    parent: VersionId | None
+    instant: str
+    state: State
+    table: TableIdentity
+    name: str
+    column: tuple[str, ...]
+    type: str
+    comment: str | None
+    options: IndexOptions
+    next_options: IndexOptions | None
+    format_name: str
+    null_proof: bool
+    fingerprint: str
+    fingerprint_parts: Mapping[str, str]
+    runs: tuple[RunRef, ...]
+    locations: LocationsRef
+    roots: tuple[str, ...]
+    stats: BuildStats
+    created_by: CreatedBy
+
+
+def render_manifest(manifest: Manifest) -> bytes:
+    """The bytes to store; equal manifests give equal bytes.
+
+    Raises:
+        InvalidInputError: the manifest breaks a limit of the format, so no reader would take it.
+    """
+    record = {"format": FORMAT, **asdict(manifest)}
+    body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
+    data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")
+    try:
+        parse_manifest(data)
+    except CorruptError as error:
+        raise InvalidInputError(
+            "SIEVE_MANIFEST_LIMIT",
+            f"version {manifest.version} of index {manifest.name!r} cannot be stored: "
+            f"{error.message}",
+        ) from error
+    return data
+
+
+def parse_manifest(data: bytes) -> Manifest:
+    """The record in a manifest file.
+
+    Raises:
+        CorruptError: the checksum does not match, or a member is missing, of the wrong kind or
+            beyond its limit.
+        UnsupportedError: condition ``SIEVE_VERSION_TOO_NEW``: an undamaged file of a format, or
+            with an option, that this release does not know.
+    """
+    fields = Fields(_decode(_verified(data)), "manifest")
+    found = fields.integer("format")
+    if found > FORMAT:
+        raise UnsupportedError(
+            "SIEVE_VERSION_TOO_NEW",
+            f"manifest has format {found}, this release reads up to {FORMAT}; upgrade Sieve or "
+            "drop the index and create it again",
+        )
+    version = fields.integer("version", low=1)
+    parent = fields.optional("parent", lambda: fields.text("parent", pattern=HEX_ID))
+    if (parent is None) != (version == 1):
+        raise CorruptError("SIEVE_MANIFEST_CORRUPT", "manifest: parent does not fit the version")
+    manifest = Manifest(
+        index=IndexUuid(fields.text("index", pattern=UUID)),
+        version=version,
+        id=VersionId(fields.text("id", pattern=HEX_ID)),
+        parent=None if parent is None else VersionId(parent),
+        instant=fields.text("instant", pattern=_INSTANT),
+        state=_state(fields),
+        table=_table(fields.record("table")),
+        name=fields.text("name", low=1, high=256),
+        column=fields.texts("column", low=1, high=100),
+        type=fields.text("type", low=1),
+        comment=fields.optional("comment", lambda: fields.text("comment", high=LONG_TEXT)),
+        options=_options(fields.record("options")),
+        next_options=fields.optional(
+            "next_options", lambda: _options(fields.record("next_options"))
+        ),
+        format_name=fields.text("format_name", pattern=_FORMAT_NAME),
+        null_proof=fields.boolean("null_proof"),
+        fingerprint=fields.text("fingerprint", pattern=_SHA256),
+        fingerprint_parts=fields.text_map("fingerprint_parts", MAX_PARTS, LONG_TEXT),
+        runs=tuple(_run(run) for run in fields.records("runs", MAX_RUNS)),
+        locations=_locations(fields.record("locations")),
+        roots=fields.texts("roots", high=MAX_ROOTS, pattern=_ROOT),
+        stats=_stats(fields.record("stats")),
+        created_by=_created_by(fields.record("created_by")),
+    )
+    fields.done()
+    return manifest
+
+
+def _verified(data: bytes) -> bytes:
+    """The text that the checksum covers; nothing in it is believed before it matches."""
+    if len(data) > MANIFEST_LIMIT:
+        raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest of {len(data)} bytes is too long")
+    match = _CHECKSUM.fullmatch(data[-_CHECKSUM_BYTES:])
+    if match is None:
+        raise CorruptError("SIEVE_MANIFEST_CORRUPT", "manifest is cut short: it has no checksum")
+    body = data[:-_CHECKSUM_BYTES] + b"}"
+    if hashlib.sha256(body).hexdigest().encode("ascii") != match.group(1):
+        raise CorruptError("SIEVE_MANIFEST_CORRUPT", "manifest does not match its checksum")
+    return body
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        return json.loads(body.decode("ascii"), object_pairs_hook=_unique, parse_constant=_finite)
+    except (ValueError, RecursionError) as error:
+        raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest is not JSON: {error}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a member is given twice")
+    return members
+
+
+def _finite(constant: str) -> float:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _state(fields: Fields) -> State:
+    text = fields.text("state")
+    state = _STATES.get(text)
+    if state is None:
+        raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: no such state: {text[:100]!r}")
+    return state
+
+
+def _table(fields: Fields) -> TableIdentity:
+    table = TableIdentity(
+        catalog=fields.text("catalog"),
+        database=fields.text("database"),
+        table=fields.text("table", low=1),
+        create_time_ms=fields.integer("create_time_ms", low=-(1 << 63)),
+        location=fields.text("location", pattern=_ROOT),
+    )
+    fields.done()
+    return table
+
+
+def _options(fields: Fields) -> IndexOptions:
+    raw = {"shape": fields.text("shape"), "error": str(fields.integer("error"))}
+    try:
+        return parse_options(dict.fromkeys(fields.names(), "") | raw)
+    except InvalidInputError as error:
+        # The file is whole, so a release that knows more options wrote it.
+        raise UnsupportedError(
+            "SIEVE_VERSION_TOO_NEW", f"manifest: {error.message}; upgrade Sieve"
+        ) from error
+
+
+def _run(fields: Fields) -> RunRef:
+    run = RunRef(
+        id=RunId(fields.text("id", pattern=HEX_ID)),
+        encoder=fields.small_object("encoder"),
+        files=tuple(_file(file, RUN_FILE) for file in fields.records("files", MAX_FILES)),
+        segments=fields.integer("segments"),
+        blocks=fields.integer("blocks"),
+        keys=fields.integer("keys"),
+        rows=fields.integer("rows"),
+        bytes=fields.integer("bytes"),
+    )
+    fields.done()
+    return run
+
+
+def _file(fields: Fields, pattern: re.Pattern[str]) -> FileRef:
+    file = FileRef(
+        name=fields.text("name", pattern=pattern),
+        length=fields.integer("length"),
+        sha256=fields.text("sha256", pattern=_SHA256),
+    )
+    fields.done()
+    return file
+
+
+def _locations(fields: Fields) -> LocationsRef:
+    locations = LocationsRef(
+        file=_file(fields.record("file"), LOCATIONS_FILE),
+        count=fields.integer("count", high=(1 << 31) - 1),
+    )
+    fields.done()
+    return locations
+
+
+def _stats(fields: Fields) -> BuildStats:
+    stats = BuildStats(
+        rows=fields.integer("rows"),
+        nulls=fields.integer("nulls"),
+        nans=fields.integer("nans"),
+        column_bytes=fields.integer("column_bytes"),
+        seconds=fields.real("seconds"),
+        expected_files_point=fields.real("expected_files_point"),
+        files_total=fields.integer("files_total"),
+    )
+    fields.done()
+    return stats
+
+
+def _created_by(fields: Fields) -> CreatedBy:
+    created_by = CreatedBy(sieve=fields.text("sieve"), spark=fields.text("spark"))
+    fields.done()
+    return created_by

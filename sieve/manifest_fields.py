@@ -1,0 +1,157 @@
+"""Reading the members of a decoded JSON object one by one, each with its kind and its limits."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sieve.errors import CorruptError
+
+T = TypeVar("T")
+
+INT64_MAX = (1 << 63) - 1
+TEXT_LIMIT = 4096
+SMALL_OBJECT_NODES = 1000
+SMALL_OBJECT_DEPTH = 8
+
+
+class Fields:
+    """The members of one JSON object, taken by name; `done` refuses whatever nobody took.
+
+    Every method raises `CorruptError` naming the member that is missing, of another kind, or
+    outside its limits. Lengths count characters.
+    """
+
+    __slots__ = ("_members", "_taken", "_where")
+
+    def __init__(self, value: Any, where: str) -> None:
+        self._where = where
+        if not isinstance(value, dict):
+            raise self._wrong("is not an object")
+        self._members: dict[str, Any] = value
+        self._taken: set[str] = set()
+
+    def names(self) -> set[str]:
+        """Names of all members."""
+        return set(self._members)
+
+    def done(self) -> None:
+        """Raises unless every member was taken."""
+        unknown = self._members.keys() - self._taken
+        if unknown:
+            raise self._wrong(f"has an unknown member {min(unknown)[:100]!r}")
+
+    def optional(self, name: str, read: Callable[[], T]) -> T | None:
+        """None for a JSON null, else what ``read`` makes of the member."""
+        return None if self._take(name) is None else read()
+
+    def boolean(self, name: str) -> bool:
+        """A JSON true or false."""
+        value = self._take(name)
+        if not isinstance(value, bool):
+            raise self._wrong("is not a boolean", name)
+        return value
+
+    def integer(self, name: str, low: int = 0, high: int = INT64_MAX) -> int:
+        """A JSON integer from ``low`` to ``high``."""
+        value = self._take(name)
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise self._wrong(f"is not an integer from {low} to {high}", name)
+        return value
+
+    def real(self, name: str) -> float:
+        """A finite JSON number, 0 or more."""
+        value = self._take(name)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= INT64_MAX:
+            return float(value)
+        if not isinstance(value, float) or not math.isfinite(value) or value < 0:
+            raise self._wrong("is not a finite number of 0 or more", name)
+        return value
+
+    def text(
+        self,
+        name: str,
+        low: int = 0,
+        high: int = TEXT_LIMIT,
+        pattern: re.Pattern[str] | None = None,
+    ) -> str:
+        """A JSON string of ``low`` to ``high`` characters that matches the whole pattern."""
+        return self._text(self._take(name), name, low, high, pattern)
+
+    def texts(
+        self, name: str, low: int = 0, *, high: int, pattern: re.Pattern[str] | None = None
+    ) -> tuple[str, ...]:
+        """An array of ``low`` to ``high`` strings, none of them empty."""
+        values = self._array(name, low, high)
+        return tuple(self._text(value, name, 1, TEXT_LIMIT, pattern) for value in values)
+
+    def text_map(self, name: str, count: int, length: int) -> dict[str, str]:
+        """An object of at most ``count`` strings of at most ``length`` characters."""
+        value = self._take(name)
+        if not isinstance(value, dict) or len(value) > count:
+            raise self._wrong(f"is not an object of at most {count} members", name)
+        return {
+            self._text(key, name, 0, TEXT_LIMIT, None): self._text(text, name, 0, length, None)
+            for key, text in value.items()
+        }
+
+    def record(self, name: str) -> Fields:
+        """The members of an object."""
+        return Fields(self._take(name), f"{self._where}.{name}")
+
+    def records(self, name: str, high: int) -> list[Fields]:
+        """The members of each object in an array of at most ``high``."""
+        values = self._array(name, 0, high)
+        return [Fields(value, f"{self._where}.{name}[{i}]") for i, value in enumerate(values)]
+
+    def small_object(self, name: str) -> dict[str, Any]:
+        """An object of free form: bounded in depth, in number of values and in text."""
+        value = self._take(name)
+        if not isinstance(value, dict):
+            raise self._wrong("is not an object", name)
+        level: list[Any] = [value]
+        nodes = 0
+        for _ in range(SMALL_OBJECT_DEPTH):
+            nodes += len(level)
+            if nodes > SMALL_OBJECT_NODES:
+                raise self._wrong(f"has more than {SMALL_OBJECT_NODES} values", name)
+            for node in level:
+                if isinstance(node, str):
+                    self._text(node, name, 0, TEXT_LIMIT, None)
+            level = [child for node in level for child in _children(node)]
+        if level:
+            raise self._wrong(f"is nested deeper than {SMALL_OBJECT_DEPTH}", name)
+        return value
+
+    def _array(self, name: str, low: int, high: int) -> list[Any]:
+        value = self._take(name)
+        if not isinstance(value, list) or not low <= len(value) <= high:
+            raise self._wrong(f"is not an array of {low} to {high} values", name)
+        return value
+
+    def _text(
+        self, value: Any, name: str, low: int, high: int, pattern: re.Pattern[str] | None
+    ) -> str:
+        if not isinstance(value, str) or not low <= len(value) <= high:
+            raise self._wrong(f"is not a string of {low} to {high} characters", name)
+        if pattern is not None and pattern.fullmatch(value) is None:
+            raise self._wrong("does not have its fixed pattern", name)
+        return value
+
+    def _take(self, name: str) -> Any:
+        if name not in self._members:
+            raise self._wrong("is missing", name)
+        self._taken.add(name)
+        return self._members[name]
+
+    def _wrong(self, what: str, name: str | None = None) -> CorruptError:
+        where = self._where if name is None else f"{self._where}.{name}"
+        return CorruptError("SIEVE_MANIFEST_CORRUPT", f"{where} {what}")
+
+
+def _children(node: Any) -> list[Any]:
+    if isinstance(node, dict):
+        return [*node.keys(), *node.values()]
+    return node if isinstance(node, list) else []

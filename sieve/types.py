@@ -1,0 +1,112 @@
+"""Ids and small records that several parts of Sieve pass to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NewType
+
+IndexUuid = NewType("IndexUuid", str)
+"""Identity of an index, a lower-case canonical UUID; names are only for people."""
+
+VersionId = NewType("VersionId", str)
+"""Random identity of one version, 32 hex digits: two writers of number n differ in it."""
+
+RunId = NewType("RunId", str)
+"""Random identity of one run, 32 hex digits; also the name of its folder."""
+
+State = Literal["ready", "disabled", "dropped"]
+"""What a version says of its index; a dropped one is a tombstone and has no successor."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableIdentity:
+    """Which table an index was made for: a hint against copied properties, never a proof.
+
+    Attributes:
+        catalog: name of the Spark catalog, such as ``spark_catalog``.
+        database: name of the database.
+        table: name of the table.
+        create_time_ms: the catalog's creation time, milliseconds since the epoch (the Hive
+            metastore keeps whole seconds).
+        location: absolute qualified URI of the table's folder.
+    """
+
+    catalog: str
+    database: str
+    table: str
+    create_time_ms: int
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileRef:
+    """One immutable file of an index: its name in its folder, length in bytes, SHA-256 in hex."""
+
+    name: str
+    length: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class LocationsRef:
+    """The Parquet file that lists a version's locations, and how many rows it has."""
+
+    file: FileRef
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunRef:
+    """One run of a version: where its segments are and how large they are.
+
+    Attributes:
+        id: the run's identity and folder name.
+        encoder: JSON form of the key encoder that the run's codes were made with.
+        files: run files, in the order of their segments.
+        segments: number of segments.
+        blocks: number of blocks over all segments.
+        keys: number of distinct key codes.
+        rows: number of table rows that the run covers.
+        bytes: sum of the files' lengths.
+    """
+
+    id: RunId
+    encoder: Mapping[str, object]
+    files: tuple[FileRef, ...]
+    segments: int
+    blocks: int
+    keys: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BuildStats:
+    """What the build of a version saw and took.
+
+    Attributes:
+        rows: table rows in the version's locations.
+        nulls: how many of them are NULL in the indexed column.
+        nans: how many of them are NaN.
+        column_bytes: uncompressed bytes of the column.
+        seconds: wall-clock duration of the build.
+        expected_files_point: files an equality with an occurring key is expected to read.
+        files_total: number of locations.
+    """
+
+    rows: int
+    nulls: int
+    nans: int
+    column_bytes: int
+    seconds: float
+    expected_files_point: float
+    files_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedBy:
+    """The software that wrote a version."""
+
+    sieve: str
+    spark: str
