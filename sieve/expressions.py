@@ -1,0 +1,206 @@
+"""What a query asks of its rows: the predicate tree as records, and its reading from JSON.
+
+There is no NOT: the sender pushes it to the leaves, where it cannot turn an unknown into a truth.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from sieve.errors import InvalidInputError
+
+MAX_DEPTH: Final = 200
+MAX_NODES: Final = 10_000
+MAX_VALUES: Final = 200_000
+MAX_BYTES: Final = 32 << 20
+MAX_NAME_PARTS: Final = 100
+
+Column: TypeAlias = tuple[str, ...]
+Constant: TypeAlias = bool | int | str
+
+COMPARISONS: Final = frozenset(("=", "!=", "<", "<=", ">", ">="))
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """The same for every row."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """May hold for any row; `why` says what was not understood."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """AND."""
+
+    args: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """OR."""
+
+    args: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`column op value`, `op` one of ``= != < <= > >=``; `null`: it also holds for NULL rows."""
+
+    op: str
+    column: Column
+    value: Constant
+    null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """`column [NOT] IN values`; `null`: it also holds for NULL rows."""
+
+    column: Column
+    values: tuple[Constant, ...]
+    negated: bool = False
+    null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    """`column IS [NOT] NULL`."""
+
+    column: Column
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith:
+    """`column LIKE 'value%'`; `value` in base64."""
+
+    column: Column
+    value: str
+
+
+Leaf: TypeAlias = Comparison | Membership | NullTest | StartsWith
+Predicate: TypeAlias = Always | Unknown | Every | Either | Leaf
+
+
+def parse(tree: object) -> Predicate:
+    """Reads a predicate tree from JSON text, or from what `json.loads` made of it.
+
+    What goes past a limit (depth, nodes, values, bytes) becomes `Unknown`: at worst, more is read.
+
+    Raises:
+        InvalidInputError: the tree is not in the form of the protocol.
+    """
+    if isinstance(tree, str | bytes):
+        if len(tree) > MAX_BYTES:
+            return Unknown("the predicate is too long")
+        try:
+            tree = json.loads(tree)
+        except RecursionError:
+            return Unknown("the predicate is nested too deeply")
+        except ValueError as error:
+            raise _malformed(f"it is not JSON: {error}") from None
+    return _Reader().read(tree, 1)
+
+
+class _Reader:
+    """Reads one tree, counting nodes and values against the limits."""
+
+    def __init__(self) -> None:
+        self._nodes = 0
+        self._values = 0
+
+    def read(self, node: object, depth: int) -> Predicate:
+        if depth > MAX_DEPTH:
+            return Unknown("the predicate is nested too deeply")
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            return Unknown("the predicate has too many parts")
+        if not isinstance(node, dict) or not isinstance(node.get("op"), str):
+            raise _malformed("a node is not an object with an op")
+        op = node["op"]
+        if op in ("and", "or"):
+            args = node.get("args")
+            if not isinstance(args, list):
+                raise _malformed(f"the args of {op} are not a list")
+            read = tuple(self.read(arg, depth + 1) for arg in args)
+            return Every(read) if op == "and" else Either(read)
+        if op in _PLAIN:
+            return _PLAIN[op](node)
+        if op in COMPARISONS:
+            return Comparison(op, _column(node), _constant(node.get("value")), _null(node))
+        if op in ("in", "not in"):
+            return self._membership(node, op == "not in")
+        raise _malformed(f"there is no op {op[:40]!r}")
+
+    def _membership(self, node: Mapping[str, object], negated: bool) -> Predicate:
+        values = node.get("values")
+        if not isinstance(values, list):
+            raise _malformed("the values of in are not a list")
+        self._values += len(values)
+        if self._values > MAX_VALUES:
+            return Unknown("the predicate has too many values")
+        constants = tuple(_constant(value) for value in values)
+        return Membership(_column(node), constants, negated, _null(node))
+
+
+def _unknown(node: Mapping[str, object]) -> Predicate:
+    why = node.get("why", "not understood")
+    if not isinstance(why, str):
+        raise _malformed("the why of unknown is not text")
+    return Unknown(why[:1000])
+
+
+def _starts_with(node: Mapping[str, object]) -> Predicate:
+    value = node.get("value")
+    if not isinstance(value, str):
+        raise _malformed("the value of starts with is not text")
+    return StartsWith(_column(node), value)
+
+
+_PLAIN: Final[Mapping[str, Callable[[Mapping[str, object]], Predicate]]] = {
+    "true": lambda _: Always(True),
+    "false": lambda _: Always(False),
+    "unknown": _unknown,
+    "starts with": _starts_with,
+    "is null": lambda node: NullTest(_column(node)),
+    "is not null": lambda node: NullTest(_column(node), negated=True),
+}
+
+
+def _column(node: Mapping[str, object]) -> Column:
+    path = node.get("col")
+    if not isinstance(path, list) or not 1 <= len(path) <= MAX_NAME_PARTS:
+        raise _malformed("a column is not a list of names")
+    if not all(isinstance(name, str) for name in path):
+        raise _malformed("a column's name is not text")
+    return tuple(path)
+
+
+def _constant(value: object) -> Constant:
+    if not isinstance(value, bool | int | str):
+        raise _malformed("a constant is neither a truth value, nor an integer, nor text")
+    return value
+
+
+def _null(node: Mapping[str, object]) -> bool:
+    null = node.get("null", False)
+    if not isinstance(null, bool):
+        raise _malformed("the null flag is not a truth value")
+    return null
+
+
+def _malformed(problem: str) -> InvalidInputError:
+    return InvalidInputError(
+        "SIEVE_BAD_PREDICATE",
+        f"the predicate cannot be read: {problem}; the query must be read without the index",
+    )

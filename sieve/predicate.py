@@ -1,0 +1,247 @@
+"""Which locations may hold a row that a predicate keeps: the tree over a table's indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.expressions import (
+    Always,
+    Column,
+    Comparison,
+    Either,
+    Every,
+    Leaf,
+    Membership,
+    NullTest,
+    Predicate,
+    StartsWith,
+    Unknown,
+    parse,
+)
+from sieve.keys import Encoder
+from sieve.requirements import Requirement, intersect, requirement, unite
+
+__all__ = [
+    "Always",
+    "Column",
+    "Comparison",
+    "Either",
+    "Every",
+    "Leaf",
+    "LocationIndex",
+    "Membership",
+    "NullTest",
+    "Predicate",
+    "Requirement",
+    "StartsWith",
+    "Unknown",
+    "Verdict",
+    "evaluate",
+    "parse",
+    "requirement",
+]
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+class LocationIndex(Protocol):
+    """What one column's index tells of the locations of a table."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """How the index codes the values of its column."""
+
+    @property
+    def null_proof(self) -> bool:
+        """Whether a value seen as not NULL is so in every query, whatever else it selects."""
+
+    def keep(self, requirement: Requirement) -> Flags:
+        """bool[n_locations]: may hold such a value; True where the index knows nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """The answer for one scan.
+
+    Attributes:
+        keep: bool[n_locations]; False only where no row can make the predicate TRUE.
+        used: the columns whose indexes had a part in it.
+        why: what could not be used, in words, each once.
+    """
+
+    keep: Flags
+    used: frozenset[Column]
+    why: tuple[str, ...]
+
+
+def evaluate(
+    predicate: Predicate, indexes: Mapping[Column, LocationIndex], n_locations: int
+) -> Verdict:
+    """Which of `n_locations` locations may hold a row for which the predicate is TRUE.
+
+    Raises:
+        InvalidInputError: a constant is not in the wire form of its column's type.
+    """
+    evaluation = _Evaluation(indexes, n_locations)
+    proof = evaluation.of(predicate)
+    if proof is None:
+        return Verdict(np.ones(n_locations, np.bool_), frozenset(), tuple(evaluation.why))
+    return Verdict(proof.keep, proof.used, tuple(evaluation.why))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bound:
+    """A row's value in one column must meet a requirement."""
+
+    column: Column
+    requirement: Requirement
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _All:
+    """All must hold; at most one bound for each column, all in `bounds`."""
+
+    bounds: Mapping[Column, Requirement]
+    others: tuple[_Any, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Any:
+    """One must hold; at most one part is a bound for each column. Without parts: never."""
+
+    parts: tuple[_Bound | _All, ...]
+
+
+# What a predicate comes to once leaves without an index are gone; None: nothing can be said.
+_Plan: TypeAlias = _Bound | _All | _Any | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Proof:
+    keep: Flags
+    used: frozenset[Column]
+
+
+class _Evaluation:
+    """One predicate over one table; gathers in `why` what could not be used."""
+
+    def __init__(self, indexes: Mapping[Column, LocationIndex], n_locations: int) -> None:
+        self._indexes = indexes
+        self._n_locations = n_locations
+        self.why: dict[str, None] = {}
+
+    def of(self, predicate: Predicate) -> _Proof | None:
+        plan = self._plan(predicate)
+        return None if plan is None else self._prove(plan, {})
+
+    def _plan(self, node: Predicate) -> _Plan:
+        if isinstance(node, Always):
+            return None if node.value else _Any(())
+        if isinstance(node, Unknown):
+            self.why[node.why] = None
+            return None
+        if isinstance(node, Every):
+            return _conjunction([self._plan(arg) for arg in node.args])
+        if isinstance(node, Either):
+            return _disjunction([self._plan(arg) for arg in node.args])
+        index = self._indexes.get(node.column)
+        if index is None:
+            self.why[f"no index on {'.'.join(node.column)}"] = None
+            return None
+        return _Bound(node.column, requirement(node, index.encoder))
+
+    def _prove(
+        self, plan: _Bound | _All | _Any, given: Mapping[Column, Requirement]
+    ) -> _Proof | None:
+        """Locations that may hold a row of `plan`, of those rows that also meet `given`.
+
+        What an AND asks of a column is carried into the ORs below it: a location that has only
+        one x below 1 and another above 5 has no row of ``x > 1 AND (x < 5 OR y = 2)``.
+        """
+        if isinstance(plan, _Bound):
+            return self._look_up(plan.column, plan.requirement, given)
+        if isinstance(plan, _Any):
+            return self._any(plan, given)
+        narrowed = {**given, **{c: _narrow(c, r, given) for c, r in plan.bounds.items()}}
+        parts: list[_Bound | _Any] = [_Bound(c, r) for c, r in plan.bounds.items()]
+        parts += plan.others
+        found = [self._prove(part, narrowed) for part in parts]
+        proofs = [proof for proof in found if proof is not None]
+        if not proofs:
+            return None
+        keep = np.logical_and.reduce([proof.keep for proof in proofs])
+        return _Proof(keep, frozenset().union(*(proof.used for proof in proofs)))
+
+    def _any(self, plan: _Any, given: Mapping[Column, Requirement]) -> _Proof | None:
+        keep = np.zeros(self._n_locations, np.bool_)
+        used: frozenset[Column] = frozenset()
+        for part in plan.parts:
+            proof = self._prove(part, given)
+            if proof is None:
+                return None
+            keep |= proof.keep
+            used |= proof.used
+        return _Proof(keep, used)
+
+    def _look_up(
+        self, column: Column, wanted: Requirement, given: Mapping[Column, Requirement]
+    ) -> _Proof | None:
+        index = self._indexes[column]
+        wanted = _narrow(column, wanted, given)
+        if wanted.null and not index.null_proof:
+            name = ".".join(column)
+            self.why[f"which rows have NULL in {name} depends on what else is read"] = None
+            return None
+        return _Proof(index.keep(wanted), frozenset((column,)))
+
+
+def _narrow(
+    column: Column, wanted: Requirement, given: Mapping[Column, Requirement]
+) -> Requirement:
+    return intersect(wanted, given[column]) if column in given else wanted
+
+
+def _conjunction(plans: Iterable[_Plan]) -> _Plan:
+    """AND: parts of which nothing can be said drop out; bounds of one column become one."""
+    bounds: dict[Column, Requirement] = {}
+    others: list[_Any] = []
+    for plan in plans:
+        if isinstance(plan, _Any):
+            others.append(plan)
+            continue
+        if isinstance(plan, _All):
+            others += plan.others
+        for column, wanted in _bounds(plan).items():
+            bounds[column] = _narrow(column, wanted, bounds)
+    if not bounds and len(others) <= 1:
+        return others[0] if others else None
+    if len(bounds) == 1 and not others:
+        return _Bound(*bounds.popitem())
+    return _All(bounds, tuple(others))
+
+
+def _bounds(plan: _Bound | _All | None) -> Mapping[Column, Requirement]:
+    if isinstance(plan, _Bound):
+        return {plan.column: plan.requirement}
+    return {} if plan is None else plan.bounds
+
+
+def _disjunction(plans: Iterable[_Plan]) -> _Plan:
+    """OR: one part of which nothing can be said spoils it; bounds of one column become one."""
+    bounds: dict[Column, list[Requirement]] = {}
+    others: list[_Bound | _All] = []
+    for plan in plans:
+        if plan is None:
+            return None
+        for part in plan.parts if isinstance(plan, _Any) else (plan,):
+            if isinstance(part, _Bound):
+                bounds.setdefault(part.column, []).append(part.requirement)
+            else:
+                others.append(part)
+    parts = [*(_Bound(column, unite(wanted)) for column, wanted in bounds.items()), *others]
+    return parts[0] if len(parts) == 1 else _Any(tuple(parts))

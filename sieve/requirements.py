@@ -1,0 +1,156 @@
+"""What a predicate asks of one column, as a set of key codes: its records, its algebra, its leaves.
+
+A requirement is a superset of the values for which the predicate can be TRUE. So the union and the
+intersection of two requirements are requirements of OR and AND, and any of them may be widened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.expressions import Comparison, Leaf, Membership, NullTest
+from sieve.keys import GREATEST, LEAST, Encoder, Literal
+
+Intervals = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requirement:
+    """Values of one column, one of which a row must have.
+
+    Attributes:
+        intervals: int64[k, 2], key codes from first to last, both included; ascending, and neither
+            overlapping nor touching.
+        null: a NULL will do.
+        nan: a NaN will do.
+    """
+
+    intervals: Intervals
+    null: bool = False
+    nan: bool = False
+
+
+def intersect(one: Requirement, other: Requirement) -> Requirement:
+    """The values that are in both."""
+    mine, theirs = one.intervals, other.intervals
+    start = np.searchsorted(theirs[:, 1], mine[:, 0], side="left")
+    stop = np.searchsorted(theirs[:, 0], mine[:, 1], side="right")
+    counts = np.maximum(stop - start, 0)
+    left = np.repeat(np.arange(len(mine)), counts)
+    within = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
+    right = np.repeat(start, counts) + within
+    intervals = np.empty((len(left), 2), np.int64)
+    np.maximum(mine[left, 0], theirs[right, 0], out=intervals[:, 0])
+    np.minimum(mine[left, 1], theirs[right, 1], out=intervals[:, 1])
+    return Requirement(intervals, one.null and other.null, one.nan and other.nan)
+
+
+def unite(parts: Iterable[Requirement]) -> Requirement:
+    """The values that are in any."""
+    parts = tuple(parts)
+    return Requirement(
+        _merged(np.concatenate([_NOWHERE, *(part.intervals for part in parts)])),
+        any(part.null for part in parts),
+        any(part.nan for part in parts),
+    )
+
+
+def requirement(leaf: Leaf, encoder: Encoder) -> Requirement:
+    """The values that can make a leaf TRUE; where codes are inexact, their neighbours too.
+
+    Comparisons are Spark's: NaN equals NaN and is greater than every other value, -0.0 equals 0.0.
+
+    Raises:
+        InvalidInputError: a constant is not in the wire form of the encoder's type.
+    """
+    if isinstance(leaf, NullTest):
+        if leaf.negated:
+            return Requirement(_EVERYWHERE, nan=True)
+        return Requirement(_NOWHERE, null=True)
+    if isinstance(leaf, Comparison):
+        return _comparison(leaf, encoder)
+    if isinstance(leaf, Membership):
+        return _membership(leaf, encoder)
+    return Requirement(_interval(*encoder.starting_with(leaf.value)))
+
+
+def _comparison(leaf: Comparison, encoder: Encoder) -> Requirement:
+    literal = encoder.literal(leaf.value)
+    if leaf.op == "=":
+        return _any_of([literal], leaf.null)
+    if leaf.op == "!=":
+        return _none_of([literal], encoder.exact, leaf.null)
+    return _ordering(leaf.op, literal, encoder.exact, leaf.null)
+
+
+def _membership(leaf: Membership, encoder: Encoder) -> Requirement:
+    literals = [encoder.literal(value) for value in leaf.values]
+    if not leaf.negated:
+        return _any_of(literals, leaf.null)
+    # NULL NOT IN () is TRUE under Spark's rules for empty lists, NULL under its legacy ones.
+    return _none_of(literals, encoder.exact, leaf.null or not literals)
+
+
+def _any_of(literals: Sequence[Literal], null: bool) -> Requirement:
+    codes = _codes(literals)
+    points = np.stack([codes, codes], axis=1)
+    return Requirement(_merged(points), null, any(literal.nan for literal in literals))
+
+
+def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> Requirement:
+    nan = not any(literal.nan for literal in literals)
+    if not exact:
+        return Requirement(_EVERYWHERE, null, nan)
+    codes = _codes(literals)
+    # The holes before and after an end of the domain wrap around, so they are taken out by name.
+    first = np.concatenate([[LEAST], codes[codes < GREATEST] + 1])
+    last = np.concatenate([codes[codes > LEAST] - 1, [GREATEST]])
+    if len(codes) and codes[0] == LEAST:
+        first = first[1:]
+    if len(codes) and codes[-1] == GREATEST:
+        last = last[:-1]
+    holes = np.stack([first, last], axis=1)
+    return Requirement(holes[first <= last], null, nan)
+
+
+def _ordering(op: str, literal: Literal, exact: bool, null: bool) -> Requirement:
+    upwards, inclusive = op.startswith(">"), op.endswith("=")
+    if literal.nan:
+        # Everything lies below NaN and nothing above it.
+        below = _NOWHERE if upwards else _EVERYWHERE
+        return Requirement(below, null, nan=inclusive)
+    code, step = literal.code, int(exact and not inclusive)
+    first, last = (code + step, GREATEST) if upwards else (LEAST, code - step)
+    if first > GREATEST or last < LEAST:
+        return Requirement(_NOWHERE, null, nan=upwards)
+    return Requirement(_interval(first, last), null, nan=upwards)
+
+
+def _interval(first: int, last: int) -> Intervals:
+    return np.array([[first, last]], np.int64)
+
+
+def _codes(literals: Sequence[Literal]) -> npt.NDArray[np.int64]:
+    """Codes of the constants that are not NaN, ascending, each once."""
+    return np.unique(np.array([lit.code for lit in literals if not lit.nan], np.int64))
+
+
+def _merged(intervals: Intervals) -> Intervals:
+    """The same codes as ascending intervals that neither overlap nor touch."""
+    if len(intervals) < 2:
+        return intervals
+    intervals = intervals[np.argsort(intervals[:, 0], kind="stable")]
+    first, reach = intervals[:, 0], np.maximum.accumulate(intervals[:, 1])
+    # `first - 1` cannot wrap where it counts: there `first` is above another code.
+    apart = (first[1:] > reach[:-1]) & (first[1:] - 1 > reach[:-1])
+    starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
+    ends = np.concatenate([starts[1:] - 1, [len(first) - 1]])
+    return np.stack([first[starts], reach[ends]], axis=1)
+
+
+_NOWHERE: Intervals = np.empty((0, 2), np.int64)
+_EVERYWHERE: Intervals = _interval(LEAST, GREATEST)
