@@ -1,0 +1,54 @@
+"""A complete manifest for tests to start from."""
+
+from __future__ import annotations
+
+from sieve.manifest import Manifest
+from sieve.options import IndexOptions
+from sieve.types import (
+    BuildStats,
+    CreatedBy,
+    FileRef,
+    IndexUuid,
+    LocationsRef,
+    RunId,
+    RunRef,
+    TableIdentity,
+    VersionId,
+)
+
+UUID = IndexUuid("0b9f3c1e-5a55-4b1c-9d0e-0123456789ab")
+SAMPLE = Manifest(
+    index=UUID,
+    version=1,
+    id=VersionId("1" * 32),
+    parent=None,
+    instant="2025-03-01T12:00:00.123Z",
+    state="ready",
+    table=TableIdentity("spark_catalog", "sales", "orders", 1_740_000_000_000, "file:/w/orders"),
+    name="customer_sieve",
+    column=("customer", "id"),
+    type="decimal(10,2)",
+    comment="größte Kunden",
+    options=IndexOptions(),
+    next_options=IndexOptions(error=50),
+    format_name="parquet",
+    null_proof=True,
+    fingerprint="f" * 64,
+    fingerprint_parts={"spark": "4.1", "timeZone": "UTC"},
+    runs=(
+        RunRef(
+            id=RunId("a" * 32),
+            encoder={"type": "string", "prefix": "YWI="},
+            files=(FileRef("part-00000-0a1b-c000.zstd.parquet", 4096, "b" * 64),),
+            segments=3,
+            blocks=40,
+            keys=1000,
+            rows=5000,
+            bytes=4096,
+        ),
+    ),
+    locations=LocationsRef(FileRef("1" * 32 + ".parquet", 512, "c" * 64), 17),
+    roots=("file:/w/orders", "hdfs://nn:8020/other place"),
+    stats=BuildStats(5000, 10, 0, 40_000, 1.5, 2.25, 17),
+    created_by=CreatedBy("0.1.0", "4.1.4"),
+)

@@ -1,0 +1,163 @@
+"""What every store must do; each backend's test class inherits these tests."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from sieve.errors import CorruptError, InvalidInputError
+from sieve.permissions import Permissions
+from sieve.store import GoneError, Store, join, parent
+
+
+class StoreContract:
+    """Needs two fixtures: `store`, and `folder`, the URI of an empty folder of its own."""
+
+    def test_read_gives_the_bytes_created(self, store: Store, folder: str) -> None:
+        """What create was given comes back whole, also when empty or larger than one buffer."""
+        for name, data in (("empty", b""), ("all", bytes(range(256))), ("big", b"\x00\xff" * 5**9)):
+            uri = join(folder, name)
+            assert store.create(uri, data) is True
+            assert store.read(uri) == data
+            assert store.size(uri) == len(data)
+
+    def test_second_create_changes_nothing(self, store: Store, folder: str) -> None:
+        """A file that exists keeps its content, and create says False."""
+        uri = join(folder, "1.json")
+        assert store.create(uri, b"first") is True
+        assert store.create(uri, b"second") is False
+        assert store.read(uri) == b"first"
+
+    def test_create_leaves_no_other_names(self, store: Store, folder: str) -> None:
+        """Winning and losing calls alike clean up what they wrote on the way."""
+        store.create(join(folder, "1.json"), b"x")
+        store.create(join(folder, "1.json"), b"y")
+        assert [entry.name for entry in store.list(folder)] == ["1.json"]
+
+    def test_create_does_not_make_folders(self, store: Store, folder: str) -> None:
+        """A paused writer cannot bring the folder of a dropped index back."""
+        with pytest.raises(GoneError):
+            store.create(join(folder, "gone", "1.json"), b"x")
+        assert not store.exists(join(folder, "gone"))
+
+    def test_odd_names_are_taken_literally(self, store: Store, folder: str) -> None:
+        """Blanks, percent signs and non-ASCII letters mean themselves."""
+        for name in ("a b", "100%25", "ärger", "q?x#y"):
+            inner = join(folder, name)
+            store.mkdirs(inner)
+            assert store.create(join(inner, name), name.encode()) is True
+            assert store.read(join(inner, name)) == name.encode()
+        assert {entry.name for entry in store.list(folder)} == {"a b", "100%25", "ärger", "q?x#y"}
+
+    def test_absent_things(self, store: Store, folder: str) -> None:
+        """Absence is None or False where it is a question, and an error where a file is needed."""
+        uri = join(folder, "none")
+        assert store.size(uri) is None
+        assert store.exists(uri) is False
+        for ask in (store.read, store.list, store.permissions):
+            with pytest.raises(GoneError, match="none"):
+                ask(uri)
+
+    def test_a_folder_is_no_file(self, store: Store, folder: str) -> None:
+        """A folder exists but has no size."""
+        assert store.exists(folder) is True
+        assert store.size(folder) is None
+
+    def test_read_stops_at_its_limit(self, store: Store, folder: str) -> None:
+        """A file longer than the caller is ready for is refused, one just as long is not."""
+        uri = join(folder, "f")
+        store.create(uri, b"12345")
+        assert store.read(uri, limit=5) == b"12345"
+        with pytest.raises(CorruptError):
+            store.read(uri, limit=4)
+
+    def test_list_tells_files_from_folders(self, store: Store, folder: str) -> None:
+        """A listing is sorted and has name, size, time and kind."""
+        store.mkdirs(join(folder, "b", "c"))
+        store.create(join(folder, "a"), b"123")
+        now = store.now_ms(folder)
+        first, second = store.list(folder)
+        assert (first.name, first.size, first.is_dir) == ("a", 3, False)
+        assert abs(now - first.mtime_ms) < 60_000
+        assert (second.name, second.is_dir) == ("b", True)
+
+    def test_delete(self, store: Store, folder: str) -> None:
+        """A file goes, a folder goes with all it holds, and deleting what is gone is no error."""
+        store.mkdirs(join(folder, "b", "c"))
+        store.create(join(folder, "b", "c", "x"), b"")
+        store.create(join(folder, "a"), b"")
+        for name in ("a", "b", "b"):
+            store.delete(join(folder, name))
+        assert store.list(folder) == []
+
+    def test_the_clock_leaves_no_probe(self, store: Store, folder: str) -> None:
+        """Asking for the time never goes backwards and leaves the folder as it was."""
+        before, after = store.now_ms(folder), store.now_ms(folder)
+        assert 1_500_000_000_000 < before <= after
+        assert store.list(folder) == []
+        with pytest.raises(GoneError):
+            store.now_ms(join(folder, "none"))
+
+    def test_new_folders_and_files_are_as_open_as_their_folder(
+        self, store: Store, folder: str
+    ) -> None:
+        """What is made below a restricted folder gets no more bits than the folder has."""
+        owner = store.permissions(folder)
+        store.restrict(folder, Permissions(owner.owner, owner.group, 0o750))
+        inner = join(folder, "x", "y")
+        store.mkdirs(inner)
+        store.create(join(inner, "f"), b"")
+        assert store.permissions(inner).mode == 0o750
+        assert store.permissions(join(inner, "f")).mode == 0o640
+
+    def test_restrict_gives_the_mode_asked_for(self, store: Store, folder: str) -> None:
+        """Folders take the mode as it is, files without the execute bits."""
+        like = store.permissions(folder)
+        store.create(join(folder, "f"), b"")
+        for mode in (0o700, 0o755, 0o770):
+            asked = Permissions(like.owner, like.group, mode)
+            assert store.restrict(folder, asked).mode == mode
+            assert store.restrict(join(folder, "f"), asked).mode == mode & 0o666
+
+    def test_permissions_count_the_folders_above(self, store: Store, folder: str) -> None:
+        """A file open to all in a folder closed to others is not open to others."""
+        own = store.permissions(folder)
+        inner = join(folder, "inner")
+        store.mkdirs(inner)
+        store.restrict(inner, Permissions(own.owner, own.group, 0o755))
+        store.restrict(folder, Permissions(own.owner, own.group, 0o700))
+        assert store.permissions(inner).mode == 0o700
+
+    def test_foreign_uris_are_refused(self, store: Store, folder: str) -> None:
+        """Other schemes and ways out of the folder raise before anything is touched."""
+        for uri in ("http://host/x", "/no/scheme", join(folder, "x") + "/../../y", folder + "\0"):
+            with pytest.raises(InvalidInputError):
+                store.read(uri)
+            with pytest.raises(InvalidInputError):
+                store.delete(uri)
+
+    def test_parent_finds_the_folder(self, store: Store, folder: str) -> None:
+        """The parent of a member is its folder, and is listed by the store."""
+        store.create(join(folder, "f"), b"")
+        assert store.list(parent(join(folder, "f"))) == store.list(folder)
+
+
+class AtomicCreateContract:
+    """For backends where create is atomic between processes; needs the same fixtures."""
+
+    def test_one_of_many_creators_wins(self, store: Store, folder: str) -> None:
+        """Of eight threads at one name exactly one is told True, and its bytes are there."""
+        for turn in range(10):
+            uri = join(folder, f"{turn}.json")
+            start = threading.Barrier(8)
+
+            def attempt(number: int, uri: str = uri, start: threading.Barrier = start) -> bool:
+                start.wait()
+                return store.create(uri, b"%d" % number)
+
+            with ThreadPoolExecutor(8) as pool:
+                won = list(pool.map(attempt, range(8)))
+            assert won.count(True) == 1
+            assert store.read(uri) == b"%d" % won.index(True)

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
+from sieve.manifest import parse_manifest, render_manifest
+from sieve.types import FileRef
+from tests.unit.manifest_sample import SAMPLE
+
+DATA = render_manifest(SAMPLE)
+
+
+def sealed(text: str | bytes) -> bytes:
+    """A body under a checksum that matches: what a hostile or newer writer could leave."""
+    body = text.encode() if isinstance(text, str) else text
+    return body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode()
+
+
+def edited(change: Callable[[dict[str, Any]], object]) -> bytes:
+    """The sample with one thing changed in its JSON, under a checksum that matches."""
+    record = json.loads(DATA)
+    del record["checksum"]
+    change(record)
+    return sealed(json.dumps(record, separators=(",", ":")))
+
+
+def test_what_is_written_is_read() -> None:
+    """A manifest survives the way through its file, and equal ones give equal bytes."""
+    assert parse_manifest(DATA) == SAMPLE
+    assert render_manifest(parse_manifest(DATA)) == DATA
+
+
+def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
+    """Any JSON tool can read a manifest; the checksum covers all that stands before it."""
+    record = json.loads(DATA.decode("ascii"))
+    assert record["format"] == 1
+    assert list(record)[-1] == "checksum"
+    assert sealed(DATA[: DATA.rindex(b',"checksum"')] + b"}") == DATA
+
+
+def test_the_bytes_of_format_1_stay_readable() -> None:
+    """The sample's checksum is fixed: a change of the bytes needs a new format number."""
+    assert hashlib.sha256(DATA).hexdigest() == (
+        "6a2b889fd0725c7d3d0652619549330f76677d1f32b7877ef99a7de60f638e88"
+    )
+
+
+def test_every_truncation_is_seen() -> None:
+    """A file cut at any byte is corrupt, never something else."""
+    for length in range(len(DATA)):
+        with pytest.raises(CorruptError):
+            parse_manifest(DATA[:length])
+
+
+def test_every_flipped_bit_is_seen() -> None:
+    """One wrong bit anywhere makes the file corrupt, also in the format number."""
+    for position in range(len(DATA)):
+        flipped = bytearray(DATA)
+        flipped[position] ^= 1 << position % 8
+        with pytest.raises(CorruptError):
+            parse_manifest(bytes(flipped))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        edited(lambda m: m.update(format=2)),
+        sealed('{"format":7,"everything":"else"}'),
+        edited(lambda m: m["options"].update(shape="runs")),
+        edited(lambda m: m["options"].update(budget="1%")),
+    ],
+)
+def test_newer_is_told_from_damaged(data: bytes) -> None:
+    """An intact file of a later release says so, whatever else it holds."""
+    with pytest.raises(UnsupportedError) as caught:
+        parse_manifest(data)
+    assert caught.value.condition == "SIEVE_VERSION_TOO_NEW"
+
+
+def test_a_damaged_newer_file_is_damaged() -> None:
+    """A format number is believed only under a matching checksum."""
+    with pytest.raises(CorruptError):
+        parse_manifest(DATA.replace(b'"format":1', b'"format":2'))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../etc/passwd",
+        "/etc/passwd",
+        "part-0.parquet/../x",
+        "part-0\0.parquet",
+        "part-.parquet",
+        "part-0.parquet\n",
+        "part-" + "0" * 121 + ".parquet",
+        "file:part-0.parquet",
+        "_SUCCESS",
+        "",
+    ],
+)
+def test_run_files_have_plain_names(name: str) -> None:
+    """No name can lead out of the run's folder."""
+    with pytest.raises(CorruptError):
+        parse_manifest(edited(lambda m: m["runs"][0]["files"][0].update(name=name)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.pop("type"),
+        lambda m: m.update(unknown=1),
+        lambda m: m.update(format="1"),
+        lambda m: m.update(format=True),
+        lambda m: m.update(version=0),
+        lambda m: m.update(version=2),
+        lambda m: m.update(version=1.0),
+        lambda m: m.update(version=1 << 63),
+        lambda m: m.update(parent="2" * 32),
+        lambda m: m.update(index="../" + "0" * 33),
+        lambda m: m.update(id="A" * 32),
+        lambda m: m.update(instant="yesterday"),
+        lambda m: m.update(state="building"),
+        lambda m: m.update(column=[]),
+        lambda m: m.update(column=["a"] * 101),
+        lambda m: m.update(column=["a", ""]),
+        lambda m: m.update(column=["a", 1]),
+        lambda m: m.update(column="ab"),
+        lambda m: m.update(name=""),
+        lambda m: m.update(null_proof=1),
+        lambda m: m.update(roots=["relative"]),
+        lambda m: m.update(fingerprint="f" * 63),
+        lambda m: m.update(fingerprint_parts={"a": 1}),
+        lambda m: m.update(fingerprint_parts=dict.fromkeys(map(str, range(1001)), "")),
+        lambda m: m.update(fingerprint_parts=[]),
+        lambda m: m.update(runs={}),
+        lambda m: m.update(runs=[1]),
+        lambda m: m["runs"][0].update(id="../" + "a" * 29),
+        lambda m: m["runs"][0].update(rows=-1),
+        lambda m: m["runs"][0].update(encoder=None),
+        lambda m: m["runs"][0].update(encoder={"a": [0] * 1000}),
+        lambda m: m["runs"][0].update(encoder={"a": "x" * 4097}),
+        lambda m: m["runs"][0].update(encoder=json.loads('{"a":' * 9 + "1" + "}" * 9)),
+        lambda m: m["runs"][0]["files"][0].update(sha256="g" * 64),
+        lambda m: m["locations"]["file"].update(name="x.parquet"),
+        lambda m: m["locations"].update(count=1 << 31),
+        lambda m: m["stats"].update(seconds=-0.5),
+        lambda m: m["stats"].update(seconds="1"),
+        lambda m: m["stats"].update(nulls=True),
+        lambda m: m["stats"].update(more=1),
+        lambda m: m.update(options=[]),
+    ],
+)
+def test_members_of_the_wrong_kind(change: Callable[[dict[str, Any]], object]) -> None:
+    """Each member has one kind and its bounds, also in a file whose checksum matches."""
+    with pytest.raises(CorruptError, match="manifest"):
+        parse_manifest(edited(change))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"null",
+        b"\x80\x04}",
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+        b'{"format":' + b"9" * 10_000 + b"}",
+        b'{"format":1,"format":2}',
+        b'{"format":NaN}',
+        b'{"format":1e999}',
+        '{"format":"ä"}'.encode(),
+        b'{"format":1' + b" " * (32 << 20) + b"}",
+    ],
+    ids=range(13),
+)
+def test_hostile_bodies(body: bytes) -> None:
+    """Nesting, size, huge numbers, repeated members and other encodings are one kind of error."""
+    with pytest.raises(CorruptError):
+        parse_manifest(sealed(body))
+
+
+def test_a_manifest_beyond_the_limits_is_not_written() -> None:
+    """What no reader would take is refused where the writer can still do something about it."""
+    bad = replace(SAMPLE.locations, file=FileRef("no such name", 1, "0" * 64))
+    with pytest.raises(InvalidInputError, match="customer_sieve"):
+        render_manifest(replace(SAMPLE, locations=bad))

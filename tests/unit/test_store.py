@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sieve.errors import (
+    InvalidInputError,
+    UnavailableError,
+    UnknownOutcomeError,
+    UnsupportedError,
+)
+from sieve.local_store import LocalStore
+from sieve.permissions import Permissions, behind, mode_for, without_acl
+from sieve.store import base_name, join, parent, split, store_for
+from tests.unit.store_contract import AtomicCreateContract, StoreContract
+
+
+class TestLocalStore(StoreContract, AtomicCreateContract):
+    """The contract over a folder of this machine."""
+
+    @pytest.fixture
+    def store(self) -> LocalStore:
+        """The store under test."""
+        return LocalStore()
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> str:
+        """Its empty folder."""
+        return f"file:{tmp_path}"
+
+    @pytest.fixture(autouse=True)
+    def open_folders(self, tmp_path: Path) -> None:
+        """Folders that pytest made and closed to others are opened; no other is touched."""
+        for folder in (tmp_path, *tmp_path.parents):
+            if folder == tmp_path or folder.name.startswith("pytest-"):
+                folder.chmod(0o755)
+        if not all(folder.stat().st_mode & 0o001 for folder in tmp_path.parents):
+            pytest.skip("the temporary folder lies in one that is closed to others")
+
+
+def failing(number: int) -> Callable[..., Any]:
+    """A stand-in for a system call that fails with this error number."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.EPERM, UnsupportedError),
+        (errno.EOPNOTSUPP, UnsupportedError),
+        (errno.ENOSPC, UnavailableError),
+        (errno.EIO, UnknownOutcomeError),
+        (errno.ESTALE, UnknownOutcomeError),
+    ],
+)
+def test_failures_of_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
+) -> None:
+    """Known failures are told from those after which the file may yet exist; no draft is left."""
+    monkeypatch.setattr(os, "link", failing(number))
+    with pytest.raises(kind):
+        LocalStore().create(f"file:{tmp_path}/f", b"x")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.EEXIST, errno.EIO])
+def test_link_that_took_effect_before_it_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """A lost reply (NFS) is seen in the link count: the caller did win."""
+    link = os.link
+
+    def link_then_fail(source: str, target: str) -> None:
+        link(source, target)
+        failing(number)()
+
+    monkeypatch.setattr(os, "link", link_then_fail)
+    assert LocalStore().create(f"file:{tmp_path}/f", b"x") is True
+
+
+def test_create_syncs_file_and_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The content is synced before the name exists, the folder after."""
+    events: list[tuple[str, bool]] = []
+    fsync, target = os.fsync, tmp_path / "f"
+
+    def spy(descriptor: int) -> None:
+        fsync(descriptor)
+        events.append((str(Path(f"/proc/self/fd/{descriptor}").readlink()), target.exists()))
+
+    monkeypatch.setattr(os, "fsync", spy)
+    LocalStore().create(f"file:{target}", b"x")
+    assert [existed for _, existed in events] == [False, True]
+    assert events[1][0] == str(tmp_path)
+
+
+def test_folder_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file whose name may not survive a crash is an unknown outcome, not a success."""
+    monkeypatch.setattr("sieve.local_store._sync", failing(errno.EIO))
+    with pytest.raises(UnknownOutcomeError):
+        LocalStore().create(f"file:{tmp_path}/f", b"x")
+    assert (tmp_path / "f").read_bytes() == b"x"
+
+
+def test_errors_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal of the operating system becomes an error of ours that says where."""
+    monkeypatch.setattr("builtins.open", failing(errno.EACCES))
+    with pytest.raises(UnavailableError, match=f"file:{tmp_path}/f"):
+        LocalStore().read(f"file:{tmp_path}/f")
+
+
+def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
+    """A symbolic link in an index folder cannot make delete reach outside it."""
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "x").touch()
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "link").symlink_to(tmp_path / "kept")
+    LocalStore().delete(f"file:{tmp_path}/index/link")
+    LocalStore().delete(f"file:{tmp_path}/index")
+    assert (tmp_path / "kept" / "x").exists()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
+def test_restrict_takes_owner_and_group(tmp_path: Path) -> None:
+    """Where the user may, the index gets the table's owner and group."""
+    (tmp_path / "d").mkdir()
+    like = Permissions("nobody", "daemon", 0o750)
+    assert LocalStore().restrict(f"file:{tmp_path}/d", like) == like
+
+
+def test_restrict_without_the_right_to_change_the_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who cannot set the table's group closes the index to every group the table's mode names."""
+    monkeypatch.setattr(os, "chown", failing(errno.EPERM))
+    (tmp_path / "d").mkdir()
+    own = LocalStore().permissions(f"file:{tmp_path}/d")
+    now = LocalStore().restrict(f"file:{tmp_path}/d", Permissions(own.owner, "daemon", 0o750))
+    assert (now.group, now.mode) == (own.group, 0o700)
+
+
+def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the mode does not take, restrict fails instead of leaving the index open."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d").chmod(0o777)
+    monkeypatch.setattr(os, "chmod", lambda *_: None)
+    with pytest.raises(UnsupportedError, match=r"spark\.sieve\.path"):
+        LocalStore().restrict(f"file:{tmp_path}/d", Permissions("root", "root", 0o750))
+
+
+def test_mode_for_never_lets_anybody_in() -> None:
+    """For all modes, and any mix of same and other owner and group, no user gains a right."""
+    table = [Permissions("alice", "staff", mode) for mode in range(0o1000)]
+    users = [("alice", {"staff"}), ("bob", {"staff"}), ("bob", {"crew"}), ("carl", set[str]())]
+    for like in table:
+        for owner in ("alice", "bob"):
+            for group in ("staff", "crew"):
+                made = Permissions(owner, group, mode_for(like, owner, group, is_dir=True))
+                for user, groups in users:
+                    if user != owner:
+                        assert rights(made, user, groups) & ~rights(like, user, groups) == 0
+
+
+def rights(permissions: Permissions, user: str, groups: set[str]) -> int:
+    """The three bits that a user has on a file."""
+    if user == permissions.owner:
+        return permissions.mode >> 6
+    return permissions.mode >> 3 & 7 if permissions.group in groups else permissions.mode & 7
+
+
+def test_lists_of_rights_count_as_closed() -> None:
+    """Under an access control list only the owner's bits are believed."""
+    assert without_acl(Permissions("a", "g", 0o775)).mode == 0o700
+
+
+def test_behind_a_folder_of_another_group() -> None:
+    """Members of the file's group pass a folder of another group only as others."""
+    file = Permissions("a", "g", 0o755)
+    assert behind(file, Permissions("a", "h", 0o750)).mode == 0o700
+    assert behind(file, Permissions("a", "h", 0o751)).mode == 0o755
+    assert behind(file, Permissions("a", "g", 0o750)).mode == 0o750
+
+
+def test_uri_parts() -> None:
+    """Scheme, authority and path come apart, and parents keep scheme and authority."""
+    assert split("hdfs://nn:8020/a/b c") == ("hdfs", "nn:8020", "/a/b c")
+    assert split("file:/a") == ("file", "", "/a") == split("file:///a")
+    assert parent("hdfs://nn:8020/a/b") == "hdfs://nn:8020/a"
+    assert parent("file:/a") == "file:/" == parent("file:/")
+    assert base_name("file:/a/b/") == "b"
+    assert join("file:/a/", "b", "c") == "file:/a/b/c"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0"])
+def test_join_takes_plain_names_only(name: str) -> None:
+    """A name from a manifest cannot leave its folder."""
+    with pytest.raises(InvalidInputError):
+        join("file:/a", name)
+
+
+def test_local_uris_need_no_jvm() -> None:
+    """The file scheme is served without asking the JVM."""
+    assert isinstance(store_for("file:/x", None, None), LocalStore)
+    with pytest.raises(InvalidInputError):
+        LocalStore().read("file://elsewhere/x")
