@@ -1,0 +1,124 @@
+"""The table property that tells Spark sessions of an index, and nothing that ever changes.
+
+The property ``sieve.index.<name>`` is written once, at CREATE. Anyone who may alter the table can
+write it too, so whatever is read is bounded first and, in any doubt, is no registration.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from sieve.errors import InvalidInputError
+from sieve.layout import UUID
+from sieve.types import IndexUuid
+
+FORMAT = 1
+PREFIX = "sieve.index."
+VALUE_LIMIT = 1023
+"""Longest value in characters: the metastore's columns start at 4,000, other tools' lower."""
+
+NAME_LIMIT = 128
+MAX_COLUMN_DEPTH = 100
+
+_ROOT = re.compile(r"[a-z][a-z0-9+.-]*:/[^\0]*")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What a table says of one index.
+
+    Attributes:
+        uuid: the index's identity; the name in the property is only for people.
+        column: path of the indexed column, exact case.
+        root: URI of the folder in which the index has its own folder, named by the uuid.
+    """
+
+    uuid: IndexUuid
+    column: tuple[str, ...]
+    root: str
+
+
+def property_key(name: str) -> str:
+    """The key of the property that registers an index of this name; names fold to lower case.
+
+    Raises:
+        InvalidInputError: an empty name, one beyond 128 characters, or with control characters.
+    """
+    if not 1 <= len(name) <= NAME_LIMIT or _CONTROL.search(name):
+        raise InvalidInputError(
+            "SIEVE_INVALID_NAME",
+            f"index name {name[:NAME_LIMIT]!r} must have 1 to {NAME_LIMIT} characters and no "
+            "control characters",
+        )
+    return PREFIX + name.lower()
+
+
+def render_registration(registration: Registration) -> str:
+    """The value of the property: ASCII JSON below 1 KB.
+
+    Raises:
+        InvalidInputError: column and root are too long for that together.
+    """
+    record = {
+        "format": FORMAT,
+        "uuid": registration.uuid,
+        "column": registration.column,
+        "root": registration.root,
+    }
+    value = json.dumps(record, separators=(",", ":"))
+    if len(value) > VALUE_LIMIT:
+        raise InvalidInputError(
+            "SIEVE_REGISTRATION_TOO_LONG",
+            f"the column's path and the root {registration.root!r} do not fit in "
+            f"{VALUE_LIMIT} characters; set spark.sieve.path to a shorter folder",
+        )
+    return value
+
+
+def parse_registration(value: str) -> Registration | None:
+    """The registration in a property's value; None if it is ill-formed or of a newer format."""
+    if len(value) > VALUE_LIMIT:
+        return None
+    try:
+        record = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or not _is_format_1(record.get("format")):
+        return None
+    uuid, column, root = (record.get(key) for key in ("uuid", "column", "root"))
+    if not _matches(uuid, UUID) or not _matches(root, _ROOT) or not _is_path(column):
+        return None
+    return Registration(IndexUuid(uuid), tuple(column), root)
+
+
+def registrations(properties: Mapping[str, str]) -> dict[str, Registration]:
+    """All well-formed registrations among a table's properties, by index name, in key order."""
+    found = {}
+    for key in sorted(properties):
+        name = key.removeprefix(PREFIX)
+        if name != key and 1 <= len(name) <= NAME_LIMIT:
+            registration = parse_registration(properties[key])
+            if registration is not None:
+                found[name] = registration
+    return found
+
+
+def _is_format_1(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value == FORMAT
+
+
+def _matches(value: Any, pattern: re.Pattern[str]) -> TypeGuard[str]:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def _is_path(value: Any) -> TypeGuard[list[str]]:
+    return (
+        isinstance(value, list)
+        and 1 <= len(value) <= MAX_COLUMN_DEPTH
+        and all(isinstance(part, str) and part for part in value)
+    )

@@ -1,0 +1,136 @@
+"""How one version of an index follows from another: pure, so that tests can play every order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sieve.errors import ConflictError
+from sieve.manifest import Manifest
+from sieve.options import IndexOptions
+from sieve.types import BuildStats, CreatedBy, LocationsRef, RunRef, VersionId
+
+
+@dataclass(frozen=True, slots=True)
+class Enable:
+    """Queries may use the index again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disable:
+    """No query uses the index, in any session, until it is enabled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The tombstone: nothing can follow it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetOptions:
+    """The next refresh builds with these options; queries go on with what there is."""
+
+    options: IndexOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """New contents: what a build or a compaction made of the table at ``instant``.
+
+    The attributes are those of `Manifest`. ``options`` are what the runs were built with; options
+    set meanwhile by somebody else stay waiting for the next refresh.
+    """
+
+    instant: str
+    type: str
+    options: IndexOptions
+    format_name: str
+    null_proof: bool
+    fingerprint: str
+    fingerprint_parts: Mapping[str, str]
+    runs: tuple[RunRef, ...]
+    locations: LocationsRef
+    roots: tuple[str, ...]
+    stats: BuildStats
+
+
+Change = Enable | Disable | Drop | SetOptions | Refresh
+
+
+def next_version(base: Manifest, change: Change, version_id: VersionId, by: CreatedBy) -> Manifest:
+    """The version after ``base`` in which ``change`` has happened.
+
+    Args:
+        base: the newest version.
+        change: what happens to it.
+        version_id: fresh random identity for the version.
+        by: the software that makes it.
+
+    Returns:
+        The next version, or ``base`` itself where the change is already in force.
+
+    Raises:
+        ConflictError: the index has been dropped.
+    """
+    _refuse_dropped(base)
+    changed = _changed(base, change)
+    if changed == base:
+        return base
+    return replace(changed, version=base.version + 1, id=version_id, parent=base.id, created_by=by)
+
+
+def check_successor(base: Manifest | None, proposed: Manifest) -> None:
+    """Raises unless ``proposed`` may be published on top of ``base`` (None: as version 1).
+
+    Raises:
+        ConflictError: ``base`` is a tombstone.
+        ValueError: the caller broke the chain: another index, a wrong number or parent.
+    """
+    if base is not None:
+        _refuse_dropped(base)
+    number, parent = (1, None) if base is None else (base.version + 1, base.id)
+    if (proposed.version, proposed.parent) != (number, parent):
+        raise ValueError(
+            f"version {proposed.version} with parent {proposed.parent} cannot follow {parent}; "
+            f"wanted version {number}"
+        )
+    if base is not None and proposed.index != base.index:
+        raise ValueError(f"index {proposed.index} cannot follow index {base.index}")
+
+
+def _changed(base: Manifest, change: Change) -> Manifest:
+    match change:
+        case Enable():
+            return replace(base, state="ready")
+        case Disable():
+            return replace(base, state="disabled")
+        case Drop():
+            return replace(base, state="dropped")
+        case SetOptions(options):
+            return replace(base, next_options=None if options == base.options else options)
+        case Refresh():
+            wanted = base.next_options or base.options
+            return replace(
+                base,
+                instant=change.instant,
+                type=change.type,
+                options=change.options,
+                next_options=None if wanted == change.options else wanted,
+                format_name=change.format_name,
+                null_proof=change.null_proof,
+                fingerprint=change.fingerprint,
+                fingerprint_parts=change.fingerprint_parts,
+                runs=change.runs,
+                locations=change.locations,
+                roots=change.roots,
+                stats=change.stats,
+            )
+
+
+def _refuse_dropped(base: Manifest) -> None:
+    if base.state == "dropped":
+        raise ConflictError(
+            "SIEVE_INDEX_DROPPED",
+            f"index {base.name!r} on {base.table.database}.{base.table.table} was dropped in "
+            f"version {base.version}; create it again",
+        )

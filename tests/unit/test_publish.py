@@ -1,0 +1,320 @@
+from __future__ import annotations
+
+import hashlib
+import itertools
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from sieve.errors import (
+    ConflictError,
+    CorruptError,
+    UnavailableError,
+    UnknownOutcomeError,
+    UnsupportedError,
+)
+from sieve.layout import version_file, versions_dir
+from sieve.local_store import LocalStore
+from sieve.manifest import Manifest, render_manifest
+from sieve.publish import last_of_dense, newest, newest_number, publish, read_version
+from sieve.store import GoneError, join
+from sieve.transitions import Disable, Drop, SetOptions, next_version
+from sieve.types import CreatedBy, VersionId
+from tests.unit.manifest_sample import SAMPLE, UUID
+
+BY = CreatedBy("0.1.0", "4.1.4")
+Step = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyStore(LocalStore):
+    """A local store that plays a script of (before, after) steps around its creates."""
+
+    script: list[tuple[Step | None, Step | None]] = field(default_factory=list)
+    reads: list[Step] = field(default_factory=list)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        """Create between the next two steps of the script."""
+        before, after = self.script.pop(0) if self.script else (None, None)
+        if before is not None:
+            before()
+        created = LocalStore.create(self, uri, data)
+        if after is not None:
+            after()
+        return created
+
+    def read(self, uri: str, limit: int = 1 << 30) -> bytes:
+        """Read after the next step of its script."""
+        if self.reads:
+            self.reads.pop(0)()
+        return LocalStore.read(self, uri, limit)
+
+
+def unknown() -> None:
+    """The reply is lost."""
+    raise UnknownOutcomeError("SIEVE_STORE_UNKNOWN_OUTCOME", "reply lost")
+
+
+def refused() -> None:
+    """The store refuses, with no effect."""
+    raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
+
+
+def new_id() -> VersionId:
+    """A fresh identity."""
+    return VersionId(secrets.token_hex(16))
+
+
+def plan(base: Manifest | None) -> Manifest:
+    """Always something to do: the next version differs in its error option."""
+    if base is None:
+        return replace(SAMPLE, id=new_id())
+    error = (base.next_options or base.options).error + 1
+    return next_version(base, SetOptions(replace(base.options, error=error)), new_id(), BY)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> str:
+    """The folder of an index without versions."""
+    folder = f"file:{tmp_path}/{UUID}"
+    LocalStore().mkdirs(versions_dir(folder))
+    return folder
+
+
+def chain(index: str) -> list[Manifest]:
+    """All versions there are, checked to be a chain without a gap."""
+    names = {entry.name for entry in LocalStore().list(versions_dir(index))}
+    assert names == {f"{number}.json" for number in range(1, len(names) + 1)}
+    versions = [read_version(LocalStore(), index, n) for n in range(1, len(names) + 1)]
+    for before, after in itertools.pairwise(versions):
+        assert after.parent == before.id
+    return versions
+
+
+def test_no_version(index: str) -> None:
+    """A folder without versions has no newest one; neither has a folder that is gone."""
+    assert newest(LocalStore(), index) is None
+    assert newest(LocalStore(), index + "x", hint=5) is None
+
+
+def test_versions_follow_each_other(index: str) -> None:
+    """Each publish makes the next number, and any hint finds it."""
+    base = None
+    for number in range(1, 12):
+        base = publish(LocalStore(), index, base, plan)
+        assert base.version == number
+    assert chain(index)[-1] == base
+    for hint in (0, 1, 10, 11, 12, 1000):
+        assert newest(LocalStore(), index, hint) == base
+        assert newest_number(LocalStore(), index, hint) == 11
+
+
+@pytest.mark.parametrize("known", [0, 1, 5])
+def test_probing_is_exact_and_short(known: int) -> None:
+    """Every length is found, in a number of probes that grows with the logarithm."""
+    for last in range(known, 200):
+        probes: list[int] = []
+
+        def exists(number: int, last: int = last, probes: list[int] = probes) -> bool:
+            probes.append(number)
+            return number <= last
+
+        assert last_of_dense(exists, known) == last
+        assert len(probes) <= 2 * (last - known + 1).bit_length()
+
+
+def test_eight_writers(index: str) -> None:
+    """Eight threads publishing at once make one chain in which each of their versions stands."""
+
+    def write(_: int) -> list[VersionId]:
+        made = []
+        base = None
+        for _ in range(6):
+            base = publish(LocalStore(), index, base, plan, attempts=1000)
+            made.append(base.id)
+        return made
+
+    with ThreadPoolExecutor(8) as pool:
+        made = [version for versions in pool.map(write, range(8)) for version in versions]
+    assert sorted(version.id for version in chain(index)) == sorted(made)
+    assert len(made) == 48
+
+
+def test_bounded_attempts(index: str) -> None:
+    """A writer that always comes second stops with a conflict, and nothing of it is visible."""
+    first = publish(LocalStore(), index, None, plan)
+
+    def late(base: Manifest | None) -> Manifest:
+        mine = plan(base)
+        publish(LocalStore(), index, base, plan)
+        return mine
+
+    with pytest.raises(ConflictError, match="3 versions"):
+        publish(LocalStore(), index, first, late, attempts=3)
+    assert len(chain(index)) == 4
+
+
+def test_nothing_to_do(index: str) -> None:
+    """A plan that returns its base publishes nothing."""
+    base = publish(LocalStore(), index, None, plan)
+    assert publish(LocalStore(), index, base, lambda newest: newest or SAMPLE) is base
+    assert len(chain(index)) == 1
+
+
+def test_loser_plans_on_the_winner(index: str) -> None:
+    """A paused writer's old base is replaced by the newest version, and its change is kept."""
+    old = publish(LocalStore(), index, None, plan)
+    for _ in range(3):
+        publish(LocalStore(), index, old, plan)
+
+    def disable(base: Manifest | None) -> Manifest:
+        assert base is not None
+        return next_version(base, Disable(), new_id(), BY)
+
+    assert publish(LocalStore(), index, old, disable).version == 5
+    assert chain(index)[-1].state == "disabled"
+    assert chain(index)[-1].next_options == chain(index)[-2].next_options
+
+
+def test_nothing_follows_a_tombstone(index: str) -> None:
+    """A writer that lost against DROP learns that the index is gone."""
+    base = publish(LocalStore(), index, None, plan)
+    publish(LocalStore(), index, base, lambda _: next_version(base, Drop(), new_id(), BY))
+    with pytest.raises(ConflictError, match="dropped in version 2"):
+        publish(LocalStore(), index, base, plan)
+    assert len(chain(index)) == 2
+
+
+def test_reply_lost_after_the_effect(index: str) -> None:
+    """A create that took effect and then failed is a success, made once."""
+    store = FaultyStore(script=[(None, unknown)])
+    assert publish(store, index, None, plan).version == 1
+    assert len(chain(index)) == 1
+
+
+def test_reply_lost_before_the_effect(index: str) -> None:
+    """A create that failed without effect is sent again and lands once."""
+    store = FaultyStore(script=[(unknown, None), (unknown, None)])
+    made = publish(store, index, None, plan)
+    assert chain(index) == [made]
+
+
+def test_repeat_meets_its_own_success(index: str) -> None:
+    """A first create that lands late makes the repeat say no; by its id it is ours."""
+    mine = plan(None)
+
+    def lands_late() -> None:
+        LocalStore().create(version_file(index, 1), render_manifest(mine))
+
+    store = FaultyStore(script=[(unknown, None), (lands_late, None)])
+    assert publish(store, index, None, lambda _: mine) == mine
+    assert chain(index) == [mine]
+
+
+def test_unknown_and_another_commits_on_top(index: str) -> None:
+    """The first writer finds itself in the chain although it is no longer the newest."""
+
+    def other_then_unknown() -> None:
+        publish(LocalStore(), index, newest(LocalStore(), index), plan)
+        unknown()
+
+    store = FaultyStore(script=[(None, other_then_unknown)])
+    assert publish(store, index, None, plan).version == 1
+    assert len(chain(index)) == 2
+
+
+def test_unknown_and_another_won(index: str) -> None:
+    """After an unknown outcome, another's file under the number means a known loss."""
+
+    def other_then_unknown() -> None:
+        publish(LocalStore(), index, None, plan)
+        unknown()
+
+    store = FaultyStore(script=[(other_then_unknown, None)])
+    assert publish(store, index, None, plan).version == 2
+    assert len(chain(index)) == 2
+
+
+@pytest.mark.parametrize("effect", [True, False])
+def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
+    """When reading back fails too, the outcome stays unknown and the file stays."""
+    step = (None, unknown) if effect else (unknown, None)
+    store = FaultyStore(script=[step], reads=[refused])
+    with pytest.raises(UnknownOutcomeError, match="customer_sieve"):
+        publish(store, index, None, plan)
+    assert len(chain(index)) == int(effect)
+
+
+def test_never_known(index: str) -> None:
+    """A store that loses every request is given up after a few, as unknown."""
+    with pytest.raises(UnknownOutcomeError):
+        publish(FaultyStore(script=[(unknown, None)] * 9), index, None, plan)
+
+
+def test_refusal_after_doubt_stays_unknown(index: str) -> None:
+    """A later known refusal says nothing of an earlier request that may still be under way."""
+    with pytest.raises(UnknownOutcomeError):
+        publish(FaultyStore(script=[(unknown, None), (refused, None)]), index, None, plan)
+
+
+def test_known_refusal(index: str) -> None:
+    """A store that refuses at once is unavailable; nothing became visible."""
+    with pytest.raises(UnavailableError):
+        publish(FaultyStore(script=[(refused, None)]), index, None, plan)
+    assert chain(index) == []
+
+
+def test_a_damaged_winner(index: str) -> None:
+    """A number taken by a damaged file is reported, not skipped, and not taken for a loss."""
+    LocalStore().create(version_file(index, 1), b"{}")
+    with pytest.raises(CorruptError):
+        newest(LocalStore(), index)
+    with pytest.raises(CorruptError):
+        publish(LocalStore(), index, None, plan)
+    with pytest.raises(UnknownOutcomeError):
+        publish(FaultyStore(script=[(unknown, None)]), index, None, plan)
+
+
+def test_a_newer_winner(index: str) -> None:
+    """A version of a newer release is not written over by this one."""
+    data = render_manifest(SAMPLE)
+    body = data[: data.rindex(b',"checksum"')].replace(b'"format":1', b'"format":2', 1) + b"}"
+    seal = hashlib.sha256(body).hexdigest().encode()
+    LocalStore().create(version_file(index, 1), body[:-1] + b',"checksum":"' + seal + b'"}')
+    with pytest.raises(UnsupportedError):
+        publish(LocalStore(), index, None, plan)
+
+
+def test_copied_folders_are_not_the_index(index: str, tmp_path: Path) -> None:
+    """A manifest under another uuid or number than its own is refused."""
+    made = publish(LocalStore(), index, None, plan)
+    data = render_manifest(made)
+    LocalStore().create(version_file(index, 2), data)
+    with pytest.raises(CorruptError, match="copied"):
+        newest(LocalStore(), index)
+    copy = f"file:{tmp_path}/0b9f3c1e-0000-0000-0000-000000000000"
+    LocalStore().mkdirs(versions_dir(copy))
+    LocalStore().create(version_file(copy, 1), data)
+    with pytest.raises(CorruptError, match="copied"):
+        newest(LocalStore(), copy)
+    with pytest.raises(ValueError, match="does not belong"):
+        publish(LocalStore(), copy, None, plan)
+
+
+def test_a_dropped_folder_stays_gone(index: str) -> None:
+    """Publishing into a folder that was deleted fails and does not make it again."""
+    LocalStore().delete(index)
+    with pytest.raises(GoneError):
+        publish(LocalStore(), index, None, plan)
+    assert not LocalStore().exists(index)
+
+
+def test_versions_are_plain_files(index: str) -> None:
+    """A publish leaves nothing but the manifest, and nothing outside the index's folder."""
+    publish(LocalStore(), index, None, plan)
+    assert [entry.name for entry in LocalStore().list(join(index, "versions"))] == ["1.json"]
+    assert [entry.name for entry in LocalStore().list(index)] == ["versions"]

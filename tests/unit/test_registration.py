@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sieve.errors import InvalidInputError
+from sieve.registration import (
+    Registration,
+    parse_registration,
+    property_key,
+    registrations,
+    render_registration,
+)
+from tests.unit.manifest_sample import UUID
+
+SAMPLE = Registration(UUID, ("größe", "a.b"), "hdfs://nn:8020/w/.sieve")
+VALUE = render_registration(SAMPLE)
+
+
+def changed(**members: Any) -> str:
+    """The sample's value with some members replaced."""
+    return json.dumps(json.loads(VALUE) | members)
+
+
+def test_round_trip() -> None:
+    """What is rendered is parsed, and is ASCII as the metastore's databases need it."""
+    assert parse_registration(VALUE) == SAMPLE
+    assert VALUE.isascii()
+    assert json.loads(VALUE)["format"] == 1
+
+
+def test_unknown_members_do_not_count() -> None:
+    """A later release may add members."""
+    assert parse_registration(changed(hint=7)) == SAMPLE
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "null",
+        "[]",
+        "{",
+        "[" * 1000,
+        "9" * 1000,
+        VALUE[:-1],
+        VALUE + " " * 1024,
+        changed(format=2),
+        changed(format="1"),
+        changed(format=True),
+        changed(format=1.0),
+        changed(uuid=UUID.upper()),
+        changed(uuid="../" + UUID[3:]),
+        changed(uuid=7),
+        changed(column=[]),
+        changed(column="ab"),
+        changed(column=["a", ""]),
+        changed(column=["a", None]),
+        changed(column=["a"] * 101),
+        changed(root="/no/scheme"),
+        changed(root="relative"),
+        changed(root="file:/a\0"),
+        changed(root=None),
+        '{"format":1}',
+    ],
+)
+def test_ill_formed_values_are_no_registration(value: str) -> None:
+    """Whatever another user puts in the property, the worst is that there is no index."""
+    assert parse_registration(value) is None
+
+
+def test_a_value_of_a_kilobyte_is_not_written() -> None:
+    """The value stays below 1 KB; the message says which setting shortens it."""
+    fits = Registration(UUID, ("c",), "file:/" + "x" * 900)
+    assert parse_registration(render_registration(fits)) == fits
+    with pytest.raises(InvalidInputError, match=r"spark\.sieve\.path"):
+        render_registration(Registration(UUID, ("c",), "file:/" + "x" * 1000))
+
+
+def test_keys() -> None:
+    """Names fold to lower case; empty, long and control characters are refused."""
+    assert property_key("Customer_Sieve") == "sieve.index.customer_sieve"
+    for name in ("", "x" * 129, "a\nb", "a\0"):
+        with pytest.raises(InvalidInputError):
+            property_key(name)
+
+
+def test_registrations_among_properties() -> None:
+    """Only well-formed properties under the prefix count; the rest of the table's are not ours."""
+    properties = {
+        "sieve.index.b": VALUE,
+        "sieve.index.a": VALUE,
+        "sieve.index.broken": "{",
+        "sieve.index.": VALUE,
+        "sieve.index." + "x" * 129: VALUE,
+        "SIEVE.INDEX.c": VALUE,
+        "owner": VALUE,
+    }
+    assert registrations(properties) == {"a": SAMPLE, "b": SAMPLE}
+    assert list(registrations(properties)) == ["a", "b"]

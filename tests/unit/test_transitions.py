@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sieve.errors import ConflictError
+from sieve.options import IndexOptions
+from sieve.transitions import (
+    Change,
+    Disable,
+    Drop,
+    Enable,
+    Refresh,
+    SetOptions,
+    check_successor,
+    next_version,
+)
+from sieve.types import CreatedBy, IndexUuid, VersionId
+from tests.unit.manifest_sample import SAMPLE
+
+BY = CreatedBy("0.2.0", "3.5.9")
+ID = VersionId("2" * 32)
+REFRESH = Refresh(
+    instant="2025-04-01T00:00:00.000Z",
+    type="bigint",
+    options=IndexOptions(error=50),
+    format_name="orc",
+    null_proof=False,
+    fingerprint="e" * 64,
+    fingerprint_parts={},
+    runs=(),
+    locations=SAMPLE.locations,
+    roots=("file:/w/orders",),
+    stats=SAMPLE.stats,
+)
+
+
+@pytest.mark.parametrize("change", [Disable(), Drop(), SetOptions(IndexOptions()), REFRESH])
+def test_each_change_makes_a_valid_successor(change: Change) -> None:
+    """The next version counts on, names its parent and its maker, and keeps who the index is."""
+    after = next_version(SAMPLE, change, ID, BY)
+    check_successor(SAMPLE, after)
+    assert (after.version, after.parent, after.id) == (2, SAMPLE.id, ID)
+    assert after.created_by == BY
+    assert (after.index, after.table, after.name) == (SAMPLE.index, SAMPLE.table, SAMPLE.name)
+
+
+def test_states() -> None:
+    """Disable and enable undo each other and change nothing else."""
+    off = next_version(SAMPLE, Disable(), ID, BY)
+    on = next_version(off, Enable(), VersionId("3" * 32), BY)
+    assert (off.state, on.state) == ("disabled", "ready")
+    same = replace(on, version=1, id=SAMPLE.id, parent=None, created_by=SAMPLE.created_by)
+    assert same == SAMPLE
+
+
+@pytest.mark.parametrize("change", [Enable(), SetOptions(IndexOptions(error=50))])
+def test_what_is_already_so_needs_no_version(change: Change) -> None:
+    """Enabling an enabled index, or setting options that wait already, gives the base back."""
+    assert next_version(SAMPLE, change, ID, BY) is SAMPLE
+
+
+def test_options_wait_for_the_refresh() -> None:
+    """Set options are next options, until a refresh built with them, or they are taken back."""
+    assert next_version(SAMPLE, REFRESH, ID, BY).next_options is None
+    assert next_version(SAMPLE, SetOptions(SAMPLE.options), ID, BY).next_options is None
+    other = replace(REFRESH, options=IndexOptions(error=7))
+    after = next_version(SAMPLE, other, ID, BY)
+    assert (after.options, after.next_options) == (IndexOptions(error=7), IndexOptions(error=50))
+
+
+def test_a_refresh_keeps_the_state() -> None:
+    """Refreshing a disabled index does not enable it."""
+    off = next_version(SAMPLE, Disable(), ID, BY)
+    assert next_version(off, REFRESH, VersionId("3" * 32), BY).state == "disabled"
+
+
+@pytest.mark.parametrize("change", [Enable(), Disable(), Drop(), REFRESH])
+def test_a_tombstone_has_no_successor(change: Change) -> None:
+    """Nothing follows DROP, not even another DROP."""
+    dropped = next_version(SAMPLE, Drop(), ID, BY)
+    with pytest.raises(ConflictError, match=r"sales\.orders"):
+        next_version(dropped, change, VersionId("3" * 32), BY)
+    with pytest.raises(ConflictError):
+        check_successor(dropped, replace(dropped, version=3, parent=ID, state="ready"))
+
+
+def test_a_broken_chain_is_refused() -> None:
+    """A gap, a wrong parent or another index is a fault of the caller."""
+    after = next_version(SAMPLE, Disable(), ID, BY)
+    check_successor(None, SAMPLE)
+    for base, proposed in (
+        (None, after),
+        (SAMPLE, SAMPLE),
+        (SAMPLE, replace(after, version=3)),
+        (SAMPLE, replace(after, parent=ID)),
+        (SAMPLE, replace(after, index=IndexUuid("0" * 36))),
+    ):
+        with pytest.raises(ValueError, match="cannot follow"):
+            check_successor(base, proposed)
