@@ -1,0 +1,148 @@
+"""Syntax errors in words a user knows: where, what was found, what may stand there instead."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from sieve.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+STATEMENTS = (
+    "CREATE SIEVE INDEX, REFRESH SIEVE INDEX, DROP SIEVE INDEX, ALTER SIEVE INDEX, "
+    "SHOW SIEVE INDEXES, DESCRIBE SIEVE INDEX, EXPLAIN SIEVE"
+)
+
+_SHOWN_WIDTH = 96
+_WORDS = {
+    "LPAR": '"("',
+    "RPAR": '")"',
+    "COMMA": '","',
+    "DOT": '"."',
+    "EQUAL": '"="',
+    "STRING": "a string in quotes",
+    "NUMBER": "a number",
+    "QUERY": "a query",
+    "$END": "the end of the statement",
+}
+# Where a name may stand as well, these are other ways to write it.
+_LITERALS = {"STRING", "NUMBER"}
+# By the last word before the place: what kind of name belongs there.
+_NAMES = {
+    "ON": "a table name",
+    "TABLE": "a table name",
+    "FROM": "a database name",
+    "IN": "a database name",
+    "INDEX": "an index name",
+    "EXISTS": "an index name",
+    "EXTENDED": "an index name",
+    "(": "a column name",
+    ",": "a column name",
+}
+
+
+def syntax_error(text: str, at: int, message: str, length: int = 1) -> InvalidInputError:
+    """The error, with the offending line and a caret under ``length`` characters from ``at``."""
+    at = min(at, len(text))
+    line_start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+    line = re.split(r"[\r\n]", text[line_start:], maxsplit=1)[0]
+    # Counted as an editor counts: \r\n is one line end.
+    number = len(re.findall(r"\r\n|\r|\n", text[:line_start])) + 1
+    column = at - line_start
+    return InvalidInputError(
+        "SIEVE_SYNTAX_ERROR",
+        f"line {number}, column {column + 1}: {message}\n\n{_pointed(line, column, length)}",
+    )
+
+
+def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str]) -> str:
+    """The sentence for a token that cannot stand where it stands.
+
+    Args:
+        text: the statement, comments blanked.
+        at: offset of the token.
+        found: the token's letters.
+        kind: its terminal in the grammar; ``$END`` when the text stops too early.
+        expected: the terminals that could have stood there.
+    """
+    expected = set(expected) - {"SEMICOLON"}
+    keywords = sorted(word for word in expected if word.isalpha() and word not in _WORDS)
+    places = [_WORDS[word] for word in _WORDS if word in expected]
+    if "WORD" in expected:
+        names = _name_expected(text[:at], expected)
+        # Nearly every keyword may be a name, so listing them all would say nothing.
+        keywords = ["ON"] if "ON" in expected else []
+        places = [names, *(_WORDS[word] for word in _WORDS if word in expected - _LITERALS)]
+    elif len(keywords) + len(places) > 1 and "DOT" in expected:
+        places.remove(_WORDS["DOT"])
+    choices = [*keywords, *places]
+    sentence = f"found {_found(found, kind)}, expected {_either(choices)}."
+    if found.isalpha():
+        close = difflib.get_close_matches(found.upper(), keywords, n=1, cutoff=0.6)
+        sentence += f" Did you mean {close[0]}?" if close else ""
+    sentence += _hint(text, at, found, expected)
+    if not _is_ours(text[:at], expected):
+        sentence += f" The statements are {STATEMENTS}."
+    return sentence
+
+
+def _name_expected(before: str, expected: set[str]) -> str:
+    if "NUMBER" in expected:
+        return "a value"
+    last = re.findall(r"\w+|[^\w\s]", before)[-1:]
+    if last == ["."]:
+        return "a name"
+    if "STRING" in expected:
+        return "an option name"
+    return _NAMES.get(last[0].upper() if last else "", "a name")
+
+
+def _found(found: str, kind: str) -> str:
+    if kind == "$END":
+        return "the end of the statement"
+    if kind == "QUERY":  # nothing the grammar knows begins with this character
+        return "a quote that is never closed" if found[0] in "'\"`" else f'"{found[0]}"'
+    if kind == "STRING":
+        return "a string"
+    return f'"{found}"' if len(found) <= 60 else f'"{found[:60]}..."'
+
+
+def _hint(text: str, at: int, found: str, expected: set[str]) -> str:
+    if "QUOTED" in expected and found[:1] == '"':
+        return " A name is quoted with backquotes: `name`."
+    joined = at > 0 and (text[at - 1].isalnum() or text[at - 1] in "_`")
+    if joined and found and not found[0].isspace() and found[0] not in "`'\"()=,;.":
+        return " A name with such characters is quoted with backquotes: `a-b`."
+    return ""
+
+
+def _is_ours(before: str, expected: set[str]) -> bool:
+    """Whether the words before the place already decide which statement this is."""
+    words = before.upper().split()
+    return len(words) > 2 or (len(words) == 2 and words[1] != "SIEVE") or "QUERY" in expected
+
+
+def _either(choices: list[str]) -> str:
+    if len(choices) < 2:
+        return "".join(choices)
+    return f"{', '.join(choices[:-1])} or {choices[-1]}"
+
+
+def _pointed(line: str, column: int, length: int) -> str:
+    """The line, cut to a window around the place, and a caret line below it."""
+    left = max(0, min(column - _SHOWN_WIDTH // 2, len(line) - _SHOWN_WIDTH))
+    shown = "".join(c if c.isprintable() else " " for c in line[left : left + _SHOWN_WIDTH])
+    column -= left
+    indent = sum(_cells(c) for c in shown[:column])
+    marks = sum(_cells(c) for c in shown[column : column + length]) or 1
+    return f"  {shown}\n  {' ' * indent}{'^' * marks}"
+
+
+def _cells(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

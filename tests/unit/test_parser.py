@@ -1,0 +1,203 @@
+import contextlib
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sieve.errors import InvalidInputError
+from sql_ext.commands import (
+    ColumnPath,
+    Command,
+    CreateIndex,
+    DescribeIndex,
+    DisableIndex,
+    DropIndex,
+    EnableIndex,
+    ExplainSieve,
+    Namespace,
+    OptionValue,
+    RefreshIndex,
+    SetIndexOptions,
+    ShowIndexes,
+    TableName,
+    quote,
+)
+from sql_ext.parser import parse_statement
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def _pairs(file: str) -> list[tuple[str, str]]:
+    text = (GOLDEN / file).read_text(encoding="utf-8").removesuffix("\n")
+    pairs = [pair.partition("\n=> ") for pair in re.sub(r"\A#.*\n", "", text).split("\n%%\n")]
+    return [(statement, result) for statement, _, result in pairs]
+
+
+@pytest.mark.parametrize(("statement", "record"), _pairs("statements.txt"))
+def test_a_statement_parses_to_its_record(statement: str, record: str) -> None:
+    """Each statement form, quoting rule and comment rule gives the record written beside it."""
+    assert repr(parse_statement(statement)) == record
+
+
+@pytest.mark.parametrize(("statement", "message"), _pairs("statements-errors.txt"))
+def test_a_wrong_statement_is_refused_in_words(statement: str, message: str) -> None:
+    """A refusal says where, what was found, what is expected, and points at it."""
+    with pytest.raises(InvalidInputError) as refusal:
+        parse_statement(statement)
+    assert refusal.value.condition == "SIEVE_SYNTAX_ERROR"
+    assert refusal.value.message == message
+
+
+@pytest.mark.parametrize(
+    "statement", (GOLDEN / "statements-identity.txt").read_text(encoding="utf-8").splitlines()
+)
+def test_a_record_says_all_that_the_statement_said(statement: str) -> None:
+    """Written out again from its record, a statement in full form is letter for letter the same."""
+    assert _written(parse_statement(statement)) == statement
+
+
+def test_a_long_line_is_cut_around_the_place() -> None:
+    """The caret stays under the offending word however far to the right it stands."""
+    statement = f"CREATE SIEVE INDEX ON t ({', '.join(f'column{i}' for i in range(500))} x)"
+    with pytest.raises(InvalidInputError) as refusal:
+        parse_statement(statement)
+    line, carets = refusal.value.message.splitlines()[-2:]
+    assert len(line) < 100
+    assert line[carets.index("^")] == "x"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_counted_as_editors_count_them(end: str) -> None:
+    """Line ends of every system advance the line number by one."""
+    with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 3, column 2: "):
+        parse_statement(f"SHOW SIEVE{end}INDEXES{end} wrong")
+
+
+# Letters that break naive quoting, and pieces of the language itself.
+hostile = st.text(
+    st.one_of(st.sampled_from("`'\"\\;-/*().,= \n\t\0#éß表😀"), st.characters(codec="utf-8")),
+    min_size=1,
+)
+pieces = st.sampled_from(
+    "CREATE REFRESH DROP ALTER SHOW DESCRIBE DESC EXPLAIN SIEVE INDEX INDEXES ON TABLE IF NOT "
+    "EXISTS FROM IN SET OPTIONS COMMENT ENABLE DISABLE FULL EXTENDED TRUE t a.b `x` ' \" ` ( ) , "
+    "= . ; 1 -2.5 1e5 1x r'y' /* */ -- \\ 'z' - #".split()
+)
+columns = st.lists(hostile, min_size=1, max_size=3).map(lambda parts: ColumnPath(tuple(parts)))
+tables = st.lists(hostile, min_size=1, max_size=3).map(lambda parts: TableName(tuple(parts)))
+namespaces = st.lists(hostile, min_size=1, max_size=2).map(lambda parts: Namespace(tuple(parts)))
+values = st.one_of(
+    st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), hostile
+)
+option_maps = st.dictionaries(hostile.map(str.lower).filter(lambda k: k == k.lower()), values)
+filled = option_maps.filter(bool)
+named = {"table": tables, "name": hostile}
+commands: st.SearchStrategy[Command] = st.one_of(
+    st.builds(
+        CreateIndex,
+        table=tables,
+        columns=st.lists(columns, min_size=1, max_size=1).map(tuple),
+        name=st.none() | hostile,
+        if_not_exists=st.booleans(),
+        options=option_maps,
+        comment=st.none() | hostile,
+    ),
+    st.builds(RefreshIndex, table=tables, name=st.none() | hostile, full=st.booleans()),
+    st.builds(RefreshIndex, table=tables, column=columns, full=st.booleans()),
+    st.builds(DropIndex, **named, if_exists=st.booleans()),
+    st.builds(DropIndex, table=tables, column=columns, if_exists=st.booleans()),
+    st.builds(EnableIndex, **named),
+    st.builds(DisableIndex, **named),
+    st.builds(SetIndexOptions, **named, options=filled),
+    st.builds(ShowIndexes, table=st.none() | tables),
+    st.builds(ShowIndexes, namespace=namespaces),
+    st.builds(DescribeIndex, **named, extended=st.booleans()),
+)
+
+
+@given(commands)
+def test_any_name_survives_quoting(command: Command) -> None:
+    """Names and texts of any characters come back as they were, inside any statement."""
+    assert parse_statement(_written(command)) == command
+
+
+@given(commands, st.data())
+def test_comments_and_case_change_nothing(command: Command, data: st.DataObject) -> None:
+    """Comments between words and keywords in any case leave the record the same."""
+    gaps = st.sampled_from([" ", "\n", " /* ` ' /* */ */ ", " -- it's\n", "\t\r\n"])
+    words = re.findall(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|[^ `']+", _written(command), re.DOTALL)
+    text = "".join(
+        (word if word[0] in "`'" else data.draw(st.sampled_from([word.lower(), word.upper()])))
+        + ("" if word == "." else data.draw(gaps))
+        for word in words
+    )
+    assert parse_statement(text) == command
+
+
+@given(st.lists(pieces | hostile, max_size=14).map(" ".join) | st.text())
+def test_no_text_brings_the_parser_down(text: str) -> None:
+    """Whatever the text, the answer is a record or a syntax error with its place."""
+    with contextlib.suppress(InvalidInputError):
+        parse_statement(text)
+        return
+    with pytest.raises(InvalidInputError, match=r"line \d+, column \d+: [^^]+\n\n(?s:.)*\^+$"):
+        parse_statement(text)
+
+
+@given(hostile.filter(lambda text: text.strip()), st.sampled_from(["", " ", "\n/* x */ "]))
+def test_the_query_of_explain_is_spark_s_to_judge(tail: str, gap: str) -> None:
+    """EXPLAIN SIEVE takes what follows letter for letter, however wrong it may be."""
+    command = parse_statement(f"EXPLAIN SIEVE {gap}SELECT {tail}")
+    assert command == ExplainSieve(f"SELECT {tail}".rstrip())
+
+
+def _written(command: Command) -> str:
+    """The statement in its fullest form: every name quoted, every part in grammar order."""
+    match command:
+        case CreateIndex(table, columns, name, if_not_exists, options, comment):
+            parts = [
+                "CREATE SIEVE INDEX",
+                "IF NOT EXISTS" if if_not_exists else "",
+                quote(name) if name else "",
+                f"ON {table} ({', '.join(map(str, columns))})",
+                f"OPTIONS {_options(options)}" if options else "",
+                f"COMMENT {_literal(comment)}" if comment else "",
+            ]
+        case RefreshIndex(table, name, column, full):
+            parts = ["REFRESH SIEVE INDEX", *_selected(table, name, column), "FULL" if full else ""]
+        case DropIndex(table, name, column, if_exists):
+            exists = "IF EXISTS" if if_exists else ""
+            parts = ["DROP SIEVE INDEX", exists, *_selected(table, name, column)]
+        case EnableIndex(table, name):
+            parts = [f"ALTER SIEVE INDEX {quote(name)} ON {table} ENABLE"]
+        case DisableIndex(table, name):
+            parts = [f"ALTER SIEVE INDEX {quote(name)} ON {table} DISABLE"]
+        case SetIndexOptions(table, name, options):
+            parts = [f"ALTER SIEVE INDEX {quote(name)} ON {table} SET OPTIONS {_options(options)}"]
+        case ShowIndexes(table, namespace):
+            where = f"ON {table}" if table else f"IN {namespace}" if namespace else ""
+            parts = ["SHOW SIEVE INDEXES", where]
+        case DescribeIndex(table, name, extended):
+            form = "EXTENDED" if extended else ""
+            parts = ["DESCRIBE SIEVE INDEX", form, f"{quote(name)} ON {table}"]
+        case ExplainSieve(query):
+            parts = ["EXPLAIN SIEVE", query]
+    return " ".join(filter(None, parts))
+
+
+def _selected(table: TableName, name: str | None, column: ColumnPath | None) -> list[str]:
+    return [quote(name) if name else "", f"ON {table}", f"({column})" if column else ""]
+
+
+def _options(options: dict[str, OptionValue]) -> str:
+    return f"({', '.join(f'{quote(k)} = {_literal(v)}' for k, v in options.items())})"
+
+
+def _literal(value: OptionValue) -> str:
+    if isinstance(value, str):
+        # Before % and _ Spark keeps a backslash, for LIKE patterns.
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
