@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sieve.errors import InvalidInputError
+from sieve.packing import bit_lengths
 
 LEAST = -(1 << 63)
 GREATEST = (1 << 63) - 1
@@ -329,27 +330,16 @@ def _wide_codes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> Cod
     low = np.where(negative, ~low + np.uint64(1), low)
     carry = negative & (low == 0)
     top = np.where(negative, ~high + carry, high).view(np.uint64)
-    length = np.where(top > 0, 64 + _bit_length(top), _bit_length(low))
+    length = np.where(top > 0, 64 + bit_lengths(top), bit_lengths(low))
     spare = np.maximum(length - 57, 0).astype(np.uint64)
     # numpy leaves shifts by 64 or more undefined, so each word moves in a range of its own.
     within = np.minimum(spare, np.uint64(63))
-    lifted = np.where(within > 0, top << ((np.uint64(64) - within) & np.uint64(63)), 0)
+    lifted = np.where(within > 0, top << ((np.uint64(64) - within) & np.uint64(63)), np.uint64(0))
     near = (low >> within) | lifted
     beyond = top >> (np.maximum(spare, np.uint64(64)) - np.uint64(64))
     leading = np.where(spare >= 64, beyond, near)
     codes = ((spare << np.uint64(56)) + leading).view(np.int64)
     return np.where(negative, -codes, codes)
-
-
-def _bit_length(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Position of the highest set bit plus one, by halving; 0 for 0."""
-    length = np.zeros(words.shape, np.int64)
-    rest = words.copy()
-    for step in (32, 16, 8, 4, 2, 1):
-        big = rest >= np.uint64(1 << step)
-        length += np.where(big, step, 0)
-        rest = np.where(big, rest >> np.uint64(step), rest)
-    return length + rest.astype(np.int64)
 
 
 def _leading_codes(values: pa.Array) -> Codes:
@@ -363,8 +353,8 @@ def _leading_codes(values: pa.Array) -> Codes:
     words = np.ndarray((len(padded) - 7,), ">u8", padded, strides=(1,))
     spare = 8 * (8 - np.diff(ends).astype(np.uint64))
     spare_in_word = np.minimum(spare, np.uint64(63))
-    image: npt.NDArray[np.uint64] = (
-        words[ends[:-1]].astype(np.uint64) >> spare_in_word
-    ) << spare_in_word
+    found = words[ends[:-1]].astype(np.uint64)
+    image = (found >> spare_in_word) << spare_in_word
     image[spare == 64] = 0
-    return (image ^ np.uint64(1 << 63)).view(np.int64)
+    codes: Codes = (image ^ np.uint64(1 << 63)).view(np.int64)
+    return codes

@@ -1,0 +1,157 @@
+"""Segments and their blocks as records, and the bytes of a segment in a run file.
+
+Payload, little-endian, arrays by `sieve.packing`:
+
+===========  ================================================================
+u8           shape: 1, equal-width blocks
+u8           version of this layout: 1
+i64          first: key code of the first key
+i64          last: key code of the last key
+u64          width: key codes to a block
+u32          blocks: n
+u64          postings: m
+u32          base: least location of the segment
+array of n   locations in each block
+array of m   location - base, ascending within a block
+array of m   rows of that location in that block, less one
+===========  ================================================================
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.errors import CorruptError, UnsupportedError
+from sieve.packing import pack, unpack
+
+SHAPE_SIEVE: Final = 1
+LAYOUT_VERSION: Final = 1
+# What a payload may ask a reader to allocate: bits of width 0 make long arrays of no bytes.
+MAX_BLOCKS: Final = 1 << 24
+MAX_POSTINGS: Final = 1 << 27
+
+_HEAD: Final = struct.Struct("<BBqqQIQI")
+_LOCATIONS: Final = 1 << 31
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CSR:
+    """Blocks in compressed sparse rows: block b holds entries ``offsets[b]:offsets[b + 1]``.
+
+    Attributes:
+        offsets: int64[n_blocks + 1], from 0, ascending.
+        locations: int32[m], ordinals, ascending within a block, each once.
+        rows: int64[m], rows of that location with a key in that block, at least 1.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    locations: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """A stretch of keys cut into blocks: key code k lies in block ``(k - first) // width``.
+
+    Attributes:
+        first: key code of the first key.
+        last: key code of the last key; the first and the last block are not empty.
+        width: key codes to a block, 1 .. 2^64 - 1.
+        blocks: the locations of each block's keys.
+    """
+
+    first: int
+    last: int
+    width: int
+    blocks: CSR
+
+
+def encode_segment(segment: Segment) -> bytes:
+    """The payload of a segment; `decode_segment` is its inverse."""
+    blocks = segment.blocks
+    base = int(blocks.locations.min())
+    head = _HEAD.pack(
+        SHAPE_SIEVE,
+        LAYOUT_VERSION,
+        segment.first,
+        segment.last,
+        segment.width,
+        len(blocks.offsets) - 1,
+        len(blocks.locations),
+        base,
+    )
+    return b"".join(
+        [
+            head,
+            pack(np.diff(blocks.offsets).astype(np.uint64)),
+            pack((blocks.locations - np.int32(base)).astype(np.uint64)),
+            pack((blocks.rows - 1).astype(np.uint64)),
+        ]
+    )
+
+
+def decode_segment(payload: bytes) -> Segment:
+    """The segment of a payload, every statement of the layout checked.
+
+    Raises:
+        UnsupportedError: a later Sieve wrote it.
+        CorruptError: it is not a payload that `encode_segment` makes.
+    """
+    if len(payload) < _HEAD.size:
+        raise _corrupt("is too short")
+    shape, version, first, last, width, n_blocks, n_postings, base = _HEAD.unpack_from(payload)
+    if shape > SHAPE_SIEVE or version > LAYOUT_VERSION:
+        raise UnsupportedError(
+            "SIEVE_VERSION_TOO_NEW",
+            f"a segment has shape {shape}, layout {version}; upgrade Sieve or REFRESH the index",
+        )
+    if shape != SHAPE_SIEVE or version != LAYOUT_VERSION:
+        raise _corrupt(f"claims shape {shape}, layout {version}")
+    if not 1 <= n_blocks <= MAX_BLOCKS or not 1 <= n_postings <= MAX_POSTINGS:
+        raise _corrupt(f"claims {n_blocks} blocks and {n_postings} postings")
+    if first > last or width < 1 or (last - first) // width + 1 != n_blocks:
+        raise _corrupt("has bounds that do not agree with its blocks")
+    counts, at = unpack(payload, _HEAD.size, n_blocks)
+    deltas, at = unpack(payload, at, n_postings)
+    rows, at = unpack(payload, at, n_postings)
+    if at != len(payload):
+        raise _corrupt("is too long")
+    blocks = CSR(_offsets(counts, n_postings), _locations(base, deltas), _rows(rows))
+    falls = blocks.locations[1:] <= blocks.locations[:-1]
+    inner = blocks.offsets[1:-1]
+    falls[inner[(inner > 0) & (inner < n_postings)] - 1] = False
+    if np.any(falls):
+        raise _corrupt("has a block whose locations do not ascend")
+    return Segment(first, last, width, blocks)
+
+
+def _offsets(counts: npt.NDArray[np.uint64], n_postings: int) -> npt.NDArray[np.int64]:
+    # A sum of numbers this small cannot wrap.
+    if np.any(counts > n_postings) or int(counts.sum()) != n_postings:
+        raise _corrupt("has blocks that do not add up")
+    if counts[0] == 0 or counts[-1] == 0:
+        raise _corrupt("has an empty block at an end")
+    return np.concatenate([[0], np.cumsum(counts.astype(np.int64))])
+
+
+def _locations(base: int, deltas: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+    if base >= _LOCATIONS or np.any(deltas >= _LOCATIONS - base):
+        raise _corrupt("names a location out of range")
+    return (deltas + np.uint64(base)).astype(np.int32)
+
+
+def _rows(less_one: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    if np.any(less_one >= (1 << 63) - 1):
+        raise _corrupt("counts rows out of range")
+    return less_one.astype(np.int64) + 1
+
+
+def _corrupt(problem: str) -> CorruptError:
+    return CorruptError(
+        "SIEVE_CORRUPT_SEGMENT", f"a segment's payload {problem}; REFRESH the index FULL"
+    )

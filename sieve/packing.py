@@ -1,0 +1,115 @@
+"""Whole numbers in as few bits as they need, packed and unpacked by numpy without a Python loop.
+
+An array is cut to the `bits` that make it shortest. The few values that need more (outliers, such
+as one key with a million rows) are kept whole behind the packed bits. Layout, little-endian:
+
+====================  ===============================================================
+u8 bits               0..56
+u32 exceptions        x
+u8[(n * bits + 7)/8]  value i in bits i * bits onwards, lowest bit first, 0 for outliers
+u32[x]                positions of the outliers, ascending
+u64[x]                their values
+====================  ===============================================================
+
+Source: the idea of patched frames of reference, Zukowski et al., "Super-Scalar RAM-CPU Cache
+Compression".
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.errors import CorruptError
+
+Words = npt.NDArray[np.uint64]
+
+# A value that begins inside a byte must fit, with the up to 7 bits before it, in one 8-byte word.
+MAX_BITS: Final = 56
+
+_HEAD: Final = struct.Struct("<BI")
+_EXCEPTION_BYTES: Final = 12
+_POWERS: Final[Words] = np.uint64(1) << np.arange(64, dtype=np.uint64)
+# Packing goes through one byte a bit; a slice of a multiple of 8 values ends on a byte.
+_SLICE: Final = 1 << 16
+
+
+def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
+    """Position of each value's highest set bit plus one; 0 for 0."""
+    return np.searchsorted(_POWERS, values, side="right").astype(np.int64)
+
+
+def pack(values: Words) -> bytes:
+    """The bytes of an array of fewer than 2^32 numbers; its length is not among them."""
+    lengths = bit_lengths(values)
+    bits = _cheapest(np.bincount(lengths, minlength=65), len(values))
+    outliers = np.flatnonzero(lengths > bits)
+    kept = values.astype("<u8")
+    kept[outliers] = 0
+    body = b"".join(
+        _packed_bits(kept[at : at + _SLICE], bits) for at in range(0, len(kept), _SLICE)
+    )
+    head = _HEAD.pack(bits, len(outliers))
+    return b"".join(
+        [head, body, outliers.astype("<u4").tobytes(), values[outliers].astype("<u8").tobytes()]
+    )
+
+
+def unpack(payload: bytes, at: int, count: int) -> tuple[Words, int]:
+    """`count` numbers whose bytes begin at `at`, and where the bytes after them begin.
+
+    Raises:
+        CorruptError: the bytes end too early or cannot have come from `pack`.
+    """
+    if at + _HEAD.size > len(payload):
+        raise _corrupt("ends inside an array")
+    bits, exceptions = _HEAD.unpack_from(payload, at)
+    if bits > MAX_BITS or exceptions > count:
+        raise _corrupt("has an array with an impossible head")
+    at += _HEAD.size
+    end = at + (count * bits + 7) // 8
+    after = end + exceptions * _EXCEPTION_BYTES
+    if after > len(payload):
+        raise _corrupt("ends inside an array")
+    values = _unpacked_bits(payload[at:end], bits, count)
+    if exceptions:
+        places = np.frombuffer(payload, "<u4", exceptions, end)
+        if places[-1] >= count or np.any(places[1:] <= places[:-1]):
+            raise _corrupt("has an array with misplaced exceptions")
+        values[places] = np.frombuffer(payload, "<u8", exceptions, end + 4 * exceptions)
+    return values, after
+
+
+def _cheapest(histogram: npt.NDArray[np.intp], count: int) -> int:
+    """The width in bits that makes an array shortest, from how many values have each length."""
+    longer = count - np.cumsum(histogram)[: MAX_BITS + 1]
+    widths = np.arange(MAX_BITS + 1)
+    return int(np.argmin((count * widths + 7) // 8 + _EXCEPTION_BYTES * longer))
+
+
+def _packed_bits(values: Words, bits: int) -> bytes:
+    if bits == 0:
+        return b""
+    image = values.view(np.uint8).reshape(-1, 8)
+    return np.packbits(
+        np.unpackbits(image, axis=1, count=bits, bitorder="little"), bitorder="little"
+    ).tobytes()
+
+
+def _unpacked_bits(data: bytes, bits: int, count: int) -> Words:
+    if bits == 0:
+        return np.zeros(count, np.uint64)
+    padded = np.frombuffer(data + bytes(8), np.uint8)
+    words: Words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))
+    start = np.arange(count, dtype=np.uint64) * np.uint64(bits)
+    found = words[(start >> np.uint64(3)).astype(np.int64)] >> (start & np.uint64(7))
+    return found & np.uint64((1 << bits) - 1)
+
+
+def _corrupt(problem: str) -> CorruptError:
+    return CorruptError(
+        "SIEVE_CORRUPT_SEGMENT", f"a segment's payload {problem}; REFRESH the index FULL"
+    )

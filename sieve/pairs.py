@@ -1,0 +1,130 @@
+"""Sorted (key code, location) pairs: gathered into distinct keys with their sets of locations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.errors import InvalidInputError
+
+# codes int64[n] ascending, locations int32[n], rows int64[n] of that location with that key.
+Chunk: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]]
+
+# Shorter chunks are put together first, so that numpy's cost for each call is spread.
+_BATCH: Final = 1 << 18
+_LOCATION_BITS: Final = 31
+_LOCATION_MASK: Final = (1 << _LOCATION_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keys:
+    """Distinct keys, ascending, and the locations of each.
+
+    Attributes:
+        codes: int64[k].
+        offsets: int64[k + 1], any start; key i has pairs ``offsets[i] - offsets[0]`` onwards.
+        locations: int32[m], ascending within a key, each once.
+        rows: int64[m].
+    """
+
+    codes: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
+    locations: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int64]
+
+    def part(self, start: int, stop: int) -> Keys:
+        """Keys `start` to `stop`, without copying."""
+        low, high = self.offsets[[start, stop]] - self.offsets[0]
+        return Keys(
+            self.codes[start:stop],
+            self.offsets[start : stop + 1],
+            self.locations[low:high],
+            self.rows[low:high],
+        )
+
+
+def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
+    """The distinct keys of sorted pairs, a batch at a time; no key is in two batches.
+
+    Equal codes may span chunks, and a pair may repeat: its rows are added up. Memory is bounded by
+    a batch, a chunk and the locations of one key.
+
+    Raises:
+        InvalidInputError: the codes do not ascend, a location is negative or rows are not positive.
+    """
+    held: list[Chunk] = []
+    size = 0
+    for chunk in chunks:
+        if len(chunk[0]) == 0:
+            continue
+        _check(chunk, held[-1] if held else None)
+        held.append(chunk)
+        size += len(chunk[0])
+        if size < _BATCH:
+            continue
+        codes, locations, rows = _joined(held)
+        # More pairs of the last key may follow.
+        whole = int(np.searchsorted(codes, codes[-1], side="left"))
+        if whole:
+            yield _gathered(codes[:whole], locations[:whole], rows[:whole])
+        rest = _gathered(codes[whole:], locations[whole:], rows[whole:])
+        held = [(np.repeat(rest.codes, len(rest.rows)), rest.locations, rest.rows)]
+        # Counted from zero: a key of very many locations must not be gathered for every chunk.
+        size = 0
+    if held:
+        yield _gathered(*_joined(held))
+
+
+def add_up(
+    groups: npt.NDArray[np.int64], locations: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
+) -> Chunk:
+    """The distinct (group, location) pairs in order, their rows added up; groups in [0, 2^32)."""
+    pairs = (groups << _LOCATION_BITS) | locations
+    rises = pairs[1:] > pairs[:-1]
+    if np.all(rises):
+        return groups, locations, rows
+    if np.any(pairs[1:] < pairs[:-1]):
+        order = np.argsort(pairs)
+        pairs, rows = pairs[order], rows[order]
+        rises = pairs[1:] > pairs[:-1]
+    starts = np.concatenate([[0], np.flatnonzero(rises) + 1])
+    pairs = pairs[starts]
+    return (
+        pairs >> _LOCATION_BITS,
+        (pairs & _LOCATION_MASK).astype(np.int32),
+        np.add.reduceat(rows, starts),
+    )
+
+
+def _gathered(
+    codes: npt.NDArray[np.int64], locations: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
+) -> Keys:
+    fresh = np.concatenate([[True], codes[1:] != codes[:-1]])
+    ranks, locations, rows = add_up(np.cumsum(fresh) - 1, locations, rows)
+    starts = np.concatenate([[0], np.flatnonzero(ranks[1:] != ranks[:-1]) + 1, [len(ranks)]])
+    return Keys(codes[fresh], starts, locations, rows)
+
+
+def _joined(chunks: list[Chunk]) -> Chunk:
+    if len(chunks) == 1:
+        return chunks[0]
+    codes, locations, rows = zip(*chunks, strict=True)
+    return np.concatenate(codes), np.concatenate(locations), np.concatenate(rows)
+
+
+def _check(chunk: Chunk, before: Chunk | None) -> None:
+    codes, locations, rows = chunk
+    if not len(codes) == len(locations) == len(rows):
+        raise _refused("are not of one length")
+    if np.any(codes[1:] < codes[:-1]) or (before is not None and codes[0] < before[0][-1]):
+        raise _refused("do not come in order of their keys")
+    if locations.min() < 0 or rows.min() < 1:
+        raise _refused("have a negative location or no rows")
+
+
+def _refused(problem: str) -> InvalidInputError:
+    return InvalidInputError("SIEVE_BAD_PAIRS", f"the pairs to index {problem}; build again")

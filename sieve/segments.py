@@ -1,0 +1,207 @@
+"""Cutting sorted keys into segments: stretches over which the set of locations changes steadily.
+
+R(k) counts the changes of the location set between neighbouring distinct keys up to k. It is
+approximated by lines of bounded error, each from the first key of its segment: a *shrinking cone*
+keeps the slopes that are within the error of every key so far, and the segment closes at the first
+key whose own slope lies outside. A segment's blocks are then of equal width, about one to each
+change: few where nothing changes, many where every key does.
+
+R steers only how many blocks there are. A block holds the exact union of its keys' locations.
+
+Source: the bachelor thesis on a sieve index inside Apache Hudi (Novosibirsk 2024); the cone is that
+of Galakatos et al., "FITing-Tree: A Data-aware Index Structure".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.blocks import CSR, MAX_BLOCKS, MAX_POSTINGS, Segment
+from sieve.errors import InvalidInputError
+from sieve.pairs import Chunk, Keys, add_up, distinct_keys
+
+__all__ = ["DEFAULT_ERROR", "DEFAULT_MAX_KEYS", "NO_HOLE", "Segment", "cut_segments"]
+
+DEFAULT_ERROR: Final = 100
+DEFAULT_MAX_KEYS: Final = 1 << 18
+# No gap between two 64-bit keys is larger: only the cone and `max_keys` close segments.
+NO_HOLE: Final = (1 << 64) - 1
+
+# Pairs held for one segment, as a multiple of its keys: few keys may have very many locations.
+_PAIRS_PER_KEY: Final = 16
+_SMALLEST_WINDOW: Final = 128
+_LARGEST_WINDOW: Final = 1 << 16
+
+
+def cut_segments(
+    chunks: Iterable[Chunk],
+    *,
+    error: int = DEFAULT_ERROR,
+    max_keys: int = DEFAULT_MAX_KEYS,
+    hole: int = NO_HOLE,
+) -> Iterator[Segment]:
+    """Segments of sorted pairs, in order, disjoint, in one pass and bounded memory.
+
+    Args:
+        chunks: codes int64[n] ascending (over chunks too), locations int32[n], rows int64[n]. Equal
+            codes may span chunks and pairs may repeat.
+        error: by how many changes a line may miss R, at least 1.
+        max_keys: distinct keys after which a segment closes, 1 .. 2^24.
+        hole: a larger gap between neighbouring keys closes a segment, at least 1.
+
+    Raises:
+        InvalidInputError: a parameter is out of range, or the pairs are not sorted.
+    """
+    if error < 1 or hole < 1 or not 1 <= max_keys <= MAX_BLOCKS:
+        raise InvalidInputError(
+            "SIEVE_BAD_OPTION",
+            f"error {error} and hole {hole} must be at least 1, max_keys {max_keys} at least 1 "
+            f"and at most {MAX_BLOCKS}",
+        )
+    cutter = _Cutter(error, max_keys, min(hole, NO_HOLE))
+    for keys in distinct_keys(chunks):
+        yield from cutter.take(keys)
+    yield from cutter.finish()
+
+
+class _Cutter:
+    """The open segment: its keys so far, and the cone of slopes that still fit them."""
+
+    def __init__(self, error: int, max_keys: int, hole: int) -> None:
+        self._error = error
+        self._max_keys = max_keys
+        self._max_pairs = min(max_keys * _PAIRS_PER_KEY, MAX_POSTINGS)
+        self._hole = np.uint64(hole)
+        self._previous: Keys | None = None
+        self._changes = 0
+        self._window = _SMALLEST_WINDOW
+        self._pieces: list[Keys] = []
+        self._first = self._base = 0
+        self._low, self._high = -np.inf, np.inf
+
+    def take(self, keys: Keys) -> Iterator[Segment]:
+        """Goes on with a batch of keys; yields the segments that it closes."""
+        changes = self._changes + np.cumsum(_changed(keys, self._previous))
+        holes = np.flatnonzero(_gaps(keys, self._previous) > self._hole)
+        start, end = 0, len(keys.codes)
+        while start < end:
+            at = start
+            if not self._pieces:
+                self._open(int(keys.codes[start]), int(changes[start]))
+                at += 1
+            stop = self._follow(keys.codes, changes, at, self._limit(keys, start, at, holes))
+            if stop > start:
+                self._pieces.append(keys.part(start, stop))
+                self._changes = int(changes[stop - 1])
+            if stop < end:
+                yield self._close()
+            start = stop
+        self._previous = keys.part(end - 1, end)
+
+    def finish(self) -> Iterator[Segment]:
+        """Closes what is open."""
+        if self._pieces:
+            yield self._close()
+
+    def _open(self, first: int, changes: int) -> None:
+        self._first, self._base = first, changes
+        self._low, self._high = -np.inf, np.inf
+
+    def _limit(self, keys: Keys, start: int, at: int, holes: npt.NDArray[np.intp]) -> int:
+        """Where the open segment must end at the latest: a hole, or what it may hold."""
+        held_keys = sum(len(piece.codes) for piece in self._pieces)
+        held_pairs = sum(len(piece.rows) for piece in self._pieces)
+        pairs_end = keys.offsets[start] + (self._max_pairs - held_pairs)
+        fits = int(np.searchsorted(keys.offsets, pairs_end, side="right")) - 1
+        limit = min(len(keys.codes), start + self._max_keys - held_keys, max(at, fits))
+        hole = int(np.searchsorted(holes, at))
+        return min(limit, int(holes[hole])) if hole < len(holes) else limit
+
+    def _follow(
+        self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64], at: int, limit: int
+    ) -> int:
+        """First key from `at` on that leaves the cone, else `limit`; narrows the cone to it."""
+        opened = at
+        window = self._window
+        while at < limit:
+            stop = min(at + window, limit)
+            outside = self._narrow(codes[at:stop], changes[at:stop])
+            at += outside
+            if at < stop:
+                break
+            window = min(2 * window, _LARGEST_WINDOW)
+        # Neighbouring segments are often of like length.
+        self._window = max(_SMALLEST_WINDOW, min(at - opened + 1, _LARGEST_WINDOW))
+        return at
+
+    def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
+        """Number of keys, from the first on, that lie in the cone as narrowed by those before."""
+        run = (_unsigned(codes) - _unsigned(self._first)).astype(np.float64)
+        rise = (changes - self._base).astype(np.float64)
+        highs = np.minimum.accumulate(np.append(self._high, (rise + self._error) / run))
+        lows = np.maximum.accumulate(np.append(self._low, (rise - self._error) / run))
+        slopes = rise / run
+        outside = (slopes > highs[:-1]) | (slopes < lows[:-1])
+        inside = int(np.argmax(outside)) if outside.any() else len(codes)
+        self._high, self._low = float(highs[inside]), float(lows[inside])
+        return inside
+
+    def _close(self) -> Segment:
+        pieces, self._pieces = self._pieces, []
+        return _segment(pieces, self._changes - self._base)
+
+
+def _segment(pieces: list[Keys], changes: int) -> Segment:
+    """The segment of some keys, its blocks about as many as the changes of their locations."""
+    codes = np.concatenate([piece.codes for piece in pieces])
+    first, last = int(codes[0]), int(codes[-1])
+    width = -(-(last - first + 1) // (changes + 1))
+    if width > NO_HOLE:
+        # One block over the whole domain: its width would not fit in 64 bits.
+        width = 1 << 63
+    n_blocks = (last - first) // width + 1
+    numbers = ((_unsigned(codes) - _unsigned(first)) // np.uint64(width)).astype(np.int64)
+    counts = np.concatenate([np.diff(piece.offsets) for piece in pieces])
+    groups, locations, rows = add_up(
+        np.repeat(numbers, counts),
+        np.concatenate([piece.locations for piece in pieces]),
+        np.concatenate([piece.rows for piece in pieces]),
+    )
+    sizes = np.bincount(groups, minlength=n_blocks)
+    return Segment(
+        first, last, width, CSR(np.concatenate([[0], np.cumsum(sizes)]), locations, rows)
+    )
+
+
+def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
+    """Whether each key's location set differs from that of the key before it."""
+    counts = np.diff(keys.offsets)
+    locations = keys.locations
+    if len(counts) == len(locations):
+        same = locations[1:] == locations[:-1]
+    else:
+        # Sets of one size are equal when each element equals the one a whole set before it.
+        places = np.arange(len(locations)) - np.repeat(counts, counts)
+        equal = locations == locations[np.maximum(places, 0)]
+        every = np.logical_and.reduceat(equal, keys.offsets[:-1] - keys.offsets[0])
+        same = (counts[1:] == counts[:-1]) & every[1:]
+    leading = previous is not None and not np.array_equal(
+        previous.locations, locations[: counts[0]]
+    )
+    return np.concatenate([[leading], ~same])
+
+
+def _gaps(keys: Keys, previous: Keys | None) -> npt.NDArray[np.uint64]:
+    """Distance of each key from the key before it; 0 for the first of all."""
+    before = keys.codes[:1] if previous is None else previous.codes
+    codes = _unsigned(np.concatenate([before, keys.codes]))
+    return codes[1:] - codes[:-1]
+
+
+def _unsigned(codes: npt.NDArray[np.int64] | int) -> npt.NDArray[np.uint64]:
+    """Codes modulo 2^64, in which differences are exact."""
+    return np.asarray(codes, np.int64).view(np.uint64)
