@@ -338,8 +338,9 @@ def _wide_codes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> Cod
     near = (low >> within) | lifted
     beyond = top >> (np.maximum(spare, np.uint64(64)) - np.uint64(64))
     leading = np.where(spare >= 64, beyond, near)
-    codes = ((spare << np.uint64(56)) + leading).view(np.int64)
-    return np.where(negative, -codes, codes)
+    codes: Codes = ((spare << np.uint64(56)) + leading).view(np.int64)
+    codes[negative] *= -1
+    return codes
 
 
 def _leading_codes(values: pa.Array) -> Codes:
