@@ -41,9 +41,10 @@ Entries = list[Entry]
 class Store(Protocol):
     """A file system with create-if-absent. Files, once made, are never changed.
 
-    Every method raises `InvalidInputError` for a URI that is not of this store and
-    `UnavailableError` when the file system refuses or does not answer; an `UnavailableError` means
-    that nothing was changed, save where a method says otherwise.
+    Every method raises `InvalidInputError` for a URI that is ill-formed or of another machine,
+    `UnsupportedError` for a scheme that is not served, and `UnavailableError` when the file system
+    refuses or does not answer; an `UnavailableError` means that nothing was changed, save where a
+    method says otherwise.
     """
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:

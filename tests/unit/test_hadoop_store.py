@@ -1,0 +1,181 @@
+"""The store contract through a real JVM: over a local folder, and over HDFS where it runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from pyspark.java_gateway import launch_gateway
+
+from sieve.errors import InvalidInputError, UnavailableError, UnknownOutcomeError, UnsupportedError
+from sieve.hadoop_store import HadoopStore
+from sieve.permissions import Permissions
+from sieve.store import Store, join, store_for
+from tests.unit.store_contract import AtomicCreateContract, StoreContract
+
+HDFS = os.environ.get("SIEVE_TEST_HDFS", "")
+"""URI of a name node where the tests may make and delete folders, such as hdfs://localhost:9820."""
+
+
+@pytest.fixture(scope="module")
+def jvm() -> Iterator[Any]:
+    """A JVM with Spark's jars, as PySpark starts it."""
+    gateway = launch_gateway()
+    yield gateway.jvm
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(30)
+
+
+@pytest.fixture
+def conf(jvm: Any) -> Any:
+    """A configuration in which file: has neither checksum files nor a shared instance."""
+    conf = jvm.org.apache.hadoop.conf.Configuration()
+    conf.set("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
+    conf.set("fs.file.impl.disable.cache", "true")
+    conf.set("fs.AbstractFileSystem.file.impl", "org.apache.hadoop.fs.local.RawLocalFs")
+    return conf
+
+
+class TestHadoopOverLocalFiles(StoreContract):
+    """The contract but for atomic creates: Hadoop's local rename looks first and then leaps."""
+
+    @pytest.fixture
+    def store(self, jvm: Any, conf: Any) -> HadoopStore:
+        """The store under test."""
+        return HadoopStore(jvm, conf, frozenset({"file"}))
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> str:
+        """Its empty folder; those that pytest closed to others are opened."""
+        for folder in (tmp_path, *tmp_path.parents):
+            if folder == tmp_path or folder.name.startswith("pytest-"):
+                folder.chmod(0o755)
+        if not all(folder.stat().st_mode & 0o001 for folder in tmp_path.parents):
+            pytest.skip("the temporary folder lies in one that is closed to others")
+        return f"file:{tmp_path}"
+
+
+@pytest.mark.services
+@pytest.mark.skipif(not HDFS, reason="SIEVE_TEST_HDFS names no HDFS")
+class TestHdfs(StoreContract, AtomicCreateContract):
+    """The whole contract over HDFS."""
+
+    @pytest.fixture
+    def store(self, jvm: Any, conf: Any) -> Store:
+        """The store that an hdfs: URI gets."""
+        return store_for(HDFS + "/", jvm, conf)
+
+    @pytest.fixture
+    def folder(self, store: Store) -> Iterator[str]:
+        """A folder of its own, deleted afterwards."""
+        folder = f"{HDFS}/sieve-test-{uuid4()}"
+        store.mkdirs(folder)
+        yield folder
+        store.delete(folder)
+
+    def test_lists_of_rights_are_not_copied(self, store: HadoopStore, folder: str) -> None:
+        """A table with an access control list lends only its owner's bits; restrict drops lists."""
+        jvm = store.jvm
+        path = jvm.org.apache.hadoop.fs.Path(folder)
+        entries = jvm.org.apache.hadoop.fs.permission.AclEntry.parseAclSpec(
+            "user:carol:r-x,default:user:carol:r-x", True
+        )
+        fs = path.getFileSystem(store.conf)
+        fs.modifyAclEntries(path, entries)
+        own = store.permissions(folder)
+        assert own.mode & 0o077 == 0
+        inner = join(folder, "index")
+        store.mkdirs(inner)
+        store.restrict(inner, Permissions(own.owner, own.group, 0o750))
+        status = fs.getFileStatus(jvm.org.apache.hadoop.fs.Path(inner))
+        assert not status.hasAcl()
+        assert status.getPermission().toShort() == 0o750
+
+
+@pytest.mark.parametrize("scheme", ["s3a", "abfss", "http", "viewfs"])
+def test_schemes_without_an_atomic_rename(scheme: str) -> None:
+    """A file system that cannot decide between two writers is refused before it is asked."""
+    store = store_for(f"{scheme}://place/x", None, None)
+    with pytest.raises(UnsupportedError, match=r"spark\.sieve\.path"):
+        store.create(f"{scheme}://place/x/f", b"")
+    with pytest.raises(UnsupportedError):
+        store.read(f"{scheme}://place/x/f")
+
+
+def test_no_server(jvm: Any, conf: Any) -> None:
+    """A name node that does not answer is unavailable, and the error names the file."""
+    conf.set("ipc.client.connect.max.retries", "0")
+    conf.set("dfs.client.retry.policy.enabled", "false")
+    store = HadoopStore(jvm, conf)
+    with pytest.raises(UnavailableError, match="hdfs://localhost:1/f"):
+        store.size("hdfs://localhost:1/f")
+    with pytest.raises(InvalidInputError):
+        store.read("hdfs://localhost:1/../f")
+
+
+class Contexts:
+    """Stands for the class FileContext; its rename plays a fault around the real one."""
+
+    def __init__(self, jvm: Any, fault: Exception, took_effect: bool) -> None:
+        self._real = jvm.org.apache.hadoop.fs.FileContext
+        self._fault, self._took_effect = fault, took_effect
+
+    def getFileContext(self, uri: Any, conf: Any) -> Contexts:  # noqa: N802 - Java's name
+        """The context whose rename fails."""
+        self._context = self._real.getFileContext(uri, conf)
+        return self
+
+    def rename(self, draft: Any, path: Any, options: Any) -> None:
+        """Rename or not, then fail."""
+        if self._took_effect:
+            self._context.rename(draft, path, options)
+        raise self._fault
+
+
+def faulty(jvm: Any, conf: Any, fault: Exception, took_effect: bool) -> HadoopStore:
+    """A store over local files whose renames fail with or without effect."""
+    hadoop = jvm.org.apache.hadoop.fs
+    fs = SimpleNamespace(
+        Path=hadoop.Path,
+        permission=hadoop.permission,
+        FileContext=Contexts(jvm, fault, took_effect),
+    )
+    apache = SimpleNamespace(hadoop=SimpleNamespace(fs=fs), commons=jvm.org.apache.commons)
+    seam = SimpleNamespace(java=jvm.java, org=SimpleNamespace(apache=apache))
+    return HadoopStore(seam, conf, frozenset({"file"}))
+
+
+@pytest.mark.parametrize("took_effect", [True, False])
+def test_lost_reply(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> None:
+    """When the bridge fails in a rename the outcome is unknown, and a draft in doubt stays."""
+    store = faulty(jvm, conf, Py4JNetworkError("cut"), took_effect)
+    with pytest.raises(UnknownOutcomeError, match="cut"):
+        store.create(f"file:{tmp_path}/f", b"x")
+    (left,) = tmp_path.iterdir()
+    assert (left.name == "f") is took_effect
+    assert left.read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("took_effect", [True, False])
+def test_refused_repeat(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> None:
+    """A name found taken is ours if the draft is gone: the client repeated its own success."""
+    taken = jvm.org.apache.hadoop.fs.FileAlreadyExistsException("taken")
+    store = faulty(jvm, conf, Py4JJavaError("", taken), took_effect)
+    assert store.create(f"file:{tmp_path}/f", b"x") is took_effect
+    assert [file.name for file in tmp_path.iterdir()] == (["f"] if took_effect else [])
+
+
+def test_known_refusal(jvm: Any, conf: Any, tmp_path: Path) -> None:
+    """A rename that the rights forbid had no effect; the draft is removed."""
+    denied = jvm.org.apache.hadoop.security.AccessControlException("no right")
+    store = faulty(jvm, conf, Py4JJavaError("", denied), took_effect=False)
+    with pytest.raises(UnavailableError, match="no right"):
+        store.create(f"file:{tmp_path}/f", b"x")
+    assert list(tmp_path.iterdir()) == []
