@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.blocks import Segment
-from sieve.errors import CorruptError, InvalidInputError
-from sieve.keys import Encoder
-from sieve.requirements import Intervals, Requirement
+from sieve.errors import CorruptError
+from sieve.requirements import Intervals
 
 # Slices of postings from this length on are marked one by one, shorter ones all at once.
 _LONG_SLICE: Final = 256
@@ -137,42 +136,6 @@ def assemble(segments: Iterable[Segment], n_locations: int | None = None) -> Run
         postings,
         present,
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RunIndex:
-    """A run with what it knows of rows that have no key: the `LocationIndex` of one run.
-
-    Attributes:
-        encoder: how the run codes values.
-        run: the keys.
-        nulls: int64[n_locations], rows with NULL in each location.
-        nans: int64[n_locations], rows with NaN in each location.
-        null_proof: whether a value seen as not NULL is so in every query, whatever else it selects.
-    """
-
-    encoder: Encoder
-    run: Run
-    nulls: npt.NDArray[np.int64]
-    nans: npt.NDArray[np.int64]
-    null_proof: bool = True
-
-    def __post_init__(self) -> None:
-        if not len(self.nulls) == len(self.nans) == self.run.n_locations:
-            raise InvalidInputError(
-                "SIEVE_BAD_RUN",
-                f"a run of {self.run.n_locations} locations came with counts for "
-                f"{len(self.nulls)} and {len(self.nans)}",
-            )
-
-    def keep(self, requirement: Requirement) -> Flags:
-        """bool[n_locations]: may hold a row with such a value, by the ordinals of the run."""
-        found = self.run.locations_in(requirement.intervals)
-        if requirement.null:
-            found |= self.nulls > 0
-        if requirement.nan:
-            found |= self.nans > 0
-        return found
 
 
 def _united(

@@ -1,0 +1,368 @@
+"""Key codes: order, exactness, literals, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import struct
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
+from sieve.keys import GREATEST, LEAST, MAX_PREFIX, Encoder
+
+
+def codes(encoder: Encoder, array: pa.Array) -> list[int]:
+    """Codes of an array as integers."""
+    return encoder.encode(array).codes.tolist()
+
+
+def wire(value: bytes) -> str:
+    """A string or binary constant as it travels."""
+    return base64.b64encode(value).decode()
+
+
+@pytest.mark.parametrize(
+    ("spark_type", "arrow_type"),
+    [("tinyint", pa.int8()), ("smallint", pa.int16()), ("int", pa.int32()), ("bigint", pa.int64())],
+)
+def test_integers_are_their_own_codes(spark_type, arrow_type):
+    """The ends of each integer type and 0 are coded as themselves, as literals too."""
+    half = 1 << (arrow_type.bit_width - 1)
+    values = [-half, -1, 0, 1, half - 1]
+    encoder = Encoder(spark_type)
+    assert codes(encoder, pa.array(values, arrow_type)) == values
+    assert [encoder.literal(value).code for value in values] == values
+    assert encoder.exact
+
+
+@pytest.mark.parametrize(
+    ("spark_type", "arrow_type", "bits"),
+    [("float", pa.float32(), 32), ("double", pa.float64(), 64)],
+)
+def test_floats_are_in_total_order(spark_type, arrow_type, bits):
+    """From -inf over subnormals to inf codes rise, and literals get the code of their value."""
+    numpy_type = np.float32 if bits == 32 else np.float64
+    tiny = np.nextafter(numpy_type(0), numpy_type(1))
+    values = np.array([-np.inf, -1e30, -1.5, -tiny, 0, tiny, 1.5, 1e30, np.inf], numpy_type)
+    encoder = Encoder(spark_type)
+    found = codes(encoder, pa.array(values, arrow_type))
+    assert found == sorted(set(found))
+    images = values.view(np.int32 if bits == 32 else np.int64).tolist()
+    assert [encoder.literal(image).code for image in images] == found
+
+
+@pytest.mark.parametrize(("spark_type", "arrow_type"), [("float", "f4"), ("double", "f8")])
+def test_minus_zero_is_zero(spark_type, arrow_type):
+    """-0.0 and 0.0 are one value, in columns and in literals."""
+    zeros = np.array([0.0, -0.0], arrow_type)
+    encoder = Encoder(spark_type)
+    assert codes(encoder, pa.array(zeros)) == [0, 0]
+    image = zeros.view(arrow_type.replace("f", "i")).tolist()
+    assert [encoder.literal(bits).code for bits in image] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("spark_type", "images", "arrow_type"),
+    [
+        ("float", [0x7FC00000, 0xFFC00000, 0x7F800001], np.uint32),
+        ("double", [0x7FF8 << 48, 0xFFF8 << 48, (0x7FF0 << 48) + 1], np.uint64),
+    ],
+)
+def test_every_nan_is_kept_apart(spark_type, images, arrow_type):
+    """Quiet, negative and signalling NaN are flagged, valid, and flagged as literals too."""
+    bits = np.array(images, arrow_type)
+    encoder = Encoder(spark_type)
+    encoded = encoder.encode(pa.array(bits.view(f"f{bits.itemsize}")))
+    assert encoded.nan.all()
+    assert encoded.valid.all()
+    signed = bits.view(f"i{bits.itemsize}").tolist()
+    assert all(encoder.literal(image).nan for image in signed)
+
+
+def test_null_is_neither_valid_nor_nan():
+    """A NULL among doubles is told apart from NaN."""
+    encoded = Encoder("double").encode(pa.array([None, float("nan"), 1.0]))
+    assert encoded.valid.tolist() == [False, True, True]
+    assert encoded.nan.tolist() == [False, True, False]
+
+
+def test_dates_and_timestamps_count_from_1970():
+    """Dates are days, both timestamps are microseconds, far from 1970 too."""
+    days = [dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(9999, 12, 31)]
+    assert codes(Encoder("date"), pa.array(days)) == [-719162, -1, 2932896]
+    micros = [LEAST, -1, 0, GREATEST]
+    zoned = pa.array(micros).cast(pa.timestamp("us", "Europe/Berlin"))
+    assert codes(Encoder("timestamp"), zoned) == micros
+    assert codes(Encoder("timestamp_ntz"), pa.array(micros).cast(pa.timestamp("us"))) == micros
+
+
+def test_booleans_are_zero_and_one():
+    """False sorts before true, as in Spark."""
+    assert codes(Encoder("boolean"), pa.array([True, False])) == [1, 0]
+    assert Encoder("boolean").literal(True).code == 1
+
+
+def test_short_decimals_are_their_unscaled_integers():
+    """Up to 18 digits nothing is lost, also in a slice of an array."""
+    ends = [Decimal(-(10**18 - 1)).scaleb(-4), Decimal("-0.0001"), None, Decimal("1.5")]
+    encoder = Encoder("decimal(18,4)")
+    encoded = encoder.encode(pa.array([Decimal(0), *ends], pa.decimal128(18, 4)).slice(1))
+    assert encoded.codes[encoded.valid].tolist() == [-(10**18 - 1), -1, 15000]
+    assert encoder.exact
+    assert encoder.literal("-1").code == -1
+
+
+def test_long_decimals_are_exact_near_zero_and_fine_far_away():
+    """38 digits keep unscaled values below 2^57 apart, and others to 57 significant bits."""
+    unscaled = [0, 1, 2**57 - 1, 2**57, 2**57 + 2, 2**64, 2**64 + 2**8, 10**38 - 2**80, 10**38 - 1]
+    values = [sign * value for sign in (-1, 1) for value in unscaled[1:]] + [0]
+    values.sort()
+    encoder = Encoder("decimal(38,0)")
+    found = codes(encoder, pa.array([Decimal(value) for value in values], pa.decimal128(38, 0)))
+    assert found == sorted(set(found))
+    assert found == [encoder.literal(str(value)).code for value in values]
+    assert not encoder.exact
+
+
+def test_strings_are_coded_by_eight_bytes_past_the_prefix():
+    """Bytes compare unsigned; short values are zero padded; later bytes do not count."""
+    encoder = Encoder("string", b"user-")
+    values = ["user-", "user-a", "user-é", "user-12345678tail"]
+    expected = [
+        int.from_bytes(v[5:13].ljust(8, b"\0"), "big") - (1 << 63)
+        for v in (value.encode() for value in values)
+    ]
+    assert codes(encoder, pa.array(values)) == expected
+    assert not encoder.exact
+
+
+def test_values_off_the_prefix_go_to_the_ends():
+    """What sorts before the prefix gets the least code, what sorts after it the greatest."""
+    encoder = Encoder("binary", b"m\xff")
+    below, above = [b"", b"m", b"m\xfe\xff", b"a"], [b"n", b"\xff"]
+    assert codes(encoder, pa.array(below)) == [LEAST] * 4
+    assert codes(encoder, pa.array(above)) == [GREATEST] * 2
+    assert [encoder.literal(wire(value)).code for value in below + above] == (
+        [LEAST] * 4 + [GREATEST] * 2
+    )
+
+
+@pytest.mark.parametrize("arrow_type", [pa.string(), pa.large_string(), pa.string_view()])
+def test_strings_in_any_arrow_form_slice_and_chunk_are_equal(arrow_type):
+    """Layout, offset, nulls and chunk borders do not change codes."""
+    values = ["", None, "a", "ab\0", "abcdefgh", "abcdefghi", None, "ü"]
+    array = pa.array(["x" * 20, *values], arrow_type).slice(1)
+    chunked = pa.chunked_array([array.slice(0, 3), array.slice(3, 0), array.slice(3)])
+    for prefix in (b"", b"ab"):
+        encoder = Encoder("string", prefix)
+        whole, parts = encoder.encode(array), encoder.encode(chunked)
+        assert whole.valid.tolist() == [value is not None for value in values]
+        expected = [encoder.literal(wire(v.encode())).code for v in values if v is not None]
+        assert whole.codes[whole.valid].tolist() == expected
+        assert parts.codes[parts.valid].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("spark_type", "arrow_type"),
+    [
+        ("bigint", pa.int64()),
+        ("double", pa.float64()),
+        ("string", pa.string()),
+        ("decimal(38,3)", pa.decimal128(38, 3)),
+        ("decimal(9,3)", pa.decimal128(9, 3)),
+        ("boolean", pa.bool_()),
+        ("date", pa.date32()),
+    ],
+)
+def test_columns_of_nothing_and_of_nulls_are_coded(spark_type, arrow_type):
+    """Empty arrays, no chunks at all, and all-NULL arrays give flags of the right length."""
+    encoder = Encoder(spark_type)
+    assert len(encoder.encode(pa.array([], arrow_type)).codes) == 0
+    assert len(encoder.encode(pa.chunked_array([], arrow_type)).valid) == 0
+    encoded = encoder.encode(pa.nulls(3, arrow_type))
+    assert encoded.valid.tolist() == [False] * 3
+    assert encoded.nan.tolist() == [False] * 3
+    assert encoded.codes.shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [
+        (b"ab", "abc", "abd"),
+        (b"user-1", "user-1", "user-1\uffff"),
+        (b"", "", "\uffff"),
+    ],
+)
+def test_a_prefix_of_strings_spans_every_string_that_begins_with_it(value, low, high):
+    """The codes of strings that begin with a literal lie between the two codes of its span."""
+    for prefix in (b"", b"user-", b"ab", b"abcd", b"zz"):
+        encoder = Encoder("string", prefix)
+        least, greatest = encoder.starting_with(wire(value))
+        for text in (low, high):
+            assert least <= encoder.literal(wire(text.encode())).code <= greatest
+
+
+def test_a_span_is_no_wider_than_the_prefix_asks():
+    """LIKE 'ab%' does not reach "ac", and a span off the encoder's prefix is one code."""
+    assert (
+        Encoder("string").starting_with(wire(b"ab"))[1]
+        < codes(Encoder("string"), pa.array(["ac"]))[0]
+    )
+    assert Encoder("string", b"m").starting_with(wire(b"a")) == (LEAST, LEAST)
+    assert Encoder("string", b"m").starting_with(wire(b"z")) == (GREATEST, GREATEST)
+
+
+def test_the_prefix_of_a_run_is_what_its_ends_share():
+    """for_type takes the common bytes of the bounds, of strings only, and cuts long ones."""
+    assert Encoder.for_type("string", b"abc1", b"abd") == Encoder("string", b"ab")
+    assert Encoder.for_type("varchar(9)", b"same", b"same").prefix == b"same"
+    assert Encoder.for_type("bigint", b"1", b"1").prefix == b""
+    assert Encoder.for_type("string").prefix == b""
+    assert len(Encoder.for_type("binary", b"x" * 9999, b"x" * 9999).prefix) == MAX_PREFIX
+
+
+@pytest.mark.parametrize(
+    "spark_type",
+    [
+        "char(3)",
+        "string collate UTF8_LCASE",
+        "array<int>",
+        "struct<a:int>",
+        "map<int,int>",
+        "void",
+        "variant",
+        "interval day",
+        "time(6)",
+        "decimal(39,0)",
+        "decimal(3,4)",
+        "BIGINT",
+        "",
+    ],
+)
+def test_other_types_are_refused_by_name(spark_type):
+    """The error names the type and the types that can be indexed."""
+    with pytest.raises(UnsupportedError) as refusal:
+        Encoder.for_type(spark_type)
+    assert refusal.value.condition == "SIEVE_UNSUPPORTED_TYPE"
+    assert spark_type in refusal.value.message
+    assert "timestamp_ntz" in refusal.value.message
+
+
+@pytest.mark.parametrize(
+    ("spark_type", "array"),
+    [
+        ("int", pa.array([1], pa.int64())),
+        ("timestamp", pa.array([1]).cast(pa.timestamp("ns"))),
+        ("decimal(9,2)", pa.array([Decimal("1.5")], pa.decimal128(9, 1))),
+        ("string", pa.array([b"x"])),
+        ("double", pa.array([1.0], pa.float32())),
+    ],
+)
+def test_an_array_of_another_type_is_refused(spark_type, array):
+    """Values that would be read in other units are not coded at all."""
+    with pytest.raises(UnsupportedError):
+        Encoder(spark_type).encode(array)
+
+
+@pytest.mark.parametrize(
+    ("spark_type", "value"),
+    [
+        ("int", True),
+        ("int", 1.5),
+        ("int", 1 << 31),
+        ("int", None),
+        ("bigint", "1"),
+        ("boolean", 1),
+        ("date", 1 << 40),
+        ("float", 1 << 40),
+        ("string", 5),
+        ("string", "a"),
+        ("string", "ü"),
+        ("decimal(4,2)", 5),
+        ("decimal(4,2)", "10000"),
+        ("decimal(4,2)", "1e3"),
+        ("decimal(38,0)", "9" * 39),
+        ("timestamp", []),
+    ],
+)
+def test_literals_in_another_form_are_refused(spark_type, value):
+    """A constant that is not of the column's wire form is an error, never a wrong code."""
+    with pytest.raises(InvalidInputError) as refusal:
+        Encoder(spark_type).literal(value)
+    assert refusal.value.condition == "SIEVE_BAD_LITERAL"
+
+
+def test_only_strings_have_prefixes():
+    """A prefix on another type, or a LIKE on one, is an error."""
+    with pytest.raises(InvalidInputError):
+        Encoder("int", b"x")
+    with pytest.raises(InvalidInputError):
+        Encoder("int").starting_with(wire(b"x"))
+
+
+@pytest.mark.parametrize(
+    "encoder", [Encoder("decimal(10,2)"), Encoder("string"), Encoder("binary", b"\xff\0")]
+)
+def test_encoders_survive_json(encoder):
+    """What a manifest keeps of an encoder makes the same encoder again."""
+    assert Encoder.from_json(encoder.to_json()) == encoder
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        None,
+        [],
+        {},
+        {"type": 1},
+        {"type": "string", "prefix": 5},
+        {"type": "string", "prefix": "!"},
+        {"type": "int", "prefix": "eA=="},
+        {"type": "no such type"},
+    ],
+)
+def test_damaged_encoders_are_corrupt(form):
+    """Anything else is reported as damage, not as the user's mistake."""
+    with pytest.raises(CorruptError):
+        Encoder.from_json(form)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "code", "text"),
+    [
+        (Encoder("boolean"), 1, "true"),
+        (Encoder("boolean"), 0, "false"),
+        (Encoder("bigint"), LEAST, "-9223372036854775808"),
+        (Encoder("date"), -719162, "0001-01-01"),
+        (Encoder("timestamp"), LEAST, "-290308-12-21 19:59:05.224192Z"),
+        (Encoder("timestamp_ntz"), 1_500_000, "1970-01-01 00:00:01.500000"),
+        (Encoder("double"), struct.unpack("<q", struct.pack("<d", 0.1))[0], "0.1"),
+        (Encoder("double"), GREATEST, "inf"),
+        (Encoder("float"), struct.unpack("<i", struct.pack("<f", 0.5))[0], "0.5"),
+        (Encoder("double"), -struct.unpack("<q", struct.pack("<d", 0.1))[0], "-0.1"),
+        (Encoder("decimal(10,2)"), -5, "-0.05"),
+        (Encoder("decimal(10,0)"), 12, "12"),
+        (Encoder("string", b"ab"), int.from_bytes(b"c".ljust(8, b"\0"), "big") + LEAST, "abc"),
+        (Encoder("string", b"ab"), LEAST, ""),
+        (Encoder("string", b"ab"), GREATEST, "ab"),
+        (Encoder("binary"), int.from_bytes(b"\1\xff".ljust(8, b"\0"), "big") + LEAST, "01FF"),
+    ],
+)
+def test_codes_are_shown_as_values(encoder, code, text):
+    """DESCRIBE and plans show values, not codes."""
+    assert encoder.decode(code) == text
+
+
+def test_long_decimals_are_shown_by_their_least_value():
+    """The value shown is a lower bound of every value with that code, below zero too."""
+    encoder = Encoder("decimal(38,0)")
+    for value in (10**37 + 12345, -(10**37) - 12345, 2**57 + 1, -(2**57) - 1, 2**56, -7):
+        code = encoder.literal(str(value)).code
+        least = int(encoder.decode(code))
+        assert least <= value
+        assert encoder.literal(str(least)).code == code
+        assert encoder.literal(str(least - 1)).code < code

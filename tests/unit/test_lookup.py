@@ -1,0 +1,126 @@
+"""Looking intervals up in a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sieve.blocks import CSR, Segment
+from sieve.errors import CorruptError
+from sieve.keys import GREATEST, LEAST
+from sieve.lookup import assemble
+from sieve.segments import cut_segments
+
+
+def segment(first, last, width, *blocks):
+    """A segment whose blocks hold the given locations."""
+    locations = np.array([location for block in blocks for location in block], np.int32)
+    offsets = np.cumsum([0, *map(len, blocks)])
+    return Segment(first, last, width, CSR(offsets, locations, np.ones(len(locations), np.int64)))
+
+
+def found(run, *intervals):
+    """Ordinals of the locations that the run names."""
+    answer = run.locations_in(np.array(intervals, np.int64).reshape(-1, 2))
+    return np.flatnonzero(answer).tolist()
+
+
+@pytest.fixture
+def run():
+    """Keys 0..29 in three blocks, a gap, keys 100..119 in two; six locations, one without keys."""
+    return assemble([segment(100, 119, 10, (3,), (4, 0)), segment(0, 29, 10, (0,), (), (1, 2))], 6)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "locations"),
+    [
+        (0, 0, [0]),
+        (9, 9, [0]),
+        (10, 19, []),
+        (9, 20, [0, 1, 2]),
+        (29, 29, [1, 2]),
+        (30, 99, []),
+        (29, 100, [1, 2, 3]),
+        (-50, -1, []),
+        (120, GREATEST, []),
+        (LEAST, 0, [0]),
+        (119, GREATEST, [0, 4]),
+        (15, 105, [1, 2, 3]),
+        (LEAST, GREATEST, [0, 1, 2, 3, 4]),
+        (5, 4, []),
+        (GREATEST, LEAST, []),
+    ],
+)
+def test_an_interval_names_the_blocks_it_touches(run, low, high, locations):
+    """Over borders of blocks and segments, in gaps, outside, and turned around."""
+    assert found(run, (low, high)) == locations
+
+
+def test_many_intervals_are_united(run):
+    """Any order, overlapping and empty ones among them."""
+    assert found(run, (115, 118), (0, 3), (2, 5), (7, 6), (200, 300)) == [0, 4]
+    assert found(run) == []
+
+
+def test_points_far_apart_do_not_read_what_lies_between(run):
+    """Two points name their own blocks only."""
+    assert found(run, (0, 0), (105, 105)) == [0, 3]
+
+
+def test_long_slices_and_short_ones_agree():
+    """Blocks of hundreds of locations go another way than short ones, to the same end."""
+    wide = segment(0, 2, 1, range(300), (300,), range(301, 900))
+    run = assemble([wide, segment(10, 10, 1, (950,))], 1000)
+    assert found(run, (0, 0)) == list(range(300))
+    assert found(run, (1, 1), (10, 10)) == [300, 950]
+    assert found(run, (0, 1), (10, 10)) == [*range(301), 950]
+
+
+def test_the_ends_of_the_domain_are_found():
+    """A segment over all 2^64 codes answers at both ends and in the middle."""
+    width = -(-(1 << 64) // 3)
+    run = assemble([segment(LEAST, GREATEST, width, (0,), (1,), (2,))])
+    assert found(run, (LEAST, LEAST)) == [0]
+    assert found(run, (0, 0)) == [1]
+    assert found(run, (GREATEST, GREATEST)) == [2]
+    assert found(run, (LEAST, -1), (1, GREATEST)) == [0, 1, 2]
+
+
+def test_a_run_without_segments_names_nothing():
+    """A table whose rows are all NULL has a run, and no key is in it."""
+    run = assemble([], 4)
+    assert run.locations_in(np.array([[LEAST, GREATEST]])).tolist() == [False] * 4
+    assert found(run, (0, 0), (5, 9)) == []
+
+
+def test_the_answer_is_the_callers_own(run):
+    """Changing an answer does not change the next one."""
+    everything = np.array([[LEAST, GREATEST]])
+    run.locations_in(everything)[:] = False
+    assert found(run, (LEAST, GREATEST)) == [0, 1, 2, 3, 4]
+
+
+def test_locations_are_counted_from_the_segments_when_not_given():
+    """Without a number there are as many as the greatest ordinal says."""
+    assert assemble([segment(0, 0, 1, (7,))]).n_locations == 8
+    assert assemble([]).n_locations == 0
+
+
+def test_overlapping_segments_are_corrupt():
+    """A key in two segments would be looked for in one of them only."""
+    with pytest.raises(CorruptError, match="overlap"):
+        assemble([segment(0, 9, 10, (0,)), segment(9, 19, 11, (1,))])
+
+
+def test_a_location_out_of_range_is_corrupt():
+    """Segments that speak of more locations than the run has are not of that run."""
+    with pytest.raises(CorruptError, match="location 7 of 7"):
+        assemble([segment(0, 0, 1, (7,))], 7)
+
+
+def test_memory_is_told():
+    """The size covers each array, so a cache can be bounded by it."""
+    keys = np.arange(1000)
+    chunk = (keys, (keys % 10).astype(np.int32), np.ones(1000, np.int64))
+    run = assemble(cut_segments([chunk]))
+    assert run.nbytes >= run.postings.nbytes + run.offsets.nbytes + run.first.nbytes

@@ -1,0 +1,358 @@
+"""Predicates: reading them, what a leaf asks of a column, and which locations stay."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+
+import numpy as np
+import pytest
+
+from sieve.errors import InvalidInputError
+from sieve.expressions import MAX_DEPTH, MAX_NODES, MAX_VALUES
+from sieve.keys import GREATEST, LEAST, Encoder
+from sieve.predicate import (
+    Comparison,
+    Either,
+    Every,
+    Membership,
+    NullTest,
+    StartsWith,
+    Unknown,
+    evaluate,
+    parse,
+    requirement,
+)
+
+NAN = 0x7FF8 << 48
+EVERYTHING = [[LEAST, GREATEST]]
+
+
+class Listed:
+    """An index that knows every value of every location."""
+
+    def __init__(self, *values, type="bigint", null_proof=True):
+        self.encoder = Encoder(type)
+        self.null_proof = null_proof
+        self._values = values
+        self.asked = []
+
+    def keep(self, wanted):
+        """True for each location with a value in the intervals."""
+        self.asked.append(wanted)
+        return np.array(
+            [
+                any(
+                    wanted.null
+                    if value is None
+                    else any(first <= value <= last for first, last in wanted.intervals.tolist())
+                    for value in values
+                )
+                for values in self._values
+            ]
+        )
+
+
+def compare(op, value, column="x", **more):
+    """A comparison as it travels."""
+    return {"op": op, "col": [column], "value": value, **more}
+
+
+def both(*args):
+    """AND as it travels."""
+    return {"op": "and", "args": list(args)}
+
+
+def either(*args):
+    """OR as it travels."""
+    return {"op": "or", "args": list(args)}
+
+
+def kept(tree, n=None, **indexes):
+    """Ordinals that stay, given indexes by column name."""
+    over = {(name,): index for name, index in indexes.items()}
+    n = n or len(next(iter(indexes.values()))._values)
+    return np.flatnonzero(evaluate(parse(tree), over, n).keep).tolist()
+
+
+def asks(tree, encoder):
+    """Intervals, null and nan of a leaf's requirement."""
+    wanted = requirement(parse(tree), encoder)
+    return wanted.intervals.tolist(), wanted.null, wanted.nan
+
+
+def test_every_node_is_read():
+    """Each op of the protocol becomes its record, from text and from objects."""
+    tree = both(
+        compare("<", 1),
+        either({"op": "in", "col": ["a", "b"], "values": [1, 2]}, {"op": "is null", "col": ["x"]}),
+        {"op": "not in", "col": ["x"], "values": ["eA=="], "null": True},
+        {"op": "is not null", "col": ["x"]},
+        {"op": "starts with", "col": ["x"], "value": "eA=="},
+        {"op": "unknown", "why": "rand()"},
+    )
+    expected = Every(
+        (
+            Comparison("<", ("x",), 1),
+            Either((Membership(("a", "b"), (1, 2)), NullTest(("x",)))),
+            Membership(("x",), ("eA==",), negated=True, null=True),
+            NullTest(("x",), negated=True),
+            StartsWith(("x",), "eA=="),
+            Unknown("rand()"),
+        )
+    )
+    assert parse(tree) == expected
+    assert parse(json.dumps(tree)) == expected
+    assert parse(json.dumps(tree).encode()) == expected
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        "not json",
+        b"\xff",
+        None,
+        [],
+        {},
+        {"op": 1},
+        {"op": "not", "args": []},
+        {"op": "and"},
+        {"op": "or", "args": {}},
+        {"op": "or", "args": [1]},
+        {"op": "=", "value": 1},
+        {"op": "=", "col": [], "value": 1},
+        {"op": "=", "col": "x", "value": 1},
+        {"op": "=", "col": [1], "value": 1},
+        {"op": "=", "col": ["x"] * 101, "value": 1},
+        {"op": "=", "col": ["x"]},
+        {"op": "=", "col": ["x"], "value": None},
+        {"op": "=", "col": ["x"], "value": 1.5},
+        {"op": "=", "col": ["x"], "value": 1, "null": 1},
+        {"op": "in", "col": ["x"], "values": 1},
+        {"op": "in", "col": ["x"], "values": [None]},
+        {"op": "starts with", "col": ["x"], "value": 1},
+        {"op": "unknown", "why": 1},
+    ],
+)
+def test_malformed_trees_are_refused(tree):
+    """What is not in the form of the protocol is an error, not a guess."""
+    with pytest.raises(InvalidInputError) as refusal:
+        parse(tree)
+    assert refusal.value.condition == "SIEVE_BAD_PREDICATE"
+
+
+def test_limits_make_parts_unknown():
+    """Depth, nodes, values and bytes past the limits cost reading more, not the query."""
+    deep = compare("=", 1)
+    for _ in range(MAX_DEPTH):
+        deep = both(deep)
+    n_deep = "[" * 100_000
+    assert kept(deep, x=Listed([0], [1])) == [0, 1]
+    assert kept(both(compare("=", 1), deep), x=Listed([0], [1])) == [1]
+    assert parse('{"op":"and","args":' + n_deep) == Unknown("the predicate is nested too deeply")
+    many = both(compare("=", 1), *[compare("=", 0)] * MAX_NODES)
+    assert "the predicate has too many parts" in evaluate(parse(many), {}, 1).why
+    long = {"op": "in", "col": ["x"], "values": [1] * (MAX_VALUES + 1)}
+    assert isinstance(parse(long), Unknown)
+    assert isinstance(parse(" " * ((32 << 20) + 1)), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (compare("=", 5), ([[5, 5]], False, False)),
+        (compare("!=", 5), ([[LEAST, 4], [6, GREATEST]], False, True)),
+        (compare("!=", 5, null=True), ([[LEAST, 4], [6, GREATEST]], True, True)),
+        (compare("!=", LEAST), ([[LEAST + 1, GREATEST]], False, True)),
+        (compare("!=", GREATEST), ([[LEAST, GREATEST - 1]], False, True)),
+        (compare("<", 5), ([[LEAST, 4]], False, False)),
+        (compare("<=", 5), ([[LEAST, 5]], False, False)),
+        (compare(">", 5), ([[6, GREATEST]], False, True)),
+        (compare(">=", 5), ([[5, GREATEST]], False, True)),
+        (compare("<", LEAST), ([], False, False)),
+        (compare(">", GREATEST), ([], False, True)),
+        (compare("<=", GREATEST), (EVERYTHING, False, False)),
+        ({"op": "is null", "col": ["x"]}, ([], True, False)),
+        ({"op": "is not null", "col": ["x"]}, (EVERYTHING, False, True)),
+        ({"op": "in", "col": ["x"], "values": [7, 1, 2, 1]}, ([[1, 2], [7, 7]], False, False)),
+        ({"op": "in", "col": ["x"], "values": []}, ([], False, False)),
+        ({"op": "not in", "col": ["x"], "values": []}, (EVERYTHING, True, True)),
+        (
+            {"op": "not in", "col": ["x"], "values": [3, LEAST, 1, 2, GREATEST], "null": True},
+            ([[LEAST + 1, 0], [4, GREATEST - 1]], True, True),
+        ),
+    ],
+)
+def test_exact_leaves_ask_for_just_their_values(tree, expected):
+    """Of integers each op asks for what can make it TRUE, at the ends of the domain too."""
+    assert asks(tree, Encoder("bigint")) == expected
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        ("=", ([], False, True)),
+        ("!=", (EVERYTHING, False, False)),
+        ("<", (EVERYTHING, False, False)),
+        ("<=", (EVERYTHING, False, True)),
+        (">", ([], False, False)),
+        (">=", ([], False, True)),
+    ],
+)
+def test_nan_is_greatest_and_equal_to_itself(op, expected):
+    """Comparing with NaN follows Spark's order, not IEEE's."""
+    assert asks(compare(op, NAN), Encoder("double")) == expected
+
+
+def test_nan_in_lists():
+    """IN with NaN finds NaN rows; NOT IN with NaN leaves them out."""
+    values = [NAN, 0]
+    assert asks({"op": "in", "col": ["x"], "values": values}, Encoder("double")) == (
+        [[0, 0]],
+        False,
+        True,
+    )
+    assert asks({"op": "not in", "col": ["x"], "values": values}, Encoder("double")) == (
+        [[LEAST, -1], [1, GREATEST]],
+        False,
+        False,
+    )
+
+
+def test_zeros_of_both_signs_are_asked_for_alike():
+    """Equal to -0.0 asks for 0.0, and less than -0.0 leaves 0.0 out."""
+    minus_zero = struct.unpack("<q", struct.pack("<d", -0.0))[0]
+    assert asks(compare("=", minus_zero), Encoder("double"))[0] == [[0, 0]]
+    assert asks(compare("<", minus_zero), Encoder("double"))[0] == [[LEAST, -1]]
+
+
+@pytest.mark.parametrize(
+    ("op", "low", "high"),
+    [("=", 0, 0), ("<", None, 0), ("<=", None, 0), (">", 0, None), (">=", 0, None)],
+)
+def test_inexact_leaves_include_what_shares_their_code(op, low, high):
+    """Strings alike in eight bytes have one code, so < and > keep that code."""
+    encoder = Encoder("string")
+    value = base64.b64encode(b"12345678abc").decode()
+    code = encoder.literal(value).code
+    expected = [[LEAST if low is None else code, GREATEST if high is None else code]]
+    assert asks(compare(op, value), encoder)[0] == expected
+
+
+def test_inexact_complements_are_everything():
+    """Not 'a' may hold for another string of the same code, so nothing is left out."""
+    encoder = Encoder("string")
+    assert asks(compare("!=", "YQ=="), encoder)[0] == EVERYTHING
+    assert asks({"op": "not in", "col": ["x"], "values": ["YQ=="]}, encoder)[0] == EVERYTHING
+
+
+def test_starts_with_asks_for_a_span():
+    """LIKE 'ab%' asks for the codes from "ab" to the last string that begins so."""
+    tree = {"op": "starts with", "col": ["x"], "value": base64.b64encode(b"ab").decode()}
+    ((first, last),), null, nan = asks(tree, Encoder("string"))
+    assert (first + (1 << 63)).to_bytes(8, "big") == b"ab\0\0\0\0\0\0"
+    assert (last + (1 << 63)).to_bytes(8, "big") == b"ab\xff\xff\xff\xff\xff\xff"
+    assert not null
+    assert not nan
+
+
+def test_both_sides_of_a_range_are_one_question():
+    """A location with a key below and another above, and none between, is dropped."""
+    tree = both(compare(">", 1), compare("<", 9))
+    assert kept(tree, x=Listed([0, 20], [5], [1, 9])) == [1]
+    nested = both(both(compare(">", 1)), both(both(compare("<", 9))))
+    assert kept(nested, x=Listed([0, 20], [5], [1, 9])) == [1]
+
+
+def test_a_range_reaches_into_the_ors_below_it():
+    """What AND asks of a column narrows the same column inside an OR of several."""
+    tree = both(compare(">", 1), either(compare("<", 5), compare("=", 2, "y")))
+    assert kept(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
+
+
+def test_ors_of_one_column_are_one_question():
+    """Three comparisons of x under OR are looked up once."""
+    index = Listed([0], [2], [9])
+    tree = either(compare("=", 1), either(compare("=", 2), compare(">", 8)))
+    assert kept(tree, x=index) == [1, 2]
+    assert len(index.asked) == 1
+
+
+def test_columns_are_combined():
+    """AND needs both columns in one location, OR either."""
+    x, y = Listed([1], [1], [0]), Listed([0], [1], [1])
+    assert kept(both(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [1]
+    assert kept(either(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [0, 1, 2]
+
+
+def test_unknown_is_harmless_under_and_and_spoils_or():
+    """Nothing is known of y: AND uses x alone, OR uses nothing; `why` says so once."""
+    x = {("x",): Listed([1], [0])}
+    verdict = evaluate(parse(both(compare("=", 1), compare("=", 1, "y"))), x, 2)
+    assert verdict.keep.tolist() == [True, False]
+    assert verdict.used == {("x",)}
+    assert verdict.why == ("no index on y",)
+    twice = either(compare("=", 1), compare("=", 1, "y"), compare("=", 2, "y"))
+    verdict = evaluate(parse(twice), x, 2)
+    assert verdict.keep.all()
+    assert verdict.used == frozenset()
+    assert verdict.why == ("no index on y",)
+
+
+def test_constants():
+    """TRUE keeps all, FALSE none; empty AND is TRUE, empty OR is FALSE."""
+    assert kept({"op": "true"}, 2) == [0, 1]
+    assert kept({"op": "false"}, 2) == []
+    assert kept(both(), 2) == [0, 1]
+    assert kept(either(), 2) == []
+    assert kept(both(compare("=", 1), {"op": "false"}), x=Listed([1])) == []
+    assert kept(both({"op": "false"}, {"op": "true"}), 2) == []
+    assert kept(either(compare("=", 1), {"op": "false"}), x=Listed([0], [1])) == [1]
+    assert kept(either(compare("=", 1), {"op": "true"}), x=Listed([0], [1])) == [0, 1]
+
+
+def test_contradictions_keep_nothing():
+    """No row has two values of x at once, nor NULL and a value."""
+    x = Listed([1, 2, None])
+    assert kept(both(compare("=", 1), compare("=", 2)), x=x) == []
+    assert kept(both({"op": "is null", "col": ["x"]}, compare("=", 1)), x=x) == []
+
+
+def test_null_is_asked_for_where_it_counts():
+    """IS NULL and `NOT (x <=> 1)` find NULL rows, `x != 1` does not."""
+    x = Listed([None], [1], [2])
+    assert kept({"op": "is null", "col": ["x"]}, x=x) == [0]
+    assert kept({"op": "is not null", "col": ["x"]}, x=x) == [1, 2]
+    assert kept(compare("!=", 1, null=True), x=x) == [0, 2]
+    assert kept(compare("!=", 1), x=x) == [2]
+
+
+def test_null_without_proof_keeps_all():
+    """Where NULL depends on what else is read, asking for NULL uses nothing; = still prunes."""
+    x = Listed([None], [1], [2], null_proof=False)
+    verdict = evaluate(parse({"op": "is null", "col": ["x"]}), {("x",): x}, 3)
+    assert verdict.keep.all()
+    assert verdict.used == frozenset()
+    assert "NULL in x" in verdict.why[0]
+    assert kept(compare("=", 1), x=x) == [1]
+    assert kept(either(compare("=", 1), {"op": "is null", "col": ["x"]}), x=x) == [0, 1, 2]
+    assert kept(both(compare("=", 1), compare("!=", 5, null=True)), x=x) == [1]
+
+
+def test_nested_columns_go_by_their_whole_path():
+    """An index on a.b is no index on b, on a, or on A.b."""
+    index = {("a", "b"): Listed([1], [0])}
+    for path, expected in (
+        (["a", "b"], [True, False]),
+        (["b"], [True, True]),
+        (["A", "b"], [True, True]),
+    ):
+        tree = {"op": "=", "col": path, "value": 1}
+        assert evaluate(parse(tree), index, 2).keep.tolist() == expected
+
+
+def test_a_constant_of_another_type_is_an_error():
+    """A literal that is not in the column's wire form is refused, not compared."""
+    with pytest.raises(InvalidInputError):
+        kept(compare("=", "text"), x=Listed([1]))

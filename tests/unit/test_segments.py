@@ -1,0 +1,161 @@
+"""Segments: where they close, how wide their blocks are, and how chunks are put together."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from sieve.errors import InvalidInputError
+from sieve.keys import GREATEST, LEAST
+from sieve.segments import Segment, cut_segments
+
+
+def chunk(codes, locations, rows=None):
+    """Arrays of the types that the build hands over."""
+    rows = np.ones(len(codes)) if rows is None else rows
+    return np.array(codes, np.int64), np.array(locations, np.int32), np.array(rows, np.int64)
+
+
+def contents(segment: Segment) -> list[dict[int, int]]:
+    """Rows by location, for each block."""
+    blocks = segment.blocks
+    return [
+        dict(zip(blocks.locations[a:b].tolist(), blocks.rows[a:b].tolist(), strict=True))
+        for a, b in zip(blocks.offsets[:-1], blocks.offsets[1:], strict=True)
+    ]
+
+
+def test_one_location_makes_one_block():
+    """Where the location set never changes R is flat and one block holds everything."""
+    (segment,) = cut_segments([chunk(range(0, 3000, 3), [7] * 1000)])
+    assert (segment.first, segment.last, segment.width) == (0, 2997, 2998)
+    assert contents(segment) == [{7: 1000}]
+
+
+def test_blocks_are_as_many_as_changes_plus_one():
+    """Four stretches of keys, each in a file of its own, make four blocks of equal width."""
+    (segment,) = cut_segments([chunk(range(400), np.repeat([0, 1, 2, 3], 100))])
+    assert segment.width == 100
+    assert contents(segment) == [{0: 100}, {1: 100}, {2: 100}, {3: 100}]
+
+
+def test_width_is_rounded_up_and_no_block_is_left_over():
+    """Ten keys over five changes have width ceil(10/6) = 2, hence five blocks and not six."""
+    (segment,) = cut_segments([chunk(range(10), [0, 0, 1, 1, 2, 2, 3, 3, 4, 5])])
+    assert segment.width == 2
+    assert contents(segment) == [{0: 2}, {1: 2}, {2: 2}, {3: 2}, {4: 1, 5: 1}]
+
+
+def test_a_change_is_a_change_of_the_set():
+    """Sets of one size with other members differ; equal sets in another order do not."""
+    keys = [1, 1, 2, 2, 3, 3, 4]
+    (segment,) = cut_segments([chunk(keys, [0, 1, 1, 0, 1, 2, 1])])
+    assert contents(segment) == [{0: 2, 1: 2}, {1: 2, 2: 1}]
+    assert segment.width == 2
+
+
+def test_equal_keys_over_many_chunks_are_one_key():
+    """A key in five chunks, repeated in one, adds its rows up and closes nothing."""
+    chunks = [chunk([1, 5], [0, 0], [1, 2])] + [chunk([5, 5], [0, 3], [1, 1])] * 5
+    for batch in (1, 3, 1 << 18):
+        with mock.patch("sieve.pairs._BATCH", batch):
+            (segment,) = cut_segments([*chunks, chunk([9], [3])])
+        assert segment.width == 3
+        assert contents(segment) == [{0: 1}, {0: 7, 3: 5}, {3: 1}]
+
+
+def test_full_segments_close():
+    """No segment has more than max_keys distinct keys."""
+    segments = list(cut_segments([chunk(range(10), [0] * 10)], max_keys=4))
+    assert [(s.first, s.last) for s in segments] == [(0, 3), (4, 7), (8, 9)]
+
+
+def test_keys_of_many_locations_close_segments_too():
+    """Memory is bounded in pairs as well: 16 pairs for each of max_keys."""
+    codes = np.repeat(np.arange(6), 40)
+    segments = list(cut_segments([chunk(codes, np.tile(np.arange(40), 6))], max_keys=5))
+    assert [(s.first, s.last) for s in segments] == [(0, 1), (2, 3), (4, 5)]
+
+
+def test_large_holes_close_segments():
+    """A gap of more than `hole` ends a segment, one of just `hole` does not."""
+    codes = [0, 10, 21, LEAST + 5, GREATEST]
+    segments = list(cut_segments([chunk(sorted(codes), [0] * 5)], hole=10))
+    assert [(s.first, s.last) for s in segments] == [
+        (LEAST + 5, LEAST + 5),
+        (0, 10),
+        (21, 21),
+        (GREATEST, GREATEST),
+    ]
+
+
+def test_holes_between_batches_close_segments():
+    """A hole is seen where a batch ends just before it."""
+    chunks = [chunk([code], [0]) for code in (0, 1, 100, 101)]
+    with mock.patch("sieve.pairs._BATCH", 1):
+        segments = list(cut_segments(chunks, hole=50))
+    assert [(s.first, s.last) for s in segments] == [(0, 1), (100, 101)]
+
+
+def test_the_cone_closes_where_the_pace_of_change_changes():
+    """Keys in one file, then keys alternating between two: about e changes later it closes."""
+    locations = np.concatenate([np.zeros(10_000), np.arange(10_000) % 2])
+    segments = list(cut_segments([chunk(range(20_000), locations)], error=10))
+    assert segments[0].first == 0
+    assert 10_000 < segments[0].last < 10_100
+    # The rest changes at every key: a block to each.
+    assert segments[1].width == 1
+
+
+def test_the_whole_domain_is_one_segment():
+    """From -2^63 to 2^63 - 1 block numbers stay exact: no difference fits in 64 signed bits."""
+    (segment,) = cut_segments([chunk([LEAST, 0, GREATEST], [0, 1, 0])])
+    assert segment.width == -(-(1 << 64) // 3)
+    assert contents(segment) == [{0: 1}, {1: 1}, {0: 1}]
+
+
+def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
+    """2^64 codes in one block would not fit the width, so there are two blocks."""
+    (segment,) = cut_segments([chunk([LEAST, GREATEST], [4, 4])])
+    assert segment.width == 1 << 63
+    assert contents(segment) == [{4: 1}, {4: 1}]
+
+
+def test_neighbours_beyond_2_to_the_53_stay_apart():
+    """Keys that are one double are still different keys, each in its own block."""
+    keys = [(1 << 62) + i for i in range(5)]
+    (segment,) = cut_segments([chunk(keys, [0, 1, 2, 3, 4])])
+    assert contents(segment) == [{i: 1} for i in range(5)]
+
+
+def test_nothing_makes_no_segments():
+    """No chunks, or empty ones, give no segment."""
+    assert list(cut_segments([])) == []
+    assert list(cut_segments([chunk([], [])])) == []
+
+
+@pytest.mark.parametrize(
+    "options", [{"error": 0}, {"max_keys": 0}, {"max_keys": 1 << 25}, {"hole": 0}]
+)
+def test_parameters_out_of_range_are_refused(options):
+    """The message names all three with their bounds."""
+    with pytest.raises(InvalidInputError, match="max_keys"):
+        list(cut_segments([], **options))
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [chunk([2, 1], [0, 0])],
+        [chunk([1, 5], [0, 0]), chunk([4], [0])],
+        [chunk([1], [-1])],
+        [chunk([1], [0], [0])],
+        [chunk([1, 2], [0])],
+    ],
+)
+def test_pairs_that_would_lose_rows_are_refused(chunks):
+    """Unsorted keys, negative locations, rowless or ragged pairs never become an index."""
+    with pytest.raises(InvalidInputError):
+        list(cut_segments(chunks))
