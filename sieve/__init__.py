@@ -1,1 +1,3 @@
-"""The index itself: keys, segments, versions, look-ups; knows nothing of SQL text."""
+"""Sieve: a data-skipping index for Spark SQL tables."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,152 @@
+"""The contents of a version: list the table, read it, write run and list of locations."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from datetime import UTC, datetime
+
+import numpy as np
+
+from sieve.build.run import BuiltRun, build_run
+from sieve.build.settle import Snapshot, settled_snapshot
+from sieve.errors import UnavailableError
+from sieve.layout import locations_file
+from sieve.locations import Locations, render_locations
+from sieve.options import IndexOptions
+from sieve.store import Store, parent
+from sieve.tables.catalog import CatalogTable, Column, DataFile
+from sieve.transitions import Refresh
+from sieve.types import BuildStats, FileRef, LocationsRef
+from sieve.world import World
+
+_COUNTED = ("parquet", "orc")
+_VARIABLE_WIDTH = 16
+_WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
+
+
+def build_contents(
+    table: CatalogTable,
+    column: Column,
+    options: IndexOptions,
+    store: Store,
+    index_dir: str,
+    world: World,
+) -> Refresh:
+    """Index the table as it is now into files below ``index_dir``; nothing refers to them yet.
+
+    Raises:
+        Py4JJavaError: a data file cannot be read; Spark's message names it.
+    """
+    started = time.monotonic()
+    snapshot = settled_snapshot(table.files, store, index_dir)
+    numbers = [k for k, settled in enumerate(snapshot.settled) if settled]
+    files = [snapshot.files[k] for k in numbers]
+    built = _run(table, column, options, store, index_dir, files, numbers, world)
+    world.check_cancelled()
+    locations = _unchanged(built, files, table.files())
+    roots = _roots(table, files)
+    ref = _store_locations(store, index_dir, locations, roots)
+    known = built.rows >= 0
+    return Refresh(
+        instant=_iso(snapshot.instant_ms),
+        type=column.type,
+        options=options,
+        format_name=table.info.format_name,
+        null_proof=table.info.format_name in _COUNTED,
+        fingerprint=table.info.fingerprint,
+        fingerprint_parts=table.info.fingerprint_parts,
+        runs=() if built.run is None else (built.run,),
+        locations=ref,
+        roots=roots,
+        stats=BuildStats(
+            rows=int(built.rows[known].sum()),
+            nulls=int(built.nulls[known].sum()),
+            nans=int(built.nans[known].sum()),
+            column_bytes=int(built.rows[known].sum()) * width_of(column.type),
+            seconds=round(time.monotonic() - started, 3),
+            expected_files_point=built.expected_files,
+            files_total=len(snapshot.files),
+        ),
+    )
+
+
+def width_of(type_name: str) -> int:
+    """Bytes that one value of a type counts in size comparisons: plain width, 16 for strings."""
+    if type_name.startswith("decimal"):
+        return 8 if int(type_name[8:].split(",")[0]) <= 18 else 16
+    if type_name.startswith(("string", "varchar", "binary")):
+        return _VARIABLE_WIDTH
+    return _WIDTHS.get(type_name, 8)
+
+
+def _run(
+    table: CatalogTable,
+    column: Column,
+    options: IndexOptions,
+    store: Store,
+    index_dir: str,
+    files: list[DataFile],
+    numbers: list[int],
+    world: World,
+) -> BuiltRun:
+    if not files:
+        none = np.zeros(0, np.int64)
+        return BuiltRun(None, none, none, none, 0.0)
+    return build_run(
+        table.frame(numbers),
+        column,
+        files,
+        options,
+        store,
+        index_dir,
+        counted=table.info.format_name in _COUNTED,
+        say=world.say,
+    )
+
+
+def _unchanged(built: BuiltRun, files: list[DataFile], after: tuple[DataFile, ...]) -> Locations:
+    """The locations as they stand in the run; those that changed meanwhile match no file."""
+    now = {file.path: (file.length, file.mtime) for file in after}
+    same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
+    proven = same & (built.rows >= 0)
+    # An ordinal must keep its place in the run, so an unproven location stays, with a length that
+    # no file has.
+    return Locations(
+        tuple(file.path for file in files),
+        np.where(proven, [file.length for file in files], -1).astype(np.int64),
+        np.array([file.mtime for file in files], np.int64),
+        np.where(proven, built.rows, 0),
+        np.where(proven, built.nulls, 0),
+        np.where(proven, built.nans, 0),
+    )
+
+
+def _roots(table: CatalogTable, files: list[DataFile]) -> tuple[str, ...]:
+    """The table's folder, and the folders of files that do not lie below it."""
+    own = table.info.identity.location.rstrip("/")
+    foreign = {parent(f.path) for f in files if not f.path.startswith(own + "/")}
+    return (own, *sorted(foreign)) if own else tuple(sorted(foreign))
+
+
+def _store_locations(
+    store: Store, index_dir: str, locations: Locations, roots: tuple[str, ...]
+) -> LocationsRef:
+    data = render_locations(locations, roots)
+    name = f"{secrets.token_hex(16)}.parquet"
+    uri = locations_file(index_dir, name)
+    if not store.create(uri, data):
+        raise UnavailableError("SIEVE_NAME_TAKEN", f"{uri} is there already; run the statement again")
+    digest = hashlib.sha256(data).hexdigest()
+    return LocationsRef(FileRef(name, len(data), digest), len(locations.paths))
+
+
+def _iso(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
+
+
+def is_current(locations: Locations, snapshot: Snapshot) -> bool:
+    """Whether a version's locations are exactly the table's settled files of now."""
+    known = set(zip(locations.paths, locations.lengths.tolist(), locations.mtimes.tolist(), strict=True))
+    return all(snapshot.settled) and known == {(f.path, f.length, f.mtime) for f in snapshot.files}

@@ -1,0 +1,74 @@
+"""Which files of a listing are settled: old enough that a later change must change their time.
+
+The rule is git's for "racily clean" entries: a file written within the resolution of its time may
+change again without its time showing it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sieve.errors import SieveError
+from sieve.store import Store, split
+from sieve.tables.catalog import DataFile
+
+SETTLE_MS = 2000
+FOREIGN_CLOCK_MS = 60_000
+"""How much a file system's clock that cannot be asked may differ from the driver's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A table's files at an instant.
+
+    Attributes:
+        files: all of them.
+        settled: for each, whether its identity can be relied on.
+        instant_ms: when they were listed, ms since the epoch.
+    """
+
+    files: tuple[DataFile, ...]
+    settled: tuple[bool, ...]
+    instant_ms: int
+
+
+def settled_snapshot(
+    list_files: Callable[[], Sequence[DataFile]],
+    store: Store,
+    index_dir: str,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Snapshot:
+    """List a table, once more after a short wait if its newest files are too young.
+
+    Args:
+        list_files: lists the table anew at each call.
+        store: of the index; asked for the time if the files lie on the same file system.
+        index_dir: a folder in which a probe file may be made.
+        sleep: waits some seconds.
+    """
+    snapshot = _snapshot(list_files, store, index_dir)
+    youngest = max((file.mtime for file in snapshot.files), default=0)
+    wait_ms = youngest + SETTLE_MS - snapshot.instant_ms
+    if not all(snapshot.settled) and 0 < wait_ms <= SETTLE_MS:
+        sleep((wait_ms + 10) / 1000)
+        snapshot = _snapshot(list_files, store, index_dir)
+    return snapshot
+
+
+def _snapshot(
+    list_files: Callable[[], Sequence[DataFile]], store: Store, index_dir: str
+) -> Snapshot:
+    now = int(time.time() * 1000)
+    try:
+        own = store.now_ms(index_dir)
+    except SieveError:
+        own = now - FOREIGN_CLOCK_MS
+    home = split(index_dir)[:2]
+    files = tuple(list_files())
+    settled = tuple(
+        file.mtime + SETTLE_MS <= (own if split(file.path)[:2] == home else now - FOREIGN_CLOCK_MS)
+        for file in files
+    )
+    return Snapshot(files, settled, own if all(split(f.path)[:2] == home for f in files) else now)

@@ -1,0 +1,179 @@
+"""CREATE: validate, build, publish version 1, register; all of the wanted indexes or none."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from sieve.build.contents import build_contents
+from sieve.errors import InvalidInputError, SieveError, UnknownOutcomeError
+from sieve.keys import Encoder
+from sieve.layout import INTENT, REGISTERED, versions_dir
+from sieve.manifest import Manifest
+from sieve.options import IndexOptions
+from sieve.publish import publish
+from sieve.registration import Registration, property_key
+from sieve.store import Store, join
+from sieve.tables.catalog import CatalogTable, Column
+from sieve.transitions import Refresh
+from sieve.types import IndexUuid, VersionId
+from sieve.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An index to be made: its name and its column."""
+
+    name: str
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """An index whose folder exists and whose intent is written down."""
+
+    wanted: Wanted
+    registration: Registration
+    store: Store
+    directory: str
+
+
+def default_name(column: Column) -> str:
+    """The name of an index that was not given one: ``a_b_sieve`` for ``a.b``."""
+    return "_".join(column.path).lower() + "_sieve"
+
+
+def create_indexes(
+    table: CatalogTable,
+    wanted: Sequence[Wanted],
+    options: IndexOptions,
+    comment: str | None,
+    world: World,
+) -> list[Manifest]:
+    """Make indexes on a table.
+
+    Returns:
+        Version 1 of each, in the order wanted.
+
+    Raises:
+        UnsupportedError: a column's type cannot be indexed, or the folder cannot be protected.
+        UnknownOutcomeError: a version may or may not be visible; its files are left alone.
+    """
+    for one in wanted:
+        _check(table, one)
+    begun: list[_Begun] = []
+    versions: list[Manifest] = []
+    registered: list[str] = []
+    try:
+        for one in wanted:
+            begun.append(_begin(table, one, world))
+            versions.append(_build(table, begun[-1], options, comment, world))
+        world.check_cancelled()
+        for index in begun:
+            registered.append(index.wanted.name)
+            table.register(index.wanted.name, index.registration)
+        for index in begun:
+            index.store.create(join(index.directory, REGISTERED), b"")
+    except UnknownOutcomeError:
+        raise
+    except BaseException:
+        _undo(table, begun, registered)
+        raise
+    return versions
+
+
+def _check(table: CatalogTable, one: Wanted) -> None:
+    property_key(one.name)
+    try:
+        Encoder.for_type(one.column.type)
+    except SieveError as error:
+        raise type(error)(
+            error.condition, f"{one.column} of {table.info.label}: {error.message}"
+        ) from error
+
+
+def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:
+    info = table.info
+    root = world.root_for_new(info.database_location)
+    store = world.open_store(root)
+    registration = Registration(IndexUuid(str(uuid.uuid4())), one.column.path, root)
+    directory = join(root, registration.uuid)
+    store.mkdirs(directory)
+    index = _Begun(one, registration, store, directory)
+    try:
+        # While the folder is empty: nobody who may not read the table gets to see a key of it.
+        tables = world.open_store(info.identity.location)
+        store.restrict(directory, tables.permissions(info.identity.location))
+        intent = {"uuid": registration.uuid, "name": one.name, "table": asdict(info.identity)}
+        store.create(join(directory, INTENT), json.dumps(intent).encode("ascii"))
+        for folder in (versions_dir(directory), join(directory, "runs"), join(directory, "locations")):
+            store.mkdirs(folder)
+    except BaseException:
+        _undo(table, [index], [])
+        raise
+    return index
+
+
+def _build(
+    table: CatalogTable, index: _Begun, options: IndexOptions, comment: str | None, world: World
+) -> Manifest:
+    one = index.wanted
+    made = build_contents(table, one.column, options, index.store, index.directory, world)
+    first = _first_version(table, index, made, comment, world)
+    return publish(index.store, index.directory, None, lambda _: first, attempts=1)
+
+
+def _first_version(
+    table: CatalogTable, index: _Begun, made: Refresh, comment: str | None, world: World
+) -> Manifest:
+    return Manifest(
+        index=index.registration.uuid,
+        version=1,
+        id=VersionId(secrets.token_hex(16)),
+        parent=None,
+        state="ready",
+        table=table.info.identity,
+        name=index.wanted.name,
+        column=index.wanted.column.path,
+        comment=comment,
+        next_options=None,
+        created_by=world.software,
+        instant=made.instant,
+        type=made.type,
+        options=made.options,
+        format_name=made.format_name,
+        null_proof=made.null_proof,
+        fingerprint=made.fingerprint,
+        fingerprint_parts=made.fingerprint_parts,
+        runs=made.runs,
+        locations=made.locations,
+        roots=made.roots,
+        stats=made.stats,
+    )
+
+
+def _undo(table: CatalogTable, begun: Sequence[_Begun], registered: Sequence[str]) -> None:
+    """Leave nothing behind: registrations first, so that none points at deleted files."""
+    for name in registered:
+        table.unregister(name)
+    for index in begun:
+        # The statement already fails for a reason of its own, which is the one to report.
+        with contextlib.suppress(SieveError):
+            index.store.delete(index.directory)
+
+
+def refuse_taken(names: Sequence[str], taken: Sequence[str], label: str) -> None:
+    """Raise InvalidInputError when a wanted name is in use, or is wanted twice."""
+    for name in names:
+        if name.lower() in taken:
+            raise InvalidInputError(
+                "SIEVE_INDEX_EXISTS",
+                f"table {label} has an index {name} already; choose another name, REFRESH it, or "
+                "say CREATE SIEVE INDEX IF NOT EXISTS",
+            )
+    if len({name.lower() for name in names}) < len(names):
+        raise InvalidInputError("SIEVE_INDEX_EXISTS", f"index {names[0]} is asked for twice")

@@ -1,0 +1,132 @@
+"""The indexes a table has: its registrations, each with the version in force or what is wrong."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sieve.errors import CorruptError, InvalidInputError, SieveError, UnsupportedError
+from sieve.manifest import Manifest
+from sieve.publish import newest
+from sieve.registration import Registration
+from sieve.store import GoneError, Store, join
+from sieve.types import TableIdentity
+from sieve.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A registered index.
+
+    Attributes:
+        name: as registered, lower case.
+        registration: what the table says of it.
+        store: where it lies.
+        directory: its folder.
+        manifest: the version in force; None where there is none to use.
+        state: ready, disabled, failed or gone.
+        problem: why it is failed or gone.
+    """
+
+    name: str
+    registration: Registration
+    store: Store
+    directory: str
+    manifest: Manifest | None
+    state: str
+    problem: str = ""
+
+    def need(self) -> Manifest:
+        """The version in force. Raises UnsupportedError where there is none."""
+        if self.manifest is None:
+            raise UnsupportedError(
+                "SIEVE_INDEX_NOT_USABLE",
+                f"index {self.name} is {self.state}: {self.problem}; DROP SIEVE INDEX {self.name} and "
+                "create it again",
+            )
+        return self.manifest
+
+
+def look_up(
+    name: str, registration: Registration, identity: TableIdentity, world: World
+) -> Found:
+    """One registered index, whatever state it is in; what is wrong becomes its problem."""
+    directory = join(registration.root, registration.uuid)
+    store = world.open_store(registration.root)
+
+    def found(manifest: Manifest | None, state: str, problem: str = "") -> Found:
+        return Found(name, registration, store, directory, manifest, state, problem)
+
+    try:
+        world.check_root(registration.root, identity.database)
+        manifest = newest(store, directory)
+    except (CorruptError, UnsupportedError) as error:
+        return found(None, "failed", error.message)
+    except GoneError as error:
+        return found(None, "gone", error.message)
+    if manifest is None:
+        return found(None, "gone", f"{directory} holds no version")
+    if manifest.state == "dropped":
+        return found(None, "gone", "it was dropped")
+    if not same_table(manifest.table, identity):
+        return found(None, "gone", f"it belongs to {_label(manifest.table)}")
+    return found(manifest, manifest.state)
+
+
+def same_table(one: TableIdentity, other: TableIdentity) -> bool:
+    """Whether an index of one table is an index of the other: names without case, the rest alike."""
+    return (one.database.lower(), one.table.lower(), one.create_time_ms, one.location) == (
+        other.database.lower(),
+        other.table.lower(),
+        other.create_time_ms,
+        other.location,
+    )
+
+
+def choose(
+    found: Mapping[str, Found], table: str, name: str | None, column: Sequence[str] | None
+) -> list[Found]:
+    """The indexes a statement means: one by name or column, or all.
+
+    Raises:
+        InvalidInputError: there is none of that name or on that column; suggests near names.
+    """
+    if name is not None:
+        if name.lower() in found:
+            return [found[name.lower()]]
+        near = difflib.get_close_matches(name.lower(), list(found), n=3, cutoff=0.5)
+        hint = (
+            f"did you mean {', '.join(near)}?"
+            if near
+            else f"it has {', '.join(found)}" if found else "it has no index"
+        )
+        raise InvalidInputError("SIEVE_UNKNOWN_INDEX", f"table {table} has no index {name}; {hint}")
+    if column is not None:
+        wanted = [part.lower() for part in column]
+        chosen = [f for f in found.values() if [p.lower() for p in f.registration.column] == wanted]
+        if not chosen:
+            raise InvalidInputError(
+                "SIEVE_UNKNOWN_INDEX", f"table {table} has no index on {'.'.join(column)}"
+            )
+        return chosen
+    return list(found.values())
+
+
+def all_of(
+    registrations: Mapping[str, Registration], identity: TableIdentity, world: World
+) -> dict[str, Found]:
+    """All indexes of a table by name; one that cannot be reached is `failed`."""
+    found = {}
+    for name, registration in registrations.items():
+        try:
+            found[name] = look_up(name, registration, identity, world)
+        except SieveError as error:
+            directory = join(registration.root, registration.uuid)
+            store = world.open_store(registration.root)
+            found[name] = Found(name, registration, store, directory, None, "failed", error.message)
+    return found
+
+
+def _label(identity: TableIdentity) -> str:
+    return f"table {identity.database}.{identity.table} at {identity.location}"

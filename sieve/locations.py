@@ -1,0 +1,100 @@
+"""The list of locations of a version: which files, as they were when they were read."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sieve.errors import CorruptError
+
+Counts = npt.NDArray[np.int64]
+
+_SCHEMA = pa.schema(
+    [("root", pa.int32()), ("path", pa.string())]
+    + [(name, pa.int64()) for name in ("length", "mtime", "rows", "nulls", "nans")]
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Locations:
+    """All locations of a version; a location's ordinal is its place in these columns.
+
+    Attributes:
+        paths: absolute qualified paths, as Spark's listing writes them.
+        lengths: int64[n], bytes.
+        mtimes: int64[n], modification times, ms since the epoch.
+        rows: int64[n], rows of the file.
+        nulls: int64[n], rows whose value is NULL.
+        nans: int64[n], rows whose value is NaN.
+    """
+
+    paths: tuple[str, ...]
+    lengths: Counts
+    mtimes: Counts
+    rows: Counts
+    nulls: Counts
+    nans: Counts
+
+
+def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
+    """The Parquet file that keeps the list, its paths relative to the longest root that fits."""
+    order = sorted(range(len(roots)), key=lambda k: -len(roots[k]))
+    places = [_relative(path, roots, order) for path in locations.paths]
+    table = pa.table(
+        [
+            pa.array([root for root, _ in places], pa.int32()),
+            pa.array([path for _, path in places], pa.string()),
+            *(
+                pa.array(column, pa.int64())
+                for column in (
+                    locations.lengths,
+                    locations.mtimes,
+                    locations.rows,
+                    locations.nulls,
+                    locations.nans,
+                )
+            ),
+        ],
+        schema=_SCHEMA,
+    )
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _relative(path: str, roots: Sequence[str], order: Sequence[int]) -> tuple[int, str]:
+    for k in order:
+        prefix = roots[k].rstrip("/") + "/"
+        if path.startswith(prefix):
+            return k, path[len(prefix) :]
+    raise ValueError(f"{path} lies below none of {list(roots)}")
+
+
+def parse_locations(data: bytes, roots: Sequence[str], count: int) -> Locations:
+    """The list in a locations file.
+
+    Raises:
+        CorruptError: the file is not such a list, or not of ``count`` locations.
+    """
+    try:
+        table = pq.read_table(io.BytesIO(data))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list of locations: {error}") from error
+    if table.schema.remove_metadata() != _SCHEMA or table.num_rows != count:
+        raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has another form")
+    bases = [root.rstrip("/") + "/" for root in roots]
+    numbers = table["root"].to_pylist()
+    if any(number is None or not 0 <= number < len(bases) for number in numbers):
+        raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown root")
+    paths = tuple(
+        bases[number] + path for number, path in zip(numbers, table["path"].to_pylist(), strict=True)
+    )
+    return Locations(
+        paths, *(table[name].to_numpy() for name in ("length", "mtime", "rows", "nulls", "nans"))
+    )

@@ -1,0 +1,82 @@
+"""REFRESH: bring an index up to its table, as a new version beside the old one."""
+
+from __future__ import annotations
+
+import secrets
+
+from sieve.build.contents import build_contents, is_current
+from sieve.build.settle import settled_snapshot
+from sieve.errors import CorruptError, InvalidInputError, UnavailableError
+from sieve.found import Found
+from sieve.layout import locations_file
+from sieve.locations import Locations, parse_locations
+from sieve.manifest import Manifest
+from sieve.publish import publish
+from sieve.runs import verified
+from sieve.tables.catalog import CatalogTable, Column
+from sieve.transitions import next_version
+from sieve.types import VersionId
+from sieve.world import World
+
+
+def refresh_index(table: CatalogTable, found: Found, full: bool, world: World) -> Manifest:
+    """Index new and changed files and forget vanished ones.
+
+    Args:
+        table: the table, as it is now.
+        found: the index.
+        full: build even if nothing has changed.
+        world: the means.
+
+    Returns:
+        The new version, or the one in force where the table is as it was indexed.
+
+    Raises:
+        InvalidInputError: the table has lost the indexed column.
+        ConflictError: the index was dropped meanwhile.
+    """
+    base = found.need()
+    column = _column(table, base)
+    options = base.next_options or base.options
+    if not full and _nothing_to_do(table, found, base, column):
+        return base
+    made = build_contents(table, column, options, found.store, found.directory, world)
+
+    def on_top_of(newest: Manifest | None) -> Manifest:
+        if newest is None:
+            raise UnavailableError("SIEVE_INDEX_GONE", f"{found.directory} vanished meanwhile")
+        return next_version(newest, made, VersionId(secrets.token_hex(16)), world.software)
+
+    return publish(found.store, found.directory, base, on_top_of)
+
+
+def _column(table: CatalogTable, base: Manifest) -> Column:
+    """The indexed column as the table has it now; a name that is gone is an error, not a guess."""
+    for column in table.info.columns:
+        if column.path == base.column:
+            return column
+    raise InvalidInputError(
+        "SIEVE_UNKNOWN_COLUMN",
+        f"table {table.info.label} no longer has column {'.'.join(base.column)}; drop index "
+        f"{base.name}",
+    )
+
+
+def _nothing_to_do(table: CatalogTable, found: Found, base: Manifest, column: Column) -> bool:
+    same_reader = base.fingerprint == table.info.fingerprint and base.type == column.type
+    if not same_reader or base.next_options is not None:
+        return False
+    try:
+        known = load_locations(found, base)
+    except (CorruptError, UnavailableError):
+        # What cannot be read is built again.
+        return False
+    snapshot = settled_snapshot(table.files, found.store, found.directory)
+    return is_current(known, snapshot)
+
+
+def load_locations(found: Found, manifest: Manifest) -> Locations:
+    """The locations of a version. Raises CorruptError or UnavailableError."""
+    ref = manifest.locations
+    data = verified(found.store, locations_file(found.directory, ref.file.name), ref.file)
+    return parse_locations(data, manifest.roots, ref.count)

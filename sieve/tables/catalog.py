@@ -1,0 +1,202 @@
+"""A table of Spark's catalog as the index's operations see it: identity, columns, files, a frame."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sieve.errors import InvalidInputError, UnsupportedError
+from sieve.registration import Registration, property_key, registrations, render_registration
+from sieve.tables.kinds import refuse_kind
+from sieve.types import TableIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One data file as listed.
+
+    Attributes:
+        path: absolute qualified path, as Spark's listing writes it.
+        url: the same as a row's ``_metadata.file_path`` writes it.
+        length: bytes.
+        mtime: modification time, ms since the epoch.
+    """
+
+    path: str
+    url: str
+    length: int
+    mtime: int
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column or struct leaf: its path in exact case, and its Catalyst type."""
+
+    path: tuple[str, ...]
+    type: str
+
+    def __str__(self) -> str:
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """What Spark says of a table under the settings of the user's session.
+
+    Attributes:
+        identity: which table it is.
+        format_name: short name of its file format.
+        columns: the data columns, struct leaves included, in order.
+        partition_columns: names.
+        registrations: its indexes by name.
+        fingerprint: hash of all that decides what a reader makes of its files.
+        fingerprint_parts: what went into the hash.
+        case_sensitive: how names compare in the session.
+        corrupt_column: name of the column that holds unparsable records.
+        database_location: absolute URI.
+        persistent: whether the catalog outlives the session (a Hive metastore).
+        spark: Spark's version.
+    """
+
+    identity: TableIdentity
+    format_name: str
+    columns: tuple[Column, ...]
+    partition_columns: tuple[str, ...]
+    registrations: Mapping[str, Registration]
+    fingerprint: str
+    fingerprint_parts: Mapping[str, str]
+    case_sensitive: bool
+    corrupt_column: str
+    database_location: str
+    persistent: bool
+    spark: str
+
+    @property
+    def label(self) -> str:
+        """The table's name for messages."""
+        return f"{self.identity.database}.{self.identity.table}"
+
+
+class CatalogTable:
+    """A table resolved by Spark in a session; a fresh one is made for each statement."""
+
+    def __init__(self, access: Any, spark: SparkSession) -> None:
+        self._access = access
+        self._spark = spark
+        self.info = _info(json.loads(access.info()))
+
+    def files(self) -> tuple[DataFile, ...]:
+        """Every file of the table at the time of the first call."""
+        return tuple(DataFile(*row) for row in json.loads(self._access.list()))
+
+    def frame(self, numbers: Sequence[int]) -> DataFrame:
+        """The rows of the files with these numbers in `files`, read as a query reads them.
+
+        Unlike in a query, an unreadable or missing file fails the job.
+        """
+        return DataFrame(self._access.frame(list(numbers)), self._spark)
+
+    def register(self, name: str, registration: Registration) -> None:
+        """Write an index's property and tell all sessions of this driver."""
+        self._access.setProperty(property_key(name), render_registration(registration))
+
+    def unregister(self, name: str) -> None:
+        """Remove an index's property and tell all sessions of this driver."""
+        self._access.unsetProperty(property_key(name))
+
+    def announce(self) -> None:
+        """Let every session of this driver know the table's registrations as they are now."""
+        self._access.publish()
+
+
+def open_table(driver: Any, spark: SparkSession, session: Any, parts: Sequence[str]) -> CatalogTable:
+    """Resolve a table that can be indexed.
+
+    Args:
+        driver: the entry point of the gateway.
+        spark: PySpark's view of ``session``.
+        session: the session to resolve and read in, a py4j object.
+        parts: the name as typed.
+
+    Raises:
+        UnsupportedError: it is not a kind of table that can be indexed; says what to do.
+        Py4JJavaError: Spark does not know the table, or the user may not see it.
+    """
+    access = driver.table(session, list(parts))
+    kind = str(access.kind())
+    if kind != "files":
+        raise refuse_kind(".".join(parts), kind)
+    table = CatalogTable(access, spark)
+    if table.info.format_name not in ("parquet", "orc", "csv", "json"):
+        raise refuse_kind(".".join(parts), f"format {table.info.format_name}")
+    return table
+
+
+def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
+    """The column a user means, which must be one that can be indexed.
+
+    Raises:
+        InvalidInputError: there is none of that name; suggests near ones.
+        UnsupportedError: it is a partition column, a whole struct, or the corrupt-record column.
+    """
+
+    def fold(names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(names) if info.case_sensitive else tuple(n.lower() for n in names)
+
+    wanted, typed = fold(parts), ".".join(parts)
+    if wanted in {fold([name]) for name in info.partition_columns}:
+        raise UnsupportedError(
+            "SIEVE_PARTITION_COLUMN",
+            f"{typed} is a partition column of {info.label}; Spark skips its partitions already, "
+            "so it needs no index",
+        )
+    found = next((column for column in info.columns if fold(column.path) == wanted), None)
+    if found is None:
+        names = [str(column) for column in info.columns]
+        near = difflib.get_close_matches(typed, names, n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(names[:20])}"
+        raise InvalidInputError(
+            "SIEVE_UNKNOWN_COLUMN", f"table {info.label} has no column {typed}; {hint}"
+        )
+    if found.type.startswith("struct<"):
+        raise UnsupportedError(
+            "SIEVE_UNSUPPORTED_TYPE",
+            f"{found} of {info.label} is a struct; index one of its fields, such as "
+            f"{next((c for c in info.columns if c.path[:-1] == found.path), found)}",
+        )
+    if fold(found.path) == fold([info.corrupt_column]):
+        raise UnsupportedError(
+            "SIEVE_UNSUPPORTED_COLUMN",
+            f"{found} of {info.label} holds unparsable records: what it holds depends on the other "
+            "columns that a query reads, so it cannot be indexed",
+        )
+    return found
+
+
+def _info(raw: Mapping[str, Any]) -> TableInfo:
+    return TableInfo(
+        identity=identity_of(raw),
+        format_name=raw["format"],
+        columns=tuple(Column(tuple(leaf["path"]), leaf["type"]) for leaf in raw["columns"]),
+        partition_columns=tuple(raw.get("partition_columns", ())),
+        registrations=registrations(raw.get("registrations", {})),
+        fingerprint=raw["fingerprint"],
+        fingerprint_parts=raw["fingerprint_parts"],
+        case_sensitive=raw["case_sensitive"],
+        corrupt_column=raw["corrupt_column"],
+        database_location=raw["database_location"],
+        persistent=raw["hive"],
+        spark=raw["spark"],
+    )
+
+
+def identity_of(raw: Mapping[str, Any]) -> TableIdentity:
+    """The identity in the form that the driver sends it."""
+    return TableIdentity(
+        raw["catalog"], raw["database"], raw["table"], raw["create_time_ms"], raw["location"]
+    )

@@ -1,0 +1,30 @@
+"""What an operation on an index needs of the world around it, given to it by whoever runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sieve.store import Store
+from sieve.types import CreatedBy
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The means of one statement.
+
+    Attributes:
+        open_store: the store that serves a URI.
+        root_for_new: where new indexes go, given the database's location.
+        check_root: raises UnsupportedError unless indexes of a database may lie in a root.
+        check_cancelled: raises UnavailableError once the user has given up.
+        say: labels the Spark jobs that follow.
+        software: what writes new versions.
+    """
+
+    open_store: Callable[[str], Store]
+    root_for_new: Callable[[str], str]
+    check_root: Callable[[str, str], None]
+    check_cancelled: Callable[[], None]
+    say: Callable[[str], None]
+    software: CreatedBy

@@ -1,0 +1,76 @@
+"""Joining the driver's JVM from the child process it started, without taking anything over.
+
+PySpark's own set-up of a context would make its session the JVM's default, listen on a port for
+accumulators and cancel all jobs on SIGINT; none of that may happen in somebody else's driver.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from py4j.java_gateway import JavaObject
+from pyspark import SparkConf, SparkContext, accumulators
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+
+class _Unstoppable(JavaObject):  # type: ignore[misc]  # py4j has no types
+    """The driver's JavaSparkContext, which only the driver may stop."""
+
+    def stop(self) -> None:
+        """Do nothing: the context belongs to the driver."""
+
+
+def open_gateway() -> Any:
+    """The authenticated py4j gateway that the environment of this process names."""
+    return launch_gateway()
+
+
+def attach_context(gateway: Any) -> SparkContext:
+    """A Python view of the running SparkContext.
+
+    Raises:
+        Exception: whatever the JVM says when it cannot be reached.
+    """
+    made: list[SparkContext] = []
+    errors: list[BaseException] = []
+
+    def make() -> None:
+        try:
+            made.append(_make_context(gateway))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
+            errors.append(error)
+
+    # PySpark installs its SIGINT handler from the main thread only, so this is another one.
+    thread = threading.Thread(target=make, name="sieve-attach")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return made[0]
+
+
+def _make_context(gateway: Any) -> SparkContext:
+    java = gateway.entry_point.context()
+    context = _Unstoppable(java._target_id, java._gateway_client)
+    # Nobody listens for updates of accumulators, so the one that would send them is replaced.
+    start = accumulators._start_update_server
+    accumulators._start_update_server = lambda *_: SimpleNamespace(
+        server_address=("127.0.0.1", 0), shutdown=lambda: None
+    )
+    try:
+        made = SparkContext(gateway=gateway, jsc=context, conf=SparkConf(_jconf=java.getConf()))
+    finally:
+        accumulators._start_update_server = start
+    made._javaAccumulator = gateway.entry_point.accumulator()
+    # With an "instantiated" session in place PySpark leaves the JVM's default session alone.
+    SparkSession._instantiatedSession = SimpleNamespace(_sc=made)
+    SparkSession._instantiatedSession = wrap_session(made, gateway.entry_point.defaultSession())
+    return made
+
+
+def wrap_session(context: SparkContext, session: Any) -> SparkSession:
+    """The PySpark view of a session of the driver, given as a py4j object."""
+    return SparkSession(context, session)

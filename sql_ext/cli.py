@@ -1,0 +1,221 @@
+"""``sieve``: starts Spark's programs with Sieve in them."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich.console import Console
+
+from sieve.errors import SieveError
+from sql_ext import launch, metastore, servers
+from sql_ext.spark_home import SparkHome, conf_file, find_spark, shim_jar
+
+# Everything not ours goes on to spark-submit, untouched and in order.
+_PASS_ON = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
+_UP_TO_PROGRAM = {**_PASS_ON, "allow_interspersed_args": False}
+
+_args = click.argument("args", nargs=-1, type=click.UNPROCESSED)
+_notes = Console(stderr=True, highlight=False)
+
+
+class _Commands(click.Group):
+    """Shows Sieve's own errors as one line instead of a stack."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except SieveError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Commands)
+@click.version_option(version("sieve-index"), prog_name="sieve")
+def main() -> None:
+    """Data-skipping indexes for Spark SQL.
+
+    Runs the Spark at SPARK_HOME, else the pyspark installed beside Sieve. Options that are not
+    listed go on to spark-submit: --conf key=value, --master, --packages, ...
+    """
+
+
+@main.command(context_settings=_PASS_ON)
+@_args
+def sql(args: tuple[str, ...]) -> NoReturn:
+    """Spark's SQL shell.
+
+    \b
+    sieve sql                     prompts
+    sieve sql -e 'SHOW TABLES'    runs statements
+    sieve sql -f report.sql       runs a file
+    """  # noqa: D301 - click's mark for lines to keep, which a raw string would spell out
+    spark = find_spark(os.environ)
+    for server in servers.running("thriftserver"):
+        _notes.print(
+            f"[dim]A Thrift server of this directory (port {server.port}) holds its embedded "
+            "metastore; `sieve beeline` connects to it.[/dim]"
+        )
+    _become(spark, launch.submit_command(spark, os.environ, args, launch.SPARK_SQL_CLASS))
+
+
+@main.command(context_settings=_UP_TO_PROGRAM)
+@_args
+def submit(args: tuple[str, ...]) -> NoReturn:
+    """Runs a program: sieve submit [OPTIONS] SCRIPT.py [ARG ...]."""
+    if not args:
+        raise click.UsageError("name the script or jar to run: sieve submit SCRIPT.py [ARG ...]")
+    spark = find_spark(os.environ)
+    _become(spark, launch.submit_command(spark, os.environ, args))
+
+
+@main.command(context_settings=_PASS_ON)
+@_args
+def beeline(args: tuple[str, ...]) -> NoReturn:
+    """Hive's client of the Thrift server.
+
+    Connects to the server started in this directory unless -u names another.
+    """
+    spark = find_spark(os.environ)
+    shown = [
+        f"--{k}={v}" for k, v in launch.read_properties(conf_file("beeline.properties")).items()
+    ]
+    options = [option for option in shown if not _given(option.partition("=")[0], args)]
+    if not _given("-u", args):
+        port = servers.the_one("thriftserver", None).port
+        options += ["-u", _jdbc_url("localhost", port)]
+        options += [] if _given("-n", args) else ["-n", getpass.getuser()]
+    environ = {"SPARK_BEELINE_OPTS": launch.log_option(), **os.environ}
+    _become(spark, [str(spark.path / "bin" / "beeline"), *options, *args], environ)
+
+
+@main.command()
+def conf() -> None:
+    """Prints what an existing Spark's spark-defaults.conf needs to load Sieve."""
+    spark = find_spark(os.environ)
+    lines = launch.wiring(shim_jar(spark))
+    click.echo(f"# Sieve {version('sieve-index')} for Spark {spark.line} at {spark.path}")
+    click.echo(
+        "# Where a line of that name exists, add to its value: lists by comma, paths by colon."
+    )
+    for key, value in lines.items():
+        click.echo(f"{key:<28}  {value}")
+
+
+@main.group()
+def thriftserver() -> None:
+    """The server that beeline, PyHive and BI tools connect to."""
+
+
+@thriftserver.command("start", context_settings=_PASS_ON)
+@click.option("--port", default=10000, show_default=True, help="TCP port to listen on.")
+@click.option(
+    "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
+)
+@_args
+def start_thriftserver(port: int, host: str, args: tuple[str, ...]) -> None:
+    """Starts the server; returns when it answers.
+
+    It has no passwords unless you configure some, hence the default host.
+    """
+    spark = find_spark(os.environ)
+    listen = ["--hiveconf", f"hive.server2.thrift.port={port}"]
+    listen += ["--hiveconf", f"hive.server2.thrift.bind.host={host}"]
+    command = launch.submit_command(
+        spark, os.environ, ["--name", "Sieve", *args, *listen], launch.THRIFT_SERVER_CLASS
+    )
+    environ = launch.environment(spark, os.environ)
+    reached = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
+    with _notes.status("Starting the Thrift server"):
+        server = servers.start("thriftserver", port, command, environ, reached)
+    click.echo(_jdbc_url(reached, port))
+    _notes.print(f"[dim]pid {server.pid}, log {server.log}; try `sieve beeline`[/dim]")
+
+
+@thriftserver.command("stop")
+@click.option("--port", type=int, help="Which one, when several run here.")
+def stop_thriftserver(port: int | None) -> None:
+    """Stops the server that was started from this directory."""
+    _stop("thriftserver", port)
+
+
+@main.group("metastore")
+def metastore_group() -> None:
+    """A Hive Metastore of its own process, for several Sparks at once."""
+
+
+@metastore_group.command("start")
+@click.option(
+    "--port", default=9083, show_default=True, help="TCP port to listen on, on all hosts."
+)
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Where its Derby database and the warehouse lie; by default here, as Spark's own do.",
+)
+@click.option("--jdbc", help="JDBC URL of another database: PostgreSQL, MySQL or MariaDB.")
+@click.option("--user", help="User of that database; its password: SIEVE_METASTORE_PASSWORD.")
+@click.option(
+    "--jar",
+    "jars",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="JDBC driver, unless it lies in Spark's jars.",
+)
+def start_metastore(
+    port: int, folder: Path, jdbc: str | None, user: str | None, jars: tuple[Path, ...]
+) -> None:
+    """Starts the server; returns when it answers.
+
+    It is Hive's own and has no passwords: whoever reaches the port may change every table.
+    """
+    spark = find_spark(os.environ)
+    folder = folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    password = os.environ.get("SIEVE_METASTORE_PASSWORD")
+    database = metastore.Database(jdbc, user, password) if jdbc else metastore.derby_in(folder)
+    site = servers.RUN_DIR.absolute() / f"metastore-{port}"
+    metastore.write_site(site / "hive-site.xml", database, folder / "spark-warehouse")
+    command = metastore.command(spark, os.environ, site, port, [jar.absolute() for jar in jars])
+    with _notes.status("Starting the metastore"):
+        server = servers.start("metastore", port, command, os.environ, "localhost")
+    click.echo(f"--conf spark.hadoop.hive.metastore.uris=thrift://localhost:{port}")
+    _notes.print(
+        f"[dim]pid {server.pid}, log {server.log}; give this option to sieve sql, ...[/dim]"
+    )
+
+
+@metastore_group.command("stop")
+@click.option("--port", type=int, help="Which one, when several run here.")
+def stop_metastore(port: int | None) -> None:
+    """Stops the server that was started from this directory."""
+    _stop("metastore", port)
+
+
+def _stop(kind: str, port: int | None) -> None:
+    server = servers.the_one(kind, port)
+    with _notes.status(f"Stopping the {kind}"):
+        servers.stop(server)
+    click.echo(f"Stopped the {kind} on port {server.port}.")
+
+
+def _become(
+    spark: SparkHome, command: list[str], environ: dict[str, str] | None = None
+) -> NoReturn:
+    """Turns this process into Spark's, so that Ctrl-C, exit code and terminal are its own."""
+    sys.stdout.flush()
+    os.execve(command[0], command, launch.environment(spark, environ or os.environ))
+
+
+def _given(option: str, args: tuple[str, ...]) -> bool:
+    return any(arg == option or arg.startswith(f"{option}=") for arg in args)
+
+
+def _jdbc_url(host: str, port: int) -> str:
+    return f"jdbc:hive2://{host}:{port}"

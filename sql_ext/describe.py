@@ -1,0 +1,108 @@
+"""DESCRIBE: what an index is, what it costs, and how far the table has moved on since."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from sieve.found import Found
+from sieve.keys import Encoder
+from sieve.manifest import Manifest
+from sieve.options import IndexOptions
+from sieve.refresh import load_locations
+from sieve.tables.catalog import CatalogTable
+
+
+def index_bytes(manifest: Manifest) -> int:
+    """Bytes of a version: its runs and its list of locations."""
+    return sum(run.bytes for run in manifest.runs) + manifest.locations.file.length
+
+
+def describe_rows(table: CatalogTable, found: Found, extended: bool) -> Iterator[tuple[str, str]]:
+    """Pairs of a property and its value, all text."""
+    yield "index", found.name
+    yield "table", table.info.label
+    yield "column", ".".join(found.registration.column)
+    yield "state", found.state
+    yield "uuid", found.registration.uuid
+    manifest = found.manifest
+    if manifest is None:
+        yield "problem", found.problem
+        yield "path", found.directory
+        return
+    yield from _plain(manifest)
+    if extended:
+        yield from _extended(table, found, manifest)
+
+
+def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    yield "type", manifest.type
+    yield "shape", manifest.options.shape
+    yield "options", _options(manifest.options)
+    if manifest.next_options is not None:
+        yield "options after next refresh", _options(manifest.next_options)
+    if manifest.comment is not None:
+        yield "comment", manifest.comment
+    yield "version", str(manifest.version)
+    yield "instant", manifest.instant
+    yield "files", str(manifest.locations.count)
+    yield "rows", str(manifest.stats.rows)
+    yield "bytes", str(index_bytes(manifest))
+    yield (
+        "files read for a key that occurs",
+        f"{manifest.stats.expected_files_point:.2f} of {manifest.stats.files_total} expected",
+    )
+
+
+def _extended(
+    table: CatalogTable, found: Found, manifest: Manifest
+) -> Iterator[tuple[str, str]]:
+    stats, runs = manifest.stats, manifest.runs
+    for what, count in _against_now(table, found, manifest).items():
+        yield f"files {what}", str(count)
+    size = index_bytes(manifest)
+    share = f"{size / stats.column_bytes:.4%}" if stats.column_bytes else "no values"
+    yield "bytes as share of column", share
+    yield "segments", str(sum(run.segments for run in runs))
+    yield "blocks", str(sum(run.blocks for run in runs))
+    yield "distinct key codes", str(sum(run.keys for run in runs))
+    encoders = [Encoder.from_json(dict(run.encoder)) for run in runs]
+    if encoders:
+        yield "keys", "exact" if all(e.exact for e in encoders) else "first bytes of each value"
+    yield "nulls", str(stats.nulls)
+    yield "nans", str(stats.nans)
+    yield "build seconds", f"{stats.seconds:.3f}"
+    yield "built by", f"Sieve {manifest.created_by.sieve} on Spark {manifest.created_by.spark}"
+    yield "reader", "unchanged" if manifest.fingerprint == table.info.fingerprint else _moved(
+        table, manifest
+    )
+    yield "path", found.directory
+
+
+def _against_now(table: CatalogTable, found: Found, manifest: Manifest) -> Counter[str]:
+    """Files by what they are to the index: indexed, new, changed, gone."""
+    known = load_locations(found, manifest)
+    facts = zip(known.lengths.tolist(), known.mtimes.tolist(), strict=True)
+    by_path = dict(zip(known.paths, facts, strict=True))
+    counts = Counter({"indexed": 0, "new": 0, "changed": 0, "gone": 0})
+    for file in table.files():
+        fact = by_path.pop(file.path, None)
+        if fact is None:
+            counts["new"] += 1
+        elif fact == (file.length, file.mtime):
+            counts["indexed"] += 1
+        else:
+            counts["changed"] += 1
+    counts["gone"] = len(by_path)
+    return counts
+
+
+def _moved(table: CatalogTable, manifest: Manifest) -> str:
+    """The parts of the fingerprint that are not what they were at the build."""
+    then, now = dict(manifest.fingerprint_parts), dict(table.info.fingerprint_parts)
+    moved = sorted(key for key in then.keys() | now.keys() if then.get(key) != now.get(key))
+    return f"changed since the build: {', '.join(moved)}; REFRESH builds for it"
+
+
+def _options(options: IndexOptions) -> str:
+    return f"shape = {options.shape}, error = {options.error}"

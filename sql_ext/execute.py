@@ -1,0 +1,230 @@
+"""Running a command record: one function a record, one table that names them all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import SparkContext
+
+from sieve.change import change_index, drop_index
+from sieve.create import Wanted, create_indexes, default_name, refuse_taken
+from sieve.errors import InvalidInputError
+from sieve.found import Found, all_of, choose, look_up
+from sieve.manifest import Manifest
+from sieve.options import IndexOptions, parse_options
+from sieve.refresh import refresh_index
+from sieve.registration import registrations
+from sieve.tables.catalog import CatalogTable, identity_of, open_table, resolve_column
+from sieve.transitions import Disable, Enable, SetOptions
+from sieve.world import World
+from sql_ext import attach, commands, ship
+from sql_ext.describe import describe_rows, index_bytes
+
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement at work.
+
+    Attributes:
+        driver: entry point of the gateway.
+        context: PySpark's view of the driver's context.
+        session: the user's session, a py4j object.
+        world: the means of the operation.
+        forget: tells scans that an index has changed, by uuid.
+    """
+
+    driver: Any
+    context: SparkContext
+    session: Any
+    world: World
+    forget: Callable[[str], None]
+
+    def table(self, name: commands.TableName) -> CatalogTable:
+        """The table a statement names, resolved in a copy of the user's session."""
+        session = self.driver.buildSession(self.session)
+        spark = attach.wrap_session(self.context, session)
+        return open_table(self.driver, spark, session, name.parts)
+
+    def found(self, table: CatalogTable) -> dict[str, Found]:
+        """The table's indexes by name."""
+        return all_of(table.info.registrations, table.info.identity, self.world)
+
+
+def execute(command: commands.Command, statement: Statement) -> list[Row]:
+    """The rows of a command.
+
+    Raises:
+        SieveError, Py4JJavaError: it failed, and left nothing half done.
+    """
+    return _FUNCTIONS[type(command)](command, statement)
+
+
+def _create(command: commands.CreateIndex, at: Statement) -> list[Row]:
+    options = _options(command.options, IndexOptions())
+    table = at.table(command.table)
+    columns = [resolve_column(table.info, column.parts) for column in command.columns]
+    wanted = [Wanted(command.name or default_name(column), column) for column in columns]
+    usable = {name: f for name, f in at.found(table).items() if f.state != "gone"}
+    if command.if_not_exists:
+        kept = [usable[w.name.lower()] for w in wanted if w.name.lower() in usable]
+        wanted = [w for w in wanted if w.name.lower() not in usable]
+    else:
+        kept = []
+        refuse_taken([w.name for w in wanted], list(usable), table.info.label)
+    made: list[Manifest] = []
+    if wanted:
+        ship.check_executors(at.context)
+        made = create_indexes(table, wanted, options, command.comment, at.world)
+    return [_built(found.need()) for found in kept] + [_built(manifest) for manifest in made]
+
+
+def _refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
+    table = at.table(command.table)
+    column = None if command.column is None else command.column.parts
+    chosen = choose(at.found(table), table.info.label, command.name, column)
+    ship.check_executors(at.context)
+    rows: list[Row] = []
+    for found in chosen:
+        manifest = refresh_index(table, found, command.full, at.world)
+        at.forget(found.registration.uuid)
+        rows.append(_built(manifest))
+    # Another session of this driver may still believe that there is no index.
+    table.announce()
+    return rows
+
+
+def _drop(command: commands.DropIndex, at: Statement) -> list[Row]:
+    try:
+        table = at.table(command.table)
+        column = None if command.column is None else command.column.parts
+        chosen = choose(at.found(table), table.info.label, command.name, column)
+    except InvalidInputError as error:
+        if command.if_exists and error.condition == "SIEVE_UNKNOWN_INDEX":
+            return []
+        raise
+    for found in chosen:
+        drop_index(table, found, at.world)
+        at.forget(found.registration.uuid)
+    return [(found.name,) for found in chosen]
+
+
+def _enable(command: commands.EnableIndex, at: Statement) -> list[Row]:
+    return _alter(command.table, command.name, lambda _: Enable(), at)
+
+
+def _disable(command: commands.DisableIndex, at: Statement) -> list[Row]:
+    return _alter(command.table, command.name, lambda _: Disable(), at)
+
+
+def _set_options(command: commands.SetIndexOptions, at: Statement) -> list[Row]:
+    return _alter(
+        command.table,
+        command.name,
+        lambda base: SetOptions(_options(command.options, base.next_options or base.options)),
+        at,
+    )
+
+
+def _alter(
+    name: commands.TableName,
+    index: str,
+    change: Callable[[Manifest], Enable | Disable | SetOptions],
+    at: Statement,
+) -> list[Row]:
+    table = at.table(name)
+    (found,) = choose(at.found(table), table.info.label, index, None)
+    manifest = change_index(found, change(found.need()), at.world)
+    at.forget(found.registration.uuid)
+    table.announce()
+    return [(found.name, manifest.state)]
+
+
+def _show(command: commands.ShowIndexes, at: Statement) -> list[Row]:
+    if command.table is not None:
+        table = at.table(command.table)
+        return [_shown(found, table.info.identity) for found in at.found(table).values()]
+    namespace = command.namespace
+    if namespace is None:
+        database = str(at.session.catalog().currentDatabase())
+    else:
+        database = namespace.parts[-1]
+    rows: list[Row] = []
+    for raw in json.loads(at.driver.registered(at.session, database)):
+        identity = identity_of(raw)
+        for name, registration in registrations(raw["registrations"]).items():
+            rows.append(_shown(look_up(name, registration, identity, at.world), identity))
+    return rows
+
+
+def _shown(found: Found, identity: Any) -> Row:
+    manifest = found.manifest
+    head = (identity.database, identity.table, found.name, ".".join(found.registration.column))
+    if manifest is None:
+        return (*head, None, None, found.state, None, None, None, None)
+    return (
+        *head,
+        manifest.type,
+        manifest.options.shape,
+        found.state,
+        manifest.version,
+        manifest.instant,
+        manifest.locations.count,
+        index_bytes(manifest),
+    )
+
+
+def _describe(command: commands.DescribeIndex, at: Statement) -> list[Row]:
+    table = at.table(command.table)
+    (found,) = choose(at.found(table), table.info.label, command.name, None)
+    return list(describe_rows(table, found, command.extended))
+
+
+def _explain(command: commands.ExplainSieve, at: Statement) -> list[Row]:
+    scans = json.loads(at.driver.explain(at.session, command.query))
+    return [
+        (
+            number,
+            scan["table"],
+            ", ".join(scan.get("used", [])) or None,
+            scan["predicate"] or None,
+            scan["files_total"],
+            scan["files_read"],
+            scan["bytes_total"],
+            scan["bytes_read"],
+            ", ".join(f"{reason}: {count}" for reason, count in scan["reasons"].items()) or None,
+        )
+        for number, scan in enumerate(scans, 1)
+    ]
+
+
+def _options(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:
+    return parse_options({key: str(value) for key, value in raw.items()}, base)
+
+
+def _built(manifest: Manifest) -> Row:
+    stats = manifest.stats
+    return (
+        manifest.name,
+        manifest.version,
+        manifest.locations.count,
+        index_bytes(manifest),
+        stats.seconds,
+    )
+
+
+_FUNCTIONS: Mapping[type, Callable[[Any, Statement], list[Row]]] = {
+    commands.CreateIndex: _create,
+    commands.RefreshIndex: _refresh,
+    commands.DropIndex: _drop,
+    commands.EnableIndex: _enable,
+    commands.DisableIndex: _disable,
+    commands.SetIndexOptions: _set_options,
+    commands.ShowIndexes: _show,
+    commands.DescribeIndex: _describe,
+    commands.ExplainSieve: _explain,
+}

@@ -1,0 +1,67 @@
+"""Entry point of the child process: attach to the driver, serve its requests, die with it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+
+from sieve.store import Store, store_for
+from sql_ext import attach, link
+from sql_ext.pruning import PruneService
+from sql_ext.roots import Roots
+from sql_ext.statements import StatementService
+
+SCAN_THREADS = 4
+STATEMENT_THREADS = 16
+
+log = logging.getLogger("sieve")
+
+
+def main() -> None:
+    """Serve until the driver closes our standard input, which it does by ending."""
+    # A group of its own: Ctrl-C in the user's shell is for the driver to act on.
+    os.setpgid(0, 0)
+    logging.basicConfig(
+        stream=sys.stdout, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    gateway = attach.open_gateway()
+    driver = gateway.entry_point
+    roots = Roots(driver)
+
+    def open_store(uri: str) -> Store:
+        return store_for(uri, gateway.jvm, driver.context().hadoopConfiguration())
+
+    pruning = PruneService(roots, open_store)
+    statements = StatementService(gateway, roots, open_store, pruning)
+    link.serve(
+        driver,
+        "scan",
+        SCAN_THREADS,
+        {
+            "prune": pruning.prune,
+            "dictionary": pruning.dictionary,
+            "parse": statements.parse,
+            "event": _log_event,
+        },
+    )
+    link.serve(driver, "statement", STATEMENT_THREADS, {"statement": statements.run})
+    driver.ready()
+    sys.stdin.buffer.read()
+    # Threads may sit in calls to a JVM that is gone; nothing is left to be saved.
+    os._exit(0)
+
+
+def _log_event(request: link.Request) -> dict[str, object]:
+    body = request.body
+    log.info(
+        "catalog event: %s %s.%s %s", *(body.get(k) for k in ("event", "database", "name", "to"))
+    )
+    return {}
+
+
+if __name__ == "__main__":
+    threading.current_thread().name = "sieve-main"
+    main()

@@ -1,0 +1,19 @@
+package org.apache.spark.sql.sieve
+
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
+import org.apache.spark.sql.catalyst.catalog._
+
+/** Tells the front end what happened to tables, while it runs; nothing here may slow the bus. */
+class CatalogListener(session: Compat.Session) extends SparkListener {
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case e: RenameTableEvent => tell("rename", e.database, e.name, e.newName)
+    case e: DropTableEvent => tell("drop", e.database, e.name)
+    case e: DropDatabaseEvent => tell("drop database", e.database, "")
+    case e: AlterTableEvent => tell(s"alter ${e.kind}", e.database, e.name)
+    case e: CreateTableEvent => tell("create", e.database, e.name)
+    case _ =>
+  }
+
+  private def tell(what: String, database: String, table: String, to: String = ""): Unit =
+    Link.event(session, _.put("event", what).put("database", database).put("name", table).put("to", to))
+}

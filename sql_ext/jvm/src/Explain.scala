@@ -1,0 +1,61 @@
+package org.apache.spark.sql.sieve
+
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
+import org.apache.spark.sql.execution.datasources.PartitionDirectory
+import org.apache.spark.sql.catalyst.expressions.PlanExpression
+
+/** Plans a query, runs nothing, and tells for each file scan what its indexes leave of it. */
+object Explain {
+  def query(session: Compat.Session, text: String): String = {
+    val parsed = session.sessionState.sqlParser.parsePlan(text)
+    val execution = session.sessionState.executePlan(parsed, CommandExecutionMode.SKIP)
+    val array = Link.json.createArrayNode
+    scans(execution.executedPlan).distinct.foreach { scan =>
+      val partition = scan.partitionFilters.filterNot(_.exists(_.isInstanceOf[PlanExpression[_]]))
+      val data = scan.dataFilters.filterNot(_.exists(_.isInstanceOf[PlanExpression[_]]))
+      val node = array.addObject()
+      node.put("table", scan.tableIdentifier.map(_.unquotedString).orNull)
+      node.put("predicate", data.map(_.sql).mkString(" AND "))
+      val location = scan.relation.location
+      val (all, pruned) = location match {
+        case index: SieveFileIndex =>
+          val listed = index.delegate.listFiles(partition, data)
+          val total = listed.map(_.files.size.toLong).sum
+          (listed, if (data.isEmpty) Pruned(listed, Nil, Map("no-predicate" -> total))
+                   else Pruner.prune(index, listed, data))
+        case other =>
+          val listed = other.listFiles(partition, data)
+          val reason = if (Settings.enabled(session)) "no-index" else "disabled"
+          (listed, Pruned(listed, Nil, Map(reason -> listed.map(_.files.size.toLong).sum)))
+      }
+      measure(node, "total", all)
+      measure(node, "read", pruned.kept)
+      pruned.used.foreach(node.withArray("used").add(_))
+      val reasons = node.putObject("reasons")
+      pruned.reasons.foreach { case (k, v) => reasons.put(k, v) }
+    }
+    Link.json.writeValueAsString(array)
+  }
+
+  private def measure(
+      node: com.fasterxml.jackson.databind.node.ObjectNode, what: String,
+      directories: Seq[PartitionDirectory]): Unit = {
+    val files = directories.flatMap(_.files)
+    node.put(s"files_$what", files.size.toLong).put(s"bytes_$what", files.map(_.getLen).sum)
+  }
+
+  private def scans(plan: SparkPlan): Seq[FileSourceScanExec] = {
+    val own = plan match {
+      case scan: FileSourceScanExec => Seq(scan)
+      case adaptive: AdaptiveSparkPlanExec => scans(adaptive.inputPlan)
+      case stage: QueryStageExec => scans(stage.plan)
+      case cached: InMemoryTableScanExec => scans(cached.relation.cachedPlan)
+      case _ => Nil
+    }
+    val below = plan.children.flatMap(scans)
+    val subqueries = plan.expressions.flatMap(_.collect { case s: ExecSubqueryExpression => s.plan })
+    own ++ below ++ subqueries.flatMap(scans)
+  }
+}

@@ -1,0 +1,156 @@
+package org.apache.spark.sql.sieve
+
+import java.util.Base64
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Catalyst filters as the tree that the front end reads: names for columns, internal values for
+ * literals, NOT pushed to the leaves. What has no such form is "unknown": any row may satisfy it.
+ */
+class Filters(index: SieveFileIndex) {
+  private val json = Link.json
+  private val partitions = index.relation.partitionSchema.fieldNames.toSet
+
+  def conjunction(filters: Seq[Expression]): ObjectNode =
+    join("and", filters.map(f => translate(f, negated = false)))
+
+  private def translate(e: Expression, negated: Boolean): ObjectNode = e match {
+    case _ if !e.deterministic => unknown(e)
+    case Not(child) => translate(child, !negated)
+    case And(a, b) => join(if (negated) "or" else "and", Seq(translate(a, negated), translate(b, negated)))
+    case Or(a, b) => join(if (negated) "and" else "or", Seq(translate(a, negated), translate(b, negated)))
+    case Literal(v, BooleanType) => node(if (v != null && v != negated) "true" else "false")
+    case c: BinaryComparison => compare(c, negated)
+    case In(Column(path, t), list) if list.forall(_.isInstanceOf[Literal]) =>
+      member(e, path, t, list.map(_.asInstanceOf[Literal].value), negated)
+    case InSet(Column(path, t), set) => member(e, path, t, set.toSeq, negated)
+    case IsNull(Column(path, _)) => leaf(if (negated) "is not null" else "is null", path)
+    case IsNotNull(Column(path, _)) => leaf(if (negated) "is null" else "is not null", path)
+    case StartsWith(Column(path, StringType), Literal(v: UTF8String, StringType)) if !negated =>
+      leaf("starts with", path).put("value", base64(v.getBytes))
+    case Like(Column(path, StringType), Literal(v: UTF8String, StringType), escape) if !negated =>
+      val fixed = v.toString.takeWhile(c => c != '%' && c != '_' && c != escape)
+      if (fixed.isEmpty) unknown(e)
+      else leaf("starts with", path).put("value", base64(fixed.getBytes("UTF-8")))
+    case Column(path, BooleanType) => leaf("=", path).put("value", !negated)
+    case _ => unknown(e)
+  }
+
+  private def compare(c: BinaryComparison, negated: Boolean): ObjectNode = {
+    val (left, right, op) = (constant(c.left), constant(c.right)) match {
+      case (None, Some(v)) => (c.left, v, symbol(c))
+      case (Some(v), None) => (c.right, v, mirrored(symbol(c)))
+      case _ => return unknown(c)
+    }
+    (left, right.value, op) match {
+      case (Column(path, _), null, "<=>") => leaf(if (negated) "is not null" else "is null", path)
+      case (_, null, "<=>") => unknown(c)
+      case (_, null, _) => node("false")
+      case (Column(path, t), v, o) if right.dataType == t =>
+        val plain = if (o == "<=>") "=" else o
+        val made = value(v, t).map(leaf(if (negated) opposite(plain) else plain, path)
+          .set[ObjectNode]("value", _))
+        if (negated && o == "<=>") made.foreach(_.put("null", true))
+        made.getOrElse(unknown(c))
+      case (_, _, "<=>") => unknown(c)
+      case (f, v, o) =>
+        new Monotone(Column.unapply(_: Expression).map(_._2)).solve(f, if (negated) opposite(o) else o, v)
+          .map { case (column, low, high) => between(c, column, low, high) }
+          .getOrElse(unknown(c))
+    }
+  }
+
+  private def between(
+      e: Expression, column: Expression, low: Option[Any], high: Option[Any]): ObjectNode = {
+    val Column(path, t) = column
+    def bound(op: String, v: Any): ObjectNode =
+      value(v, t).map(leaf(op, path).set[ObjectNode]("value", _)).getOrElse(unknown(e))
+    val bounds = low.map(bound(">=", _)).toSeq ++ high.map(bound("<=", _))
+    if (bounds.isEmpty) leaf("is not null", path) else join("and", bounds)
+  }
+
+  private def member(
+      e: Expression, path: Seq[String], t: DataType, values: Seq[Any], negated: Boolean): ObjectNode = {
+    val present = values.filter(_ != null)
+    if (negated && present.size < values.size) return node("false")
+    // A set tells -0.0 from 0.0, a comparison does not: outside the set may mean the other zero.
+    val counted = if (!negated) present else present.filterNot(v => v == 0.0 || v == 0.0f)
+    val array = json.createArrayNode
+    counted.foreach(v => value(v, t).map(array.add).getOrElse(return unknown(e)))
+    leaf(if (negated) "not in" else "in", path).set[ObjectNode]("values", array)
+  }
+
+  /** A bare column of the table, or a leaf of its structs, with its type; by expression id. */
+  private object Column {
+    def unapply(e: Expression): Option[(Seq[String], DataType)] = e match {
+      case a: AttributeReference =>
+        index.columns.get(a.exprId).filterNot(partitions).map(n => (Seq(n), a.dataType))
+      case g: GetStructField =>
+        unapply(g.child).map { case (p, _) => (p :+ g.childSchema(g.ordinal).name, g.dataType) }
+      case _ => None
+    }
+  }
+
+  private def constant(e: Expression): Option[Literal] = e match {
+    case l: Literal => Some(l)
+    case _ if e.foldable && e.deterministic => Some(Literal(e.eval(), e.dataType))
+    case _ => None
+  }
+
+  private def value(v: Any, t: DataType): Option[com.fasterxml.jackson.databind.JsonNode] = {
+    val f = json.getNodeFactory
+    (v, t) match {
+      case (b: Boolean, BooleanType) => Some(f.booleanNode(b))
+      case (n: Byte, ByteType) => Some(f.numberNode(n.toLong))
+      case (n: Short, ShortType) => Some(f.numberNode(n.toLong))
+      case (n: Int, IntegerType | DateType) => Some(f.numberNode(n.toLong))
+      case (n: Long, LongType | TimestampType | TimestampNTZType) => Some(f.numberNode(n))
+      case (x: Float, FloatType) => Some(f.numberNode(java.lang.Float.floatToRawIntBits(x).toLong))
+      case (x: Double, DoubleType) => Some(f.numberNode(java.lang.Double.doubleToRawLongBits(x)))
+      case (d: Decimal, t: DecimalType) if d.scale == t.scale || d.changePrecision(t.precision, t.scale) =>
+        Some(f.textNode(d.toJavaBigDecimal.setScale(t.scale).unscaledValue.toString))
+      case (s: UTF8String, StringType) => Some(f.textNode(base64(s.getBytes)))
+      case (b: Array[Byte], BinaryType) => Some(f.textNode(base64(b)))
+      case _ => None
+    }
+  }
+
+  private def base64(bytes: Array[Byte]): String = Base64.getEncoder.encodeToString(bytes)
+
+  private def join(op: String, args: Seq[ObjectNode]): ObjectNode = {
+    val (unknowns, rest) = args.partition(_.get("op").asText == "unknown")
+    if (rest.isEmpty || (op == "or" && unknowns.nonEmpty)) unknowns.headOption.getOrElse(node("true"))
+    else if (rest.size == 1) rest.head
+    else node(op).set[ObjectNode]("args", json.createArrayNode.addAll(rest.asJava))
+  }
+
+  private def leaf(op: String, path: Seq[String]): ObjectNode = {
+    val made = node(op)
+    val array: ArrayNode = made.putArray("col")
+    path.foreach(p => array.add(p))
+    made
+  }
+
+  private def node(op: String): ObjectNode = json.createObjectNode.put("op", op)
+  private def unknown(e: Expression): ObjectNode = node("unknown").put("why", e.prettyName)
+
+  private def symbol(c: BinaryComparison): String = c match {
+    case _: EqualTo => "="
+    case _: EqualNullSafe => "<=>"
+    case _: LessThan => "<"
+    case _: LessThanOrEqual => "<="
+    case _: GreaterThan => ">"
+    case _: GreaterThanOrEqual => ">="
+  }
+  private val mirrored =
+    Map("=" -> "=", "<=>" -> "<=>", "<" -> ">", "<=" -> ">=", ">" -> "<", ">=" -> "<=")
+  private val opposite =
+    Map("=" -> "!=", "!=" -> "=", "<" -> ">=", "<=" -> ">", ">" -> "<=", ">=" -> "<")
+}

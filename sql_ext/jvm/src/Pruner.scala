@@ -1,0 +1,119 @@
+package org.apache.spark.sql.sieve
+
+import java.util.{Base64, BitSet, HashMap => JHashMap, LinkedHashMap => LruMap, Map => JMap}
+import java.util.concurrent.{ConcurrentHashMap, TimeoutException}
+
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.datasources.PartitionDirectory
+
+/** What is left of a listing, which indexes were asked, and why files were read, by reason. */
+final case class Pruned(
+    kept: Seq[PartitionDirectory], used: Seq[String], reasons: Map[String, Long])
+
+/** A file as an index knows it: its ordinal, and the length and time it had when it was read. */
+final case class Known(ordinal: Int, length: Long, modified: Long)
+
+/**
+ * Asks the front end which files may be dropped and drops them. The one place where a failure
+ * becomes "read everything": counted, logged once a cause, and an error under `strict`.
+ */
+object Pruner extends Logging {
+  private val fatal = Set("index-corrupt", "index-gone", "version-too-new", "error")
+  private val warned = ConcurrentHashMap.newKeySet[String]()
+  private val dictionaries = new LruMap[String, JHashMap[Path, Known]](16, 0.75f, true) {
+    override def removeEldestEntry(e: JMap.Entry[String, JHashMap[Path, Known]]): Boolean = size > 64
+  }
+
+  def prune(
+      index: SieveFileIndex, listed: Seq[PartitionDirectory], filters: Seq[Expression]): Pruned = {
+    val strict = Settings.strict(index.executing)
+    val total = listed.map(_.files.size.toLong).sum
+    def unpruned(reason: String): Pruned = Pruned(listed, Nil, Map(reason -> total))
+    def fallback(reason: String, detail: String): Pruned = {
+      if (strict) throw new SieveException(
+        "SIEVE_STRICT", s"the index of ${index.table.identifier.unquotedString} was not used: " +
+          s"$reason: $detail. Repair it, or set spark.sieve.strict = false to read all files.")
+      if (warned.size < 1000 && warned.add(s"$reason $detail")) {
+        logWarning(s"sieve: ${index.table.identifier.unquotedString} is read in full: $reason: $detail")
+      }
+      unpruned(reason)
+    }
+    try {
+      val predicate = new Filters(index).conjunction(filters)
+      if (predicate.get("op").asText == "unknown") unpruned("unsupported-predicate")
+      else {
+        val reply = ask(index, predicate)
+        val told = counts(reply.get("reasons"))
+        told.keys.find(r => strict && fatal(r)).foreach(r => fallback(r, reply.get("detail").asText))
+        if (!reply.has("skip")) {
+          val reason = told.keys.headOption.getOrElse("no-predicate")
+          if (fatal(reason)) fallback(reason, reply.get("detail").asText) else unpruned(reason)
+        } else drop(listed, reply, dictionary(index, reply.get("dictionary").asText), told)
+      }
+    } catch {
+      case e: SieveException if strict => throw e
+      case e: InterruptedException => throw e
+      case _: TimeoutException => fallback("timeout", "the front end did not answer in time")
+      case e: FrontendDown => fallback("front-end-down", e.getMessage)
+      case NonFatal(e) => fallback("error", String.valueOf(e.getMessage))
+    }
+  }
+
+  private def ask(index: SieveFileIndex, predicate: ObjectNode): JsonNode = {
+    val marks = Seq(index.relation.sparkSession.asInstanceOf[Compat.Session], index.executing)
+      .distinct.map(s => Fingerprint.of(index.relation, index.table, s).hash).distinct
+    Link.prune(index.executing, "prune", { body =>
+      body.set[ObjectNode]("table", Tables.identity(index.table))
+      val registrations = body.putObject("registrations")
+      index.entry.registrations.foreach { case (k, v) => registrations.put(k, v) }
+      marks.foreach(body.withArray("fingerprints").add(_))
+      body.set[ObjectNode]("predicate", predicate)
+    })
+  }
+
+  private def drop(
+      listed: Seq[PartitionDirectory], reply: JsonNode, known: JHashMap[Path, Known],
+      told: Map[String, Long]): Pruned = {
+    val skip = BitSet.valueOf(Base64.getDecoder.decode(reply.get("skip").asText))
+    var fresh, changed = 0L
+    val kept = listed.map { directory =>
+      val files = directory.files.filter { file =>
+        known.get(file.getPath) match {
+          case null => fresh += 1; true
+          case k if k.length != file.getLen || k.modified != file.getModificationTime =>
+            changed += 1; true
+          case k => !skip.get(k.ordinal)
+        }
+      }
+      if (files.size == directory.files.size) directory else directory.copy(files = files)
+    }.filter(_.files.nonEmpty)
+    val used = reply.get("used").elements.asScala.map(_.asText).toList
+    val seen = Seq("new-file" -> fresh, "changed-file" -> changed).filter(_._2 > 0)
+    Pruned(kept, used, told ++ seen)
+  }
+
+  /** The files of one state of a table's indexes, told once by the front end and kept. */
+  private def dictionary(index: SieveFileIndex, id: String): JHashMap[Path, Known] =
+    Option(dictionaries.synchronized(dictionaries.get(id))).getOrElse {
+      val reply = Link.prune(index.executing, "dictionary", _.put("dictionary", id))
+      val (paths, lengths, times) = (reply.get("paths"), reply.get("lengths"), reply.get("times"))
+      val made = new JHashMap[Path, Known](paths.size * 2)
+      for (i <- 0 until paths.size) {
+        made.put(new Path(paths.get(i).asText), Known(i, lengths.get(i).asLong, times.get(i).asLong))
+      }
+      dictionaries.synchronized(dictionaries.put(id, made))
+      made
+    }
+
+  private def counts(node: JsonNode): Map[String, Long] =
+    if (node == null) Map.empty
+    else node.fieldNames.asScala.map(k => k -> node.get(k).asLong).toMap
+}

@@ -1,0 +1,32 @@
+package org.apache.spark.sql.sieve
+
+import java.util.concurrent.TimeUnit
+
+import org.apache.spark.network.util.JavaUtils
+import org.apache.spark.sql.SparkSession
+
+/** The `spark.sieve.*` settings that act inside the JVM, as the session has them now. */
+object Settings {
+  def enabled(s: SparkSession): Boolean = flag(s, "spark.sieve.enabled", default = true)
+  def strict(s: SparkSession): Boolean = flag(s, "spark.sieve.strict", default = false)
+  def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout", "500ms")
+  def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout", "20s")
+  def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl", "30s")
+
+  def python(s: SparkSession): String = {
+    val keys = Seq("spark.sieve.python", "spark.pyspark.driver.python", "spark.pyspark.python")
+    keys.flatMap(k => s.conf.getOption(k)).headOption
+      .orElse(sys.env.get("PYSPARK_DRIVER_PYTHON")).orElse(sys.env.get("PYSPARK_PYTHON"))
+      .getOrElse("python3")
+  }
+
+  // An unreadable switch must not fail a query: it counts as off, which is always right.
+  private def flag(s: SparkSession, key: String, default: Boolean): Boolean =
+    s.conf.getOption(key).fold(default)(v => v.trim.equalsIgnoreCase("true"))
+
+  private def millis(s: SparkSession, key: String, default: String): Long =
+    try JavaUtils.timeStringAs(s.conf.get(key, default), TimeUnit.MILLISECONDS)
+    catch {
+      case _: NumberFormatException => JavaUtils.timeStringAs(default, TimeUnit.MILLISECONDS)
+    }
+}

@@ -1,0 +1,12 @@
+package org.apache.spark.sql.sieve
+
+import org.apache.spark.QueryContext
+import org.apache.spark.sql.AnalysisException
+
+/** A failure told by the front end, raised as Spark raises its own: clients see class and text. */
+class SieveException(condition: String, text: String)
+    extends AnalysisException(
+      s"[$condition] $text", None, None, None, Some(condition), Map.empty[String, String],
+      Array.empty[QueryContext]) {
+  override def getSqlState: String = "42000"
+}

@@ -1,0 +1,41 @@
+package org.apache.spark.sql.sieve
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.types.StructType
+
+/**
+ * A table's own listing, less the files that an index proves to hold no row for the filters asked
+ * with. It keeps nothing of any filter, so plans may merge, reuse and re-plan it as they like.
+ */
+class SieveFileIndex(
+    val delegate: FileIndex,
+    val relation: HadoopFsRelation,
+    val table: CatalogTable,
+    val entry: Entry,
+    val columns: Map[ExprId, String],
+    val executing: Compat.Session) extends FileIndex {
+
+  override def listFiles(
+      partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = {
+    val listed = delegate.listFiles(partitionFilters, dataFilters)
+    if (dataFilters.isEmpty) listed else Pruner.prune(this, listed, dataFilters).kept
+  }
+
+  override def rootPaths: Seq[Path] = delegate.rootPaths
+  override def inputFiles: Array[String] = delegate.inputFiles
+  override def refresh(): Unit = delegate.refresh()
+  override def sizeInBytes: Long = delegate.sizeInBytes
+  override def partitionSchema: StructType = delegate.partitionSchema
+  override def metadataOpsTimeNs: Option[Long] = delegate.metadataOpsTimeNs
+  override def toString: String = s"Sieve($delegate)"
+
+  override def equals(other: Any): Boolean = other match {
+    case that: SieveFileIndex => delegate == that.delegate && entry.epoch == that.entry.epoch
+    case _ => false
+  }
+  override def hashCode: Int = 31 * delegate.hashCode + entry.epoch.hashCode
+}

@@ -1,0 +1,41 @@
+package org.apache.spark.sql.sieve
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
+
+import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
+import org.apache.spark.sql.execution.command.LeafRunnableCommand
+import org.apache.spark.sql.types.{DataType, DoubleType, LongType}
+
+/** A SIEVE statement: its columns are known once it parses, its rows once the front end ran it. */
+case class SieveStatement(text: String, override val output: Seq[Attribute])
+    extends LeafRunnableCommand {
+
+  override def run(session: SparkSession): Seq[Row] = {
+    val reply = Link.ask(session.asInstanceOf[Compat.Session], "statement", _.put("text", text))
+    reply.get("rows").elements.asScala.map { row =>
+      Row.fromSeq(row.elements.asScala.zip(output.iterator).map { case (v, a) =>
+        SieveStatement.value(v, a.dataType)
+      }.toSeq)
+    }.toList
+  }
+}
+
+object SieveStatement {
+  def apply(session: Compat.Session, text: String): SieveStatement = {
+    val reply = Link.ask(session, "parse", _.put("text", text))
+    val columns = reply.get("columns").elements.asScala.map { c =>
+      AttributeReference(c.get(0).asText, DataType.fromDDL(c.get(1).asText))()
+    }.toList
+    SieveStatement(text, columns)
+  }
+
+  private def value(node: JsonNode, to: DataType): Any = to match {
+    case _ if node.isNull => null
+    case LongType => node.asLong
+    case DoubleType => node.asDouble
+    case _ => node.asText
+  }
+}

@@ -1,0 +1,45 @@
+package org.apache.spark.sql.sieve
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.planning.ScanOperation
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
+import org.apache.spark.sql.execution.datasources._
+
+/**
+ * Wraps the listing of a file scan over an indexed table, as late as can be: after every rule that
+ * matches on the listing's class, and on a copy, since the relation itself is shared by sessions.
+ */
+class SieveStrategy(session: SparkSession) extends SparkStrategy {
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    case ScanOperation(_, _, _, scan: LogicalRelation) if Settings.enabled(session) =>
+      wrapped(scan) match {
+        case Some(indexed) =>
+          FileSourceStrategy(plan.transform { case l: LogicalRelation if l eq scan => indexed })
+        case None => Nil
+      }
+    case _ => Nil
+  }
+
+  private def wrapped(scan: LogicalRelation): Option[LogicalRelation] =
+    (scan.relation, scan.catalogTable) match {
+      case (fs: HadoopFsRelation, Some(table))
+          if !scan.isStreaming && SieveStrategy.known(fs.location) =>
+        val executing = session.asInstanceOf[Compat.Session]
+        Registry.find(executing, table).map { entry =>
+          val columns = scan.output.map(a => a.exprId -> a.name).toMap
+          val index = new SieveFileIndex(fs.location, fs, table, entry, columns, executing)
+          scan.copy(relation = fs.copy(location = index)(fs.sparkSession))
+        }
+      case _ => None
+    }
+}
+
+object SieveStrategy {
+  private val kinds = Set("InMemoryFileIndex", "PrunedInMemoryFileIndex", "CatalogFileIndex")
+
+  /** Listings whose files are read whole and as listed; any other kind is left alone. */
+  def known(location: FileIndex): Boolean =
+    location.getClass.getName.startsWith("org.apache.spark.sql.execution.datasources.") &&
+      kinds(location.getClass.getSimpleName)
+}

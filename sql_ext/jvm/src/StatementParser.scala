@@ -1,0 +1,38 @@
+package org.apache.spark.sql.sieve
+
+import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.parser.ParserInterface
+
+/**
+ * Hands SIEVE statements on and everything else, untouched, to the parser that was there. A proxy,
+ * because the methods of `ParserInterface` differ between Spark versions.
+ */
+object StatementParser {
+  def apply(session: SparkSession, delegate: ParserInterface): ParserInterface = {
+    val handler = new InvocationHandler {
+      override def invoke(proxy: AnyRef, method: Method, args: Array[AnyRef]): AnyRef = {
+        val text = if (args == null) None else args.headOption.collect { case s: String => s }
+        if (method.getName.startsWith("parsePlan") && text.exists(owns)) {
+          SieveStatement(session.asInstanceOf[Compat.Session], text.get)
+        } else {
+          try method.invoke(delegate, (if (args == null) Array.empty[AnyRef] else args): _*)
+          catch { case e: InvocationTargetException => throw e.getCause }
+        }
+      }
+    }
+    Proxy.newProxyInstance(getClass.getClassLoader, Array[Class[_]](classOf[ParserInterface]), handler)
+      .asInstanceOf[ParserInterface]
+  }
+
+  private val gap = """(?:\s|--[^\n]*(?:\n|$)|/\*(?s:.*?)\*/)"""
+  private val verbs = "CREATE|REFRESH|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE"
+  // A table may be called sieve, so the verbs that take a bare table name need one word more.
+  private val verbsOfTables = "DESCRIBE|DESC|OPTIMIZE|VACUUM"
+  private val ours =
+    s"(?i)^$gap*(?:(?:$verbs)$gap+SIEVE\\b|(?:$verbsOfTables)$gap+SIEVE$gap+IND)".r
+
+  /** Decided by the position of the keywords, so that no literal or name can claim a statement. */
+  def owns(sql: String): Boolean = ours.findFirstIn(sql).isDefined
+}

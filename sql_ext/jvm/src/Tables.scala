@@ -1,0 +1,190 @@
+package org.apache.spark.sql.sieve
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType, HiveTableRelation}
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, View}
+import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, AlterTableUnsetPropertiesCommand}
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types._
+
+/** Tables as statements need them: resolved by Spark in the user's session, with its checks. */
+object Tables {
+  def resolve(session: Compat.Session, parts: java.util.List[String]): TableAccess = {
+    val name = parts.asScala.toList
+    // The session may hold an older listing of this table; a build must see the files of now.
+    forget(session, name)
+    val relation = UnresolvedRelation(name)
+    val analyzed = session.sessionState.executePlan(relation).analyzed
+    new TableAccess(session, name, bare(analyzed))
+  }
+
+  private def forget(session: Compat.Session, name: List[String]): Unit = {
+    val identifier = name match {
+      case List(t) => Some(TableIdentifier(t))
+      case List(d, t) => Some(TableIdentifier(t, Some(d)))
+      case List("spark_catalog", d, t) => Some(TableIdentifier(t, Some(d)))
+      case _ => None
+    }
+    val catalog = session.sessionState.catalog
+    identifier.filter(i => !catalog.isTempView(i) && catalog.tableExists(i))
+      .foreach(i => catalog.invalidateCachedTable(i))
+  }
+
+  private def bare(plan: LogicalPlan): LogicalPlan = plan match {
+    case SubqueryAlias(_, child) => bare(child)
+    case other => other
+  }
+
+  def identity(table: CatalogTable): ObjectNode = Link.json.createObjectNode
+    .put("catalog", table.identifier.catalog.getOrElse("spark_catalog"))
+    .put("database", table.identifier.database.getOrElse("default"))
+    .put("table", table.identifier.table)
+    .put("create_time_ms", table.createTime)
+    .put("location", table.storage.locationUri.map(u => new Path(u).toString).getOrElse(""))
+
+  def databaseLocation(session: Compat.Session, database: String): String = {
+    val path = new Path(session.sessionState.catalog.getDatabaseMetadata(database).locationUri)
+    path.getFileSystem(session.sessionState.newHadoopConf()).makeQualified(path).toString
+  }
+
+  /** All tables of a database that carry a registration, as JSON. */
+  def registered(session: Compat.Session, database: String): String = {
+    val catalog = session.sessionState.catalog
+    val names = catalog.listTables(database, "*", includeLocalTempViews = false)
+    val array = Link.json.createArrayNode
+    catalog.getTablesByName(names).foreach { table =>
+      val found = Registry.registrations(table)
+      if (found.nonEmpty) {
+        val node = identity(table)
+        val properties = node.putObject("registrations")
+        found.foreach { case (k, v) => properties.put(k, v) }
+        array.add(node)
+      }
+    }
+    Link.json.writeValueAsString(array)
+  }
+}
+
+/** One table: what it is, its files, a frame that reads some of them as a query would. */
+class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan) {
+  private lazy val (files, table) = plan match {
+    case l: LogicalRelation => (l.relation.asInstanceOf[HadoopFsRelation], l.catalogTable.get)
+  }
+  private var listed = IndexedSeq.empty[(InternalRow, FileStatusWithMetadata)]
+
+  /** "files" for a table that can be indexed; else what it is, for the error to say. */
+  def kind: String = plan match {
+    case l: LogicalRelation => l.relation match {
+      case _ if l.isStreaming => "stream"
+      case fs: HadoopFsRelation if l.catalogTable.isEmpty => "path"
+      case fs: HadoopFsRelation if !SieveStrategy.known(fs.location) =>
+        s"location ${fs.location.getClass.getName}"
+      case _: HadoopFsRelation => "files"
+      case other => s"source ${other.getClass.getName}"
+    }
+    case h: HiveTableRelation => s"hive ${h.tableMeta.storage.serde.getOrElse("")}"
+    case v: DataSourceV2Relation => s"v2 ${v.table.getClass.getName}"
+    case _: View => "view"
+    case _ => "temporary view"
+  }
+
+  def info: String = {
+    val node = Tables.identity(table)
+    node.put("format", Fingerprint.format(files)).put("type", table.tableType.name)
+    node.put("managed", table.tableType == CatalogTableType.MANAGED)
+    node.put("hive", session.sparkContext.conf.get("spark.sql.catalogImplementation", "in-memory") == "hive")
+    node.put("case_sensitive", session.sessionState.conf.caseSensitiveAnalysis)
+    node.put("spark", session.version)
+    node.put("corrupt_column", files.options.getOrElse(
+      "columnNameOfCorruptRecord", session.sessionState.conf.columnNameOfCorruptRecord))
+    node.put("database_location",
+      Tables.databaseLocation(session, table.identifier.database.getOrElse("default")))
+    val leaves = node.putArray("columns")
+    leafColumns(files.dataSchema, Nil).foreach { case (path, t) =>
+      val leaf = leaves.addObject().put("type", t.catalogString)
+      path.foreach(leaf.withArray("path").add(_))
+    }
+    files.partitionSchema.fieldNames.foreach(node.withArray("partition_columns").add(_))
+    Registry.registrations(table).foreach { case (k, v) =>
+      node.withObject("/registrations").put(k, v)
+    }
+    val mark = Fingerprint.of(files, table, session)
+    node.put("fingerprint", mark.hash)
+    mark.parts.foreach { case (k, v) => node.withObject("/fingerprint_parts").put(k, v) }
+    Link.json.writeValueAsString(node)
+  }
+
+  private def leafColumns(schema: StructType, above: List[String]): Seq[(List[String], DataType)] =
+    schema.fields.toSeq.flatMap { f =>
+      val path = above :+ f.name
+      val declared = org.apache.spark.sql.catalyst.util.CharVarcharUtils.getRawType(f.metadata)
+        .getOrElse(f.dataType)
+      declared match {
+        case s: StructType => (path -> s) +: leafColumns(s, path)
+        case other => Seq(path -> other)
+      }
+    }
+
+  /** Every file of the table now: [path, path as a row's metadata gives it, length, time]. */
+  def list: String = {
+    files.location.refresh()
+    listed = files.location.listFiles(Nil, Nil)
+      .flatMap(d => d.files.map(f => (d.values, f))).toIndexedSeq
+    val array = Link.json.createArrayNode
+    listed.foreach { case (_, f) =>
+      val p = f.getPath
+      array.addArray().add(p.toString).add(new Path(p.toString).toUri.toString)
+        .add(f.getLen).add(f.getModificationTime)
+    }
+    Link.json.writeValueAsString(array)
+  }
+
+  /** Reads the files with these numbers in the last listing as a query would, errors not passed over. */
+  def frame(numbers: java.util.List[Int]): DataFrame = {
+    val wanted = numbers.asScala.map(n => listed(n)).groupBy(_._1).toSeq
+      .map { case (values, fs) => PartitionDirectory(values, fs.map(_._2).toSeq) }
+    val quiet = Seq("ignoreCorruptFiles", "ignoreMissingFiles")
+    val options = files.options.filterNot { case (k, _) => quiet.exists(_.equalsIgnoreCase(k)) } ++
+      quiet.map(_ -> "false")
+    val pinned = files.copy(
+      location = new PinnedFileIndex(files.location, wanted), bucketSpec = None, options = options)(
+      files.sparkSession)
+    Compat.frame(session, LogicalRelation(pinned, isStreaming = false))
+  }
+
+  def setProperty(key: String, value: String): Unit = {
+    AlterTableSetPropertiesCommand(table.identifier, Map(key -> value), isView = false).run(session)
+    publish()
+  }
+
+  def unsetProperty(key: String): Unit = {
+    AlterTableUnsetPropertiesCommand(table.identifier, Seq(key), ifExists = true, isView = false)
+      .run(session)
+    publish()
+  }
+
+  /** Makes the table's registrations, as the metastore has them now, known to every session. */
+  def publish(): Unit = {
+    val now = session.sessionState.catalog.getTableMetadata(table.identifier)
+    Registry.put(Registry.key(session, now), Registry.registrations(now))
+  }
+}
+
+/** The files a build asked for, and no others. */
+class PinnedFileIndex(of: FileIndex, wanted: Seq[PartitionDirectory]) extends FileIndex {
+  override def rootPaths: Seq[Path] = of.rootPaths
+  override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = wanted
+  override def inputFiles: Array[String] = wanted.flatMap(_.files.map(_.getPath.toString)).toArray
+  override def refresh(): Unit = ()
+  override def sizeInBytes: Long = wanted.flatMap(_.files.map(_.getLen)).sum
+  override def partitionSchema: StructType = of.partitionSchema
+}

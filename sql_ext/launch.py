@@ -1,0 +1,166 @@
+"""Command lines that start Spark with Sieve in it, beside whatever else the user configured."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sql_ext.spark_home import SparkHome, conf_file, find_java, shim_jar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+EXTENSIONS = "org.apache.spark.sql.sieve.SieveExtensions"
+SPARK_SQL_CLASS = "org.apache.spark.sql.hive.thriftserver.SparkSQLCLIDriver"
+THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+
+# Settings to which ours is added: replacing the user's would switch something of theirs off.
+_SEPARATORS = {
+    "spark.sql.extensions": ",",
+    "spark.jars": ",",
+    "spark.driver.extraClassPath": ":",
+    "spark.driver.extraJavaOptions": " ",
+}
+# spark-submit's other names for the same settings; they would win over --conf.
+_ALIASES = {
+    "--jars": "spark.jars",
+    "--driver-class-path": "spark.driver.extraClassPath",
+    "--driver-java-options": "spark.driver.extraJavaOptions",
+}
+_SWITCHES = {"--verbose", "-v", "--supervise", "--version", "--usage-error", "--help", "-h"}
+
+Settings = dict[str, str]
+
+
+def read_properties(path: Path) -> Settings:
+    """A file in the form of spark-defaults.conf: key, blanks or ``=``, value; ``#`` comments."""
+    settings = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if match := re.fullmatch(r"\s*([^#\s=:][^\s=:]*)[\s=:]+(.*?)\s*", line):
+            settings[match[1]] = match[2]
+    return settings
+
+
+def wiring(jar: Path) -> Settings:
+    """What makes Spark load Sieve: the lines an existing cluster's spark-defaults needs."""
+    return {
+        "spark.sql.extensions": EXTENSIONS,
+        # On the driver's own class path, so that Spark and its Hive clients see one set of
+        # classes; and as a jar, so that executors get them too.
+        "spark.jars": str(jar),
+        "spark.driver.extraClassPath": str(jar),
+        "spark.sieve.python": sys.executable,
+    }
+
+
+def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
+    """All that ``sieve`` sets unless the user set it: shipped defaults, logging and wiring.
+
+    Raises:
+        UnsupportedError: there is no shim jar for this Spark.
+    """
+    settings = read_properties(conf_file("spark-defaults.conf"))
+    settings |= wiring(shim_jar(spark))
+    if not (_user_conf_dir(spark, environ) / "log4j2.properties").exists():
+        settings["spark.driver.extraJavaOptions"] = log_option()
+    return settings
+
+
+def log_option() -> str:
+    """The Java option that makes log4j read Sieve's quiet configuration."""
+    return f"-Dlog4j2.configurationFile={conf_file('log4j2.properties').as_uri()}"
+
+
+def submit_command(
+    spark: SparkHome,
+    environ: Mapping[str, str],
+    args: Sequence[str],
+    main_class: str | None = None,
+) -> list[str]:
+    """The spark-submit command line with Sieve's settings merged into the user's.
+
+    Args:
+        spark: the Spark to start.
+        environ: environment of the user.
+        args: the user's arguments; without ``main_class`` the first that is no option is the
+            script or jar, and all after it belong to that program.
+        main_class: a class of Spark's own to start, which picks its options out of ``args``.
+    """
+    find_java(environ)
+    given, rest = split_arguments(args, stop_at_program=main_class is None)
+    files = [Path(given["--properties-file"])] if "--properties-file" in given else []
+    files = files or [_user_conf_dir(spark, environ) / "spark-defaults.conf"]
+    user: Settings = {}
+    for path in files:
+        user |= read_properties(path) if path.exists() else {}
+    user |= given
+    conf = [
+        part
+        for key, value in merged(shipped_settings(spark, environ), user).items()
+        for part in ("--conf", f"{key}={value}")
+    ]
+    start = ["--class", main_class] if main_class else []
+    return [str(spark.path / "bin" / "spark-submit"), *start, *conf, *rest]
+
+
+def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment to start Spark's scripts with: one Spark, one Python."""
+    return {
+        # spark-sql sets it too: a CLI of Spark 4 talks to its own driver, not to a server.
+        "SPARK_CONNECT_MODE": "0",
+        "PYSPARK_PYTHON": sys.executable,
+        **environ,
+        "SPARK_HOME": str(spark.path),
+    }
+
+
+def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Settings, list[str]]:
+    """Reads the settings out of spark-submit arguments.
+
+    Returns:
+        The settings given by any of their names, ``--properties-file`` under that name; and the
+        arguments to pass on, without those that are merged with ours.
+    """
+    given: Settings = {}
+    rest: list[str] = []
+    position = 0
+    while position < len(args):
+        option, equals, inline = args[position].partition("=")
+        joined = bool(equals) and option.startswith("--")
+        takes_value = option.startswith("-") and option not in _SWITCHES
+        if not takes_value and stop_at_program and not option.startswith("-"):
+            break
+        size = 1 if joined or not takes_value else 2
+        words = list(args[position : position + size])
+        position += size
+        value = inline if joined else words[-1]
+        key = _ALIASES.get(option, "")
+        if option in {"--conf", "-c"}:
+            key, _, value = value.partition("=")
+        if key or option == "--properties-file":
+            given[key or option] = value
+        if key not in _SEPARATORS:
+            rest += words
+    return given, [*rest, *args[position:]]
+
+
+def merged(ours: Settings, theirs: Settings) -> Settings:
+    """What goes on the command line: ours where the user has none, both where ours is added."""
+    result: Settings = {}
+    for key, value in ours.items():
+        if key not in theirs:
+            result[key] = value
+        elif separator := _SEPARATORS.get(key):
+            parts = [part for part in theirs[key].split(separator) if part]
+            # Once is enough: the lines of `sieve conf` may be in the user's file already.
+            parts += [part for part in value.split(separator) if part not in parts]
+            result[key] = separator.join(parts)
+    # Taken off the command line to be merged, but nothing of ours was to be added.
+    result |= {k: theirs[k] for k in _SEPARATORS if k in theirs and k not in result}
+    return result
+
+
+def _user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("SPARK_CONF_DIR") or spark.path / "conf")

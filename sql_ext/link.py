@@ -1,0 +1,113 @@
+"""The child's side of the link: its threads take requests from the JVM and bring back answers.
+
+The child opens no port. A thread waits inside a call to the JVM; py4j pins it to one JVM thread,
+which has taken over the asking thread's session, job group and tags for as long as it works.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+
+from sieve.errors import SieveError, UnavailableError
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[["Request"], Mapping[str, Any]]
+POLL_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request of the driver.
+
+    Attributes:
+        id: its number, unique in the driver.
+        kind: parse, statement, prune, dictionary or event.
+        body: the other members of the request.
+        gateway: the driver's side, for calls made on behalf of this request.
+    """
+
+    id: int
+    kind: str
+    body: Mapping[str, Any]
+    gateway: Any
+
+    def session(self) -> Any:
+        """The session of the user who asked, a py4j object."""
+        return self.gateway.session(self.id)
+
+    def check_cancelled(self) -> None:
+        """Raise UnavailableError if the user has given up on this request."""
+        if self.gateway.cancelled(self.id):
+            raise UnavailableError(
+                "SIEVE_CANCELLED", "the statement was cancelled; nothing was changed"
+            )
+
+
+def serve(gateway: Any, lane: str, threads: int, handlers: Mapping[str, Handler]) -> None:
+    """Answer one lane's requests on so many threads, until the driver is gone."""
+    for number in range(threads):
+        threading.Thread(
+            target=_work, args=(gateway, lane, handlers), name=f"sieve-{lane}-{number}", daemon=True
+        ).start()
+
+
+def _work(gateway: Any, lane: str, handlers: Mapping[str, Handler]) -> None:
+    while True:
+        try:
+            text = gateway.take(lane, POLL_MS)
+            if text:
+                request = _request(gateway, text)
+                gateway.answer(request.id, json.dumps(_answer(request, handlers)))
+        except Py4JNetworkError:
+            return
+        except (Py4JError, ValueError):
+            log.exception("a request of the driver could not be read")
+
+
+def _request(gateway: Any, text: str) -> Request:
+    head, _, first = text.partition("\n")
+    number, pieces = (int(word) for word in head.split())
+    rest = (gateway.piece(number, k) for k in range(1, pieces))
+    body = json.loads("".join((first, *rest)))
+    return Request(number, body.pop("kind"), body, gateway)
+
+
+def _answer(request: Request, handlers: Mapping[str, Handler]) -> Mapping[str, Any]:
+    """The handler's answer, or its failure in a form that the driver raises again."""
+    try:
+        return handlers[request.kind](request)
+    except SieveError as error:
+        return _failure(error.condition, error.message)
+    except Py4JJavaError as error:
+        return _failure(*_java_cause(error))
+    except Exception as error:
+        # The last resort: whatever it was, the user must be told and the driver must go on.
+        log.exception("request %d (%s) failed", request.id, request.kind)
+        return _failure("SIEVE_INTERNAL_ERROR", f"{type(error).__name__}: {error}")
+
+
+def _failure(condition: str, message: str) -> Mapping[str, Any]:
+    return {"error": {"condition": condition, "message": message}}
+
+
+def _java_cause(error: Py4JJavaError) -> tuple[str, str]:
+    """Spark's own words for what went wrong, which name the file or table; its class if it has one."""
+    cause = error.java_exception
+    text = str(cause.getMessage() or cause.toString())
+    deepest = cause
+    while deepest.getCause() is not None:
+        deepest = deepest.getCause()
+    if (
+        deepest is not cause
+        and (root := str(deepest.getMessage() or deepest.toString())) not in text
+    ):
+        text = f"{text} ({root})"
+    return "SIEVE_SPARK_ERROR", text

@@ -1,0 +1,276 @@
+"""Prune requests: which files of an indexed table a scan may leave out, and why not others."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.errors import CorruptError, SieveError, UnsupportedError
+from sieve.expressions import Column
+from sieve.keys import Encoder
+from sieve.opened import OpenIndex, open_version
+from sieve.predicate import evaluate, parse
+from sieve.publish import newest
+from sieve.registration import Registration, parse_registration
+from sieve.requirements import Requirement
+from sieve.store import GoneError, Store, join
+from sql_ext.link import Request
+from sql_ext.roots import Roots
+from sql_ext.settings import Settings, parse_settings
+
+Flags = npt.NDArray[np.bool_]
+MOST_TABLES = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """An index as last read: the version, or the reason there is none to use."""
+
+    index: OpenIndex | None
+    reason: str
+    detail: str
+    read_at: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Files:
+    """The files that a table's indexes know, each once, and where each index has them."""
+
+    id: str
+    paths: tuple[str, ...]
+    lengths: npt.NDArray[np.int64]
+    times: npt.NDArray[np.int64]
+    places: Mapping[str, npt.NDArray[np.int64]]
+    """By index: for each file of the table its ordinal in the index, -1 where it is unknown."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OverTable:
+    """One index, asked in the numbering of the whole table."""
+
+    index: OpenIndex
+    places: npt.NDArray[np.int64]
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.index.encoder
+
+    @property
+    def null_proof(self) -> bool:
+        return self.index.null_proof
+
+    def keep(self, requirement: Requirement) -> Flags:
+        # The extra last place stands for files the index does not know: they are kept.
+        own = np.append(self.index.keep(requirement), True)
+        return own[self.places]
+
+
+class PruneService:
+    """Answers scans from versions kept in memory; looks for newer versions in the background."""
+
+    def __init__(self, roots: Roots, open_store: Callable[[str], Store]) -> None:
+        self._roots = roots
+        self._open_store = open_store
+        self._lock = threading.Lock()
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._files: OrderedDict[tuple[str, ...], _Files] = OrderedDict()
+        self._reading: set[str] = set()
+
+    def forget(self, uuid: str) -> None:
+        """A statement has changed this index: the next scan reads it anew."""
+        with self._lock:
+            self._held.pop(uuid, None)
+
+    def prune(self, request: Request) -> Mapping[str, Any]:
+        """Body: table, registrations, fingerprints, predicate. See docs/architecture.md."""
+        body = request.body
+        settings = parse_settings(body["settings"])
+        usable: dict[Column, OpenIndex] = {}
+        reasons: dict[str, int] = {}
+        detail = ""
+        for text in body["registrations"].values():
+            registration = parse_registration(text)
+            held = self._usable(registration, request, settings)
+            if held.index is None:
+                reasons[held.reason] = reasons.get(held.reason, 0) + 1
+                detail = held.detail or detail
+            else:
+                usable[held.index.manifest.column] = held.index
+        if not usable:
+            return {"reasons": reasons or {"no-index": 1}, "detail": detail}
+        files = self._table_files(list(usable.values()))
+        over = {
+            column: _OverTable(index, files.places[index.manifest.index])
+            for column, index in usable.items()
+        }
+        verdict = evaluate(parse(body["predicate"]), over, len(files.paths))
+        if not verdict.used:
+            return {"reasons": {"no-predicate" if not verdict.why else "unsupported-predicate": 1}}
+        used = [usable[column].manifest for column in sorted(verdict.used)]
+        return {
+            "dictionary": files.id,
+            "skip": _bits(~verdict.keep),
+            "used": [f"{manifest.name}@{manifest.version}" for manifest in used],
+            "reasons": reasons,
+            "detail": detail,
+        }
+
+    def dictionary(self, request: Request) -> Mapping[str, Any]:
+        """The files behind the bits of an answer, told once."""
+        wanted = request.body["dictionary"]
+        with self._lock:
+            files = next((f for f in self._files.values() if f.id == wanted), None)
+        if files is None:
+            raise UnsupportedError("SIEVE_DICTIONARY_GONE", "the list of files was replaced meanwhile")
+        return {
+            "paths": files.paths,
+            "lengths": files.lengths.tolist(),
+            "times": files.times.tolist(),
+        }
+
+    def _usable(
+        self, registration: Registration | None, request: Request, settings: Settings
+    ) -> _Held:
+        """The index if this very scan may use it, else the reason why not."""
+        if registration is None:
+            return _Held(None, "no-index", "the registration is not readable", 0)
+        body, table = request.body, request.body["table"]
+        try:
+            # At every scan: another session of this driver may be allowed other roots.
+            self._roots.check(registration.root, table["database"], settings, request.session)
+        except UnsupportedError as error:
+            return _Held(None, "no-index", error.message, 0)
+        held = self._get(registration, settings)
+        if held.index is None:
+            return held
+        manifest = held.index.manifest
+        if manifest.state == "dropped" or not _same_table(manifest.table, table):
+            return replace(held, index=None, reason="no-index")
+        if manifest.state == "disabled":
+            return replace(held, index=None, reason="disabled")
+        if any(mark != manifest.fingerprint for mark in body["fingerprints"]):
+            return replace(held, index=None, reason="reader-changed")
+        return held
+
+    def _get(self, registration: Registration, settings: Settings) -> _Held:
+        uuid = registration.uuid
+        with self._lock:
+            held = self._held.get(uuid)
+            if held is not None:
+                self._held.move_to_end(uuid)
+        if held is None:
+            return self._read(registration, None)
+        if time.monotonic() - held.read_at > settings.registry_ttl_s:
+            self._read_later(registration, held)
+        return held
+
+    def _read_later(self, registration: Registration, held: _Held) -> None:
+        uuid = registration.uuid
+        with self._lock:
+            if uuid in self._reading:
+                return
+            self._reading.add(uuid)
+
+        def read() -> None:
+            try:
+                self._read(registration, held.index)
+            finally:
+                with self._lock:
+                    self._reading.discard(uuid)
+
+        threading.Thread(target=read, name="sieve-reread", daemon=True).start()
+
+    def _read(self, registration: Registration, known: OpenIndex | None) -> _Held:
+        """Read the newest version; what goes wrong becomes a reason, for this index alone."""
+        now = time.monotonic()
+        try:
+            store = self._open_store(registration.root)
+            directory = join(registration.root, registration.uuid)
+            hint = known.manifest.version if known else 0
+            manifest = newest(store, directory, hint)
+            if manifest is None:
+                held = _Held(None, "index-gone", f"{directory} holds no version", now)
+            elif known is not None and manifest.id == known.manifest.id:
+                held = _Held(known, "", "", now)
+            else:
+                held = _Held(open_version(store, directory, manifest), "", "", now)
+        except GoneError as error:
+            held = _Held(None, "index-gone", str(error), now)
+        except CorruptError as error:
+            held = _Held(None, "index-corrupt", str(error), now)
+        except UnsupportedError as error:
+            held = _Held(None, "version-too-new", str(error), now)
+        except SieveError as error:
+            held = _Held(None, "error", str(error), now)
+        with self._lock:
+            self._held[registration.uuid] = held
+            while len(self._held) > MOST_TABLES:
+                self._held.popitem(last=False)
+        return held
+
+    def _table_files(self, indexes: list[OpenIndex]) -> _Files:
+        indexes = sorted(indexes, key=lambda i: (i.manifest.instant, i.manifest.id), reverse=True)
+        key = tuple(index.manifest.id for index in indexes)
+        with self._lock:
+            files = self._files.get(key)
+            if files is not None:
+                self._files.move_to_end(key)
+                return files
+        files = _unite(indexes)
+        with self._lock:
+            self._files[key] = files
+            while len(self._files) > MOST_TABLES:
+                self._files.popitem(last=False)
+        return files
+
+
+def _unite(indexes: list[OpenIndex]) -> _Files:
+    """The files of several indexes, newest index first: where two differ on a file, it wins."""
+    numbers: dict[str, int] = {}
+    facts: list[tuple[int, int]] = []
+    for index in indexes:
+        where = index.locations
+        for path, length, mtime in zip(
+            where.paths, where.lengths.tolist(), where.mtimes.tolist(), strict=True
+        ):
+            if path not in numbers:
+                numbers[path] = len(facts)
+                facts.append((length, mtime))
+    places = {}
+    for index in indexes:
+        place = np.full(len(facts), -1, np.int64)
+        where = index.locations
+        for k, path in enumerate(where.paths):
+            number = numbers[path]
+            if facts[number] == (int(where.lengths[k]), int(where.mtimes[k])):
+                place[number] = k
+        places[index.manifest.index] = place
+    ids = json.dumps([index.manifest.id for index in indexes])
+    lengths, times = np.array(facts, np.int64).reshape(-1, 2).T
+    return _Files(
+        hashlib.sha256(ids.encode()).hexdigest(), tuple(numbers), lengths, times, places
+    )
+
+
+def _same_table(known: Any, asked: Mapping[str, Any]) -> bool:
+    """A copied property, or a table made anew under the same name, is not ours."""
+    return (
+        known.database.lower() == asked["database"].lower()
+        and known.table.lower() == asked["table"].lower()
+        and known.location == asked["location"]
+        and known.create_time_ms == asked["create_time_ms"]
+    )
+
+
+def _bits(flags: Flags) -> str:
+    return base64.b64encode(np.packbits(flags, bitorder="little").tobytes()).decode("ascii")

@@ -1,0 +1,189 @@
+"""Servers in the background: started until their port answers, recorded in the working directory.
+
+Each has a record, ``.sieve-run/<kind>-<port>.json``, and a log file beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sieve.errors import ConflictError, InvalidInputError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+RUN_DIR = Path(".sieve-run")
+START_SECONDS = 180.0
+STOP_SECONDS = 30.0
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server of this working directory.
+
+    Attributes:
+        kind: ``thriftserver`` or ``metastore``.
+        port: the TCP port it listens on.
+        pid: its process.
+        born: the process's start as the system tells it; a later process of that pid differs.
+    """
+
+    kind: str
+    port: int
+    pid: int
+    born: str
+
+    @property
+    def log(self) -> Path:
+        """Where its output goes."""
+        return RUN_DIR / f"{self.kind}-{self.port}.log"
+
+
+def running(kind: str) -> list[Server]:
+    """The servers of a kind that were started in this directory and are alive."""
+    servers = []
+    for path in sorted(RUN_DIR.glob(f"{kind}-*.json")):
+        try:
+            server = Server(**json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            continue  # written half, by a start that died: it names no process we could stop
+        if _born(server.pid) == server.born:
+            servers.append(server)
+    return servers
+
+
+def start(
+    kind: str, port: int, command: Sequence[str], environ: Mapping[str, str], host: str
+) -> Server:
+    """Starts a server and returns when its port answers.
+
+    Raises:
+        ConflictError: something listens there already.
+        UnavailableError: the server ended, or does not answer in time; it is stopped then.
+    """
+    for server in running(kind):
+        if server.port == port:
+            raise ConflictError(
+                "SIEVE_SERVER_RUNNING", f"A {kind} runs on port {port} already, pid {server.pid}."
+            )
+    if _answers(host, port):
+        raise ConflictError(
+            "SIEVE_PORT_TAKEN",
+            f"Something else listens on port {port} of {host}; choose another with --port.",
+        )
+    RUN_DIR.mkdir(mode=0o700, exist_ok=True)
+    with (RUN_DIR / f"{kind}-{port}.log").open("wb") as log:
+        # A session of its own: Ctrl-C in this terminal, or its end, is not meant for the server.
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=dict(environ),
+            start_new_session=True,
+        )
+    server = Server(kind, port, process.pid, _born(process.pid))
+    _record(server).write_text(json.dumps(_fields(server)), encoding="utf-8")
+    try:
+        _await_port(server, process, host)
+    except BaseException:
+        stop(server)
+        raise
+    return server
+
+
+def stop(server: Server) -> None:
+    """Ends a server: asks first, and after 30 s insists. A dead one's record is removed."""
+    for sign, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
+        if _born(server.pid) != server.born:
+            break
+        os.kill(server.pid, sign)
+        deadline = time.monotonic() + seconds
+        while _born(server.pid) == server.born and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+    _record(server).unlink(missing_ok=True)
+
+
+def the_one(kind: str, port: int | None) -> Server:
+    """The running server of a kind: that on ``port``, or the only one.
+
+    Raises:
+        InvalidInputError: there is none, or several and no port to choose by.
+    """
+    servers = [s for s in running(kind) if port in {None, s.port}]
+    if len(servers) == 1:
+        return servers[0]
+    if servers:
+        ports = ", ".join(str(s.port) for s in servers)
+        message = f"Several run here; name one with --port: {ports}."
+    else:
+        on = "" if port is None else f" on port {port}"
+        message = f"No {kind}{on} was started from this directory ({Path.cwd()})."
+    raise InvalidInputError("SIEVE_NO_SERVER", message)
+
+
+def _await_port(server: Server, process: subprocess.Popen[bytes], host: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not _answers(host, server.port):
+        if process.poll() is not None:
+            raise UnavailableError(
+                "SIEVE_START_FAILED",
+                f"The {server.kind} ended while starting. {_why(server.log)}"
+                f"The whole log is in {server.log}.",
+            )
+        if time.monotonic() > deadline:
+            raise UnavailableError(
+                "SIEVE_START_FAILED",
+                f"The {server.kind} did not answer on port {server.port} within "
+                f"{START_SECONDS:.0f} s and was stopped; see {server.log}.",
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _why(log: Path) -> str:
+    text = log.read_text(encoding="utf-8", errors="replace")
+    if "Another instance of Derby may have already booted" in text:
+        return (
+            "Another Spark holds the embedded metastore of this directory (metastore_db); stop "
+            "it, or let both use a server: sieve metastore start. "
+        )
+    causes = [line.strip() for line in text.splitlines() if line.startswith(("Caused by", "Error"))]
+    return f"Its last error: {causes[-1]}. " if causes else ""
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def _born(pid: int) -> str:
+    """When a process started, in the system's words; empty when there is none, or a zombie."""
+    result = subprocess.run(
+        ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
+    )
+    state, _, started = result.stdout.strip().partition(" ")
+    return "" if state.startswith("Z") else started.strip()
+
+
+def _record(server: Server) -> Path:
+    return RUN_DIR / f"{server.kind}-{server.port}.json"
+
+
+def _fields(server: Server) -> dict[str, str | int]:
+    return {"kind": server.kind, "port": server.port, "pid": server.pid, "born": server.born}

@@ -1,0 +1,51 @@
+"""The settings ``spark.sieve.*`` that the front end acts on, as a request of a session carries them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sieve.errors import InvalidInputError
+
+_DURATION = re.compile(r"\s*(\d+)\s*(ms|s|m|min|h)?\s*", re.IGNORECASE)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a session has set, or the defaults.
+
+    Attributes:
+        path: folder for new indexes; None for ``.sieve`` in the database's own folder.
+        roots: further folders in which indexes are honoured, set by the administrator.
+        registry_ttl_s: seconds after which a version read once is looked for again.
+    """
+
+    path: str | None = None
+    roots: tuple[str, ...] = ()
+    registry_ttl_s: float = 30.0
+
+
+def parse_settings(conf: Mapping[str, str]) -> Settings:
+    """The record for a session's ``spark.sieve.*`` entries.
+
+    Raises:
+        InvalidInputError: a value is not of its setting's form.
+    """
+    path = conf.get("spark.sieve.path", "").strip() or None
+    roots = tuple(root.strip() for root in conf.get("spark.sieve.roots", "").split(",") if root.strip())
+    return Settings(path, roots, _seconds(conf, "spark.sieve.registry.ttl", 30.0))
+
+
+def _seconds(conf: Mapping[str, str], key: str, default: float) -> float:
+    text = conf.get(key)
+    if text is None:
+        return default
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise InvalidInputError(
+            "SIEVE_INVALID_SETTING", f"{key} = {text!r} is not a duration such as 30s or 500ms"
+        )
+    # Spark reads a bare number under a key of this kind as milliseconds.
+    return int(match[1]) * _SECONDS[(match[2] or "ms").lower()]

@@ -1,0 +1,80 @@
+"""SIEVE statements as the driver asks for them: parsed at once, run in the user's session."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from pyspark import SparkContext
+
+import sieve
+from sieve.store import Store
+from sieve.types import CreatedBy
+from sieve.world import World
+from sql_ext import attach, ship
+from sql_ext.execute import Statement, execute
+from sql_ext.link import Request
+from sql_ext.parser import parse_statement
+from sql_ext.pruning import PruneService
+from sql_ext.roots import Roots
+from sql_ext.settings import parse_settings
+
+
+class StatementService:
+    """Parses and runs statements; joins the SparkContext when the first one needs it."""
+
+    def __init__(
+        self,
+        gateway: Any,
+        roots: Roots,
+        open_store: Callable[[str], Store],
+        pruning: PruneService,
+    ) -> None:
+        self._gateway = gateway
+        self._roots = roots
+        self._open_store = open_store
+        self._pruning = pruning
+        self._lock = threading.Lock()
+        self._context: SparkContext | None = None
+
+    def parse(self, request: Request) -> Mapping[str, Any]:
+        """The columns that a statement will answer with, or its syntax error."""
+        command = parse_statement(request.body["text"])
+        return {"columns": command.result_columns}
+
+    def run(self, request: Request) -> Mapping[str, Any]:
+        """The rows of a statement, each in the order of its columns."""
+        text = request.body["text"]
+        command = parse_statement(text)
+        session = request.session()
+        context = self._attached()
+        driver = self._gateway.entry_point
+        settings = parse_settings(request.body["settings"])
+        label = " ".join(text.split())[:200]
+
+        def say(step: str) -> None:
+            request.check_cancelled()
+            context.setJobDescription(f"{label} ({step})")
+
+        world = World(
+            open_store=self._open_store,
+            root_for_new=partial(self._roots.for_new, settings=settings),
+            check_root=lambda root, database: self._roots.check(
+                root, database, settings, request.session
+            ),
+            check_cancelled=request.check_cancelled,
+            say=say,
+            software=CreatedBy(sieve.__version__, str(context.version)),
+        )
+        statement = Statement(driver, context, session, world, self._pruning.forget)
+        return {"rows": execute(command, statement)}
+
+    def _attached(self) -> SparkContext:
+        with self._lock:
+            if self._context is None:
+                context = attach.attach_context(self._gateway)
+                ship.send_code(context)
+                self._context = context
+            return self._context
