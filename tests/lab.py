@@ -1,0 +1,136 @@
+"""A Spark session with Sieve in it, and the question every query test asks: same rows, fewer files?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sql_ext.launch import wiring
+from sql_ext.spark_home import find_spark, shim_jar
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Rows of a query as a multiset, and the data files that its scans read."""
+
+    rows: Counter[str]
+    files: int
+
+
+class Lab:
+    """Runs SQL in one session, with the index and without."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+        return [tuple(row) for row in self.spark.sql(text).collect()]
+
+    def run(self, text: str) -> Answer:
+        """Rows and files read, as Spark's own scan metrics count them after the query."""
+        frame = self.spark.sql(text)
+        rows = Counter(repr(tuple(row)) for row in frame.collect())
+        return Answer(rows, files_read(frame))
+
+    def check(self, text: str, *, at_most: int | None = None, exactly: int | None = None) -> Answer:
+        """Assert that a query gives the same rows with and without the index, under `strict`.
+
+        Args:
+            text: a query whose rows do not depend on the order or choice of files.
+            at_most: files it may read with the index on.
+            exactly: files it must read with the index on.
+        """
+        with self.setting("spark.sieve.enabled", "false"):
+            off = self.run(text)
+        with self.setting("spark.sieve.strict", "true"):
+            on = self.run(text)
+        assert on.rows == off.rows, f"other rows with the index: {text}"
+        assert on.files <= off.files, f"more files with the index: {text}"
+        if at_most is not None:
+            assert on.files <= at_most, f"read {on.files} files, not {at_most}: {text}"
+        if exactly is not None:
+            assert on.files == exactly, f"read {on.files} files, not {exactly}: {text}"
+        return on
+
+    def explain(self, query: str) -> list[dict[str, Any]]:
+        """The rows of EXPLAIN SIEVE as dictionaries."""
+        return [row.asDict() for row in self.spark.sql(f"EXPLAIN SIEVE {query}").collect()]
+
+    @contextmanager
+    def setting(self, key: str, value: str) -> Iterator[None]:
+        """A setting of the session for a while."""
+        before = self.spark.conf.get(key, None)
+        self.spark.conf.set(key, value)
+        try:
+            yield
+        finally:
+            if before is None:
+                self.spark.conf.unset(key)
+            else:
+                self.spark.conf.set(key, before)
+
+    @contextmanager
+    def database(self, name: str) -> Iterator[str]:
+        """A database of its own, current while the block runs, gone with all it held afterwards."""
+        self.spark.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
+        self.spark.sql(f"CREATE DATABASE {name}")
+        self.spark.sql(f"USE {name}")
+        try:
+            yield name
+        finally:
+            self.spark.sql("USE default")
+            self.spark.sql(f"DROP DATABASE {name} CASCADE")
+
+
+def files_read(frame: DataFrame) -> int:
+    """Sum of "number of files read" over the scans of an executed query."""
+    return sum(
+        scan.metrics().apply("numFiles").value()
+        for scan in scans(frame._jdf.queryExecution().executedPlan())
+    )
+
+
+def scans(plan: Any) -> Iterator[Any]:
+    """The file scans of a physical plan, those of subqueries and adaptive stages included."""
+    kind = plan.getClass().getSimpleName()
+    if kind == "AdaptiveSparkPlanExec":
+        yield from scans(plan.executedPlan())
+    elif kind.endswith("QueryStageExec"):
+        yield from scans(plan.plan())
+    elif kind == "FileSourceScanExec":
+        yield plan
+    for nested in (plan.children(), plan.subqueries()):
+        for k in range(nested.size()):
+            yield from scans(nested.apply(k))
+
+
+def start_session(folder: Path, **conf: str) -> SparkSession:
+    """A local session on an embedded Derby metastore below ``folder``, as spark-sql has it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    settings = wiring(shim_jar(find_spark(os.environ))) | {
+        "spark.master": "local[2]",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": (
+            f"jdbc:derby:;databaseName={folder}/metastore;create=true"
+        ),
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder} -Duser.timezone=UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "2g",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    builder = SparkSession.builder.appName("sieve-tests")
+    for key, value in (settings | conf).items():
+        builder = builder.config(key, value)
+    return builder.enableHiveSupport().getOrCreate()

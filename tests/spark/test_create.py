@@ -1,0 +1,19 @@
+"""CREATE, and the queries it makes cheaper."""
+
+from __future__ import annotations
+
+from lab import Lab
+
+
+def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:
+    """A key that lies in one file of ten is found by reading that file alone."""
+    with lab.database("first"):
+        lab.spark.range(0, 10000, 1, 10).selectExpr("id", "id % 7 AS r").write.saveAsTable("t")
+        (row,) = lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+        assert row[:3] == ("id_sieve", 1, 10)
+        lab.check("SELECT * FROM t WHERE id = 1234", at_most=2)
+        lab.check("SELECT count(*) FROM t WHERE id BETWEEN 5 AND 7", at_most=2)
+        lab.check("SELECT * FROM t WHERE id = -1", exactly=0)
+        (scan,) = lab.explain("SELECT * FROM t WHERE id = 1234")
+        assert scan["indexes"] == "id_sieve@1"
+        assert scan["files_read"] <= 2 < scan["files_total"] == 10
