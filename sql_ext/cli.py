@@ -14,7 +14,7 @@ from rich.console import Console
 
 from sieve.errors import SieveError
 from sql_ext import launch, metastore, servers
-from sql_ext.spark_home import SparkHome, conf_file, find_spark, shim_jar
+from sql_ext.spark_home import SparkHome, conf_file, find_spark, log_option, shim_jar
 
 # Everything not ours goes on to spark-submit, untouched and in order.
 _PASS_ON = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
@@ -55,11 +55,7 @@ def sql(args: tuple[str, ...]) -> NoReturn:
     sieve sql -f report.sql       runs a file
     """  # noqa: D301 - click's mark for lines to keep, which a raw string would spell out
     spark = find_spark(os.environ)
-    for server in servers.running("thriftserver"):
-        _notes.print(
-            f"[dim]A Thrift server of this directory (port {server.port}) holds its embedded "
-            "metastore; `sieve beeline` connects to it.[/dim]"
-        )
+    _refuse_held_metastore(spark, args)
     _become(spark, launch.submit_command(spark, os.environ, args, launch.SPARK_SQL_CLASS))
 
 
@@ -89,7 +85,7 @@ def beeline(args: tuple[str, ...]) -> NoReturn:
         port = servers.the_one("thriftserver", None).port
         options += ["-u", _jdbc_url("localhost", port)]
         options += [] if _given("-n", args) else ["-n", getpass.getuser()]
-    environ = {"SPARK_BEELINE_OPTS": launch.log_option(), **os.environ}
+    environ = {"SPARK_BEELINE_OPTS": log_option(), **os.environ}
     _become(spark, [str(spark.path / "bin" / "beeline"), *options, *args], environ)
 
 
@@ -125,8 +121,12 @@ def start_thriftserver(port: int, host: str, args: tuple[str, ...]) -> None:
     spark = find_spark(os.environ)
     listen = ["--hiveconf", f"hive.server2.thrift.port={port}"]
     listen += ["--hiveconf", f"hive.server2.thrift.bind.host={host}"]
+    if not any(server.port == port for server in servers.running("thriftserver")):
+        _refuse_held_metastore(spark, args)
+    # First, so that the user's own setting wins; a bar is for terminals, not for a log.
+    quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
     command = launch.submit_command(
-        spark, os.environ, ["--name", "Sieve", *args, *listen], launch.THRIFT_SERVER_CLASS
+        spark, os.environ, [*quiet, *args, *listen], launch.THRIFT_SERVER_CLASS
     )
     environ = launch.environment(spark, os.environ)
     reached = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
@@ -181,6 +181,8 @@ def start_metastore(
     password = os.environ.get("SIEVE_METASTORE_PASSWORD")
     database = metastore.Database(jdbc, user, password) if jdbc else metastore.derby_in(folder)
     site = servers.RUN_DIR.absolute() / f"metastore-{port}"
+    if jdbc is None:
+        metastore.refuse_when_held(folder)
     metastore.write_site(site / "hive-site.xml", database, folder / "spark-warehouse")
     command = metastore.command(spark, os.environ, site, port, [jar.absolute() for jar in jars])
     with _notes.status("Starting the metastore"):
@@ -196,6 +198,14 @@ def start_metastore(
 def stop_metastore(port: int | None) -> None:
     """Stops the server that was started from this directory."""
     _stop("metastore", port)
+
+
+def _refuse_held_metastore(spark: SparkHome, args: tuple[str, ...]) -> None:
+    """Only for programs that surely open the metastore, which a script may configure itself."""
+    given, _ = launch.split_arguments(args, stop_at_program=False)
+    settings = launch.user_settings(spark, os.environ, given)
+    if metastore.is_embedded(settings, launch.user_conf_dir(spark, os.environ)):
+        metastore.refuse_when_held(Path.cwd())
 
 
 def _stop(kind: str, port: int | None) -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sql_ext.spark_home import SparkHome, conf_file, find_java, shim_jar
+from sql_ext.spark_home import SparkHome, conf_file, find_java, log_option, shim_jar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,14 +63,9 @@ def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
     """
     settings = read_properties(conf_file("spark-defaults.conf"))
     settings |= wiring(shim_jar(spark))
-    if not (_user_conf_dir(spark, environ) / "log4j2.properties").exists():
+    if not (user_conf_dir(spark, environ) / "log4j2.properties").exists():
         settings["spark.driver.extraJavaOptions"] = log_option()
     return settings
-
-
-def log_option() -> str:
-    """The Java option that makes log4j read Sieve's quiet configuration."""
-    return f"-Dlog4j2.configurationFile={conf_file('log4j2.properties').as_uri()}"
 
 
 def submit_command(
@@ -90,12 +85,7 @@ def submit_command(
     """
     find_java(environ)
     given, rest = split_arguments(args, stop_at_program=main_class is None)
-    files = [Path(given["--properties-file"])] if "--properties-file" in given else []
-    files = files or [_user_conf_dir(spark, environ) / "spark-defaults.conf"]
-    user: Settings = {}
-    for path in files:
-        user |= read_properties(path) if path.exists() else {}
-    user |= given
+    user = user_settings(spark, environ, given)
     conf = [
         part
         for key, value in merged(shipped_settings(spark, environ), user).items()
@@ -103,6 +93,17 @@ def submit_command(
     ]
     start = ["--class", main_class] if main_class else []
     return [str(spark.path / "bin" / "spark-submit"), *start, *conf, *rest]
+
+
+def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings) -> Settings:
+    """What the user set, in their spark-defaults file or in arguments (``given``), which win."""
+    file = given.get("--properties-file") or user_conf_dir(spark, environ) / "spark-defaults.conf"
+    return (read_properties(Path(file)) if Path(file).exists() else {}) | given
+
+
+def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
+    """Where Spark looks for the user's configuration files."""
+    return Path(environ.get("SPARK_CONF_DIR") or spark.path / "conf")
 
 
 def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
@@ -160,7 +161,3 @@ def merged(ours: Settings, theirs: Settings) -> Settings:
     # Taken off the command line to be merged, but nothing of ours was to be added.
     result |= {k: theirs[k] for k in _SEPARATORS if k in theirs and k not in result}
     return result
-
-
-def _user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("SPARK_CONF_DIR") or spark.path / "conf")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sieve.errors import InvalidInputError
-from sql_ext.launch import log_option
-from sql_ext.spark_home import SparkHome, conf_file, find_java
+from sieve.errors import ConflictError, InvalidInputError
+from sql_ext.spark_home import SparkHome, conf_file, find_java, log_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +21,13 @@ _DRIVERS = {
     "mysql": "com.mysql.cj.jdbc.Driver",
     "mariadb": "org.mariadb.jdbc.Driver",
 }
+
+# Settings by which a Spark uses another metastore than the one in its working directory.
+_ELSEWHERE = (
+    "spark.hadoop.hive.metastore.uris",
+    "spark.hive.metastore.uris",
+    "spark.hadoop.javax.jdo.option.ConnectionURL",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,45 @@ class Database:
 def derby_in(folder: Path) -> Database:
     """The Derby database that an embedded metastore started in ``folder`` would use, too."""
     return Database(f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true")
+
+
+def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
+    """Whether a Spark would open the Derby metastore of its working directory.
+
+    Args:
+        settings: what the user set; they may name another metastore.
+        conf_dir: the user's, whose ``hive-site.xml`` may do so too.
+    """
+    elsewhere = any(key in settings for key in _ELSEWHERE)
+    in_memory = settings.get("spark.sql.catalogImplementation") == "in-memory"
+    return not (elsewhere or in_memory or (conf_dir / "hive-site.xml").exists())
+
+
+def refuse_when_held(folder: Path) -> None:
+    """Says in a sentence what Derby says in a thousand lines: it serves one process at a time.
+
+    Raises:
+        ConflictError: another process holds the Derby metastore in ``folder``.
+    """
+    if _derby_locked(folder / "metastore_db"):
+        raise ConflictError(
+            "SIEVE_METASTORE_HELD",
+            f"Another program holds the embedded metastore {folder / 'metastore_db'}, which "
+            "serves one at a time. If it is a Thrift server, connect with `sieve beeline`; else "
+            "end it, or let both use a server: `sieve metastore start`.",
+        )
+
+
+def _derby_locked(database: Path) -> bool:
+    """Whether a living process has the lock that Derby takes on a database it opens."""
+    try:
+        with (database / "dbex.lck").open("r+b") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # no such database yet, or not ours to open: Derby will tell
+    return False
 
 
 def write_site(path: Path, database: Database, warehouse: Path) -> None:

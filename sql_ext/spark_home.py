@@ -97,6 +97,11 @@ def conf_file(name: str) -> Path:
     return top / name if name == "spark-defaults.conf" else top / "conf" / name
 
 
+def log_option() -> str:
+    """The Java option that makes log4j read Sieve's quiet configuration."""
+    return f"-Dlog4j2.configurationFile={conf_file('log4j2.properties').as_uri()}"
+
+
 def find_java(environ: Mapping[str, str]) -> str:
     """The ``java`` that Spark's own scripts would take: of ``JAVA_HOME``, else of the path."""
     home = environ.get("JAVA_HOME")
