@@ -32,8 +32,8 @@ EVERYTHING = [[LEAST, GREATEST]]
 class Listed:
     """An index that knows every value of every location."""
 
-    def __init__(self, *values, type="bigint", null_proof=True):
-        self.encoder = Encoder(type)
+    def __init__(self, *values, null_proof=True):
+        self.encoder = Encoder("bigint")
         self.null_proof = null_proof
         self._values = values
         self.asked = []

@@ -1,0 +1,124 @@
+"""Generated values of every type: codes keep their order and literals meet their columns."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import math
+import struct
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sieve.keys import Encoder
+
+SHORT = st.binary(max_size=4)
+BYTES = st.one_of(
+    SHORT,
+    st.binary(max_size=20),
+    st.builds(lambda a, b: a + b, st.just(b"shared-prefix/"), SHORT),
+    st.builds(lambda a, n, b: a + b"\0" * n + b, SHORT, st.integers(0, 9), SHORT),
+    st.builds(lambda a, n, b: a + b"\xff" * n + b, SHORT, st.integers(0, 9), SHORT),
+)
+
+
+def exact_codes(encoder, array):
+    """Codes as integers, of an array without nulls and NaN."""
+    return encoder.encode(array).codes.tolist()
+
+
+def assert_ordered(pairs, *, exact):
+    """Pairs of (value, code): values that ascend have codes that do."""
+    pairs = sorted(pairs)
+    for (value, code), (above, code_above) in itertools.pairwise(pairs):
+        assert code <= code_above
+        if exact:
+            assert (value == above) == (code == code_above)
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1), st.sampled_from([32, 64]))
+@example([0.0, -0.0, math.inf, -math.inf, 5e-324, -5e-324, 2.0**53, 2.0**53 + 2], 64)
+def test_float_codes_are_ordered_exactly(values, bits):
+    """Codes of floats compare as the floats do, -0.0 equal to 0.0."""
+    with np.errstate(over="ignore"):
+        array = np.array(values, np.float32 if bits == 32 else np.float64)
+    encoder = Encoder("float" if bits == 32 else "double")
+    codes = exact_codes(encoder, pa.array(array))
+    assert_ordered(zip(array.tolist(), codes, strict=True), exact=True)
+    images = array.view(np.int32 if bits == 32 else np.int64).tolist()
+    assert [encoder.literal(image).code for image in images] == codes
+
+
+@given(st.data(), st.integers(1, 38))
+def test_decimal_codes_are_ordered(data, precision):
+    """Codes of decimals of each precision rise with them, exactly so up to 18 digits."""
+    end = 10**precision - 1
+    near = st.builds(
+        lambda power, off, sign: sign * max(0, min(end, (1 << power) + off)),
+        st.integers(0, 126),
+        st.integers(-3, 3),
+        st.sampled_from([1, -1]),
+    )
+    values = data.draw(st.lists(st.one_of(st.integers(-end, end), near), min_size=1))
+    encoder = Encoder(f"decimal({precision},0)")
+    array = pa.array([Decimal(value) for value in values], pa.decimal128(precision, 0))
+    codes = exact_codes(encoder, array)
+    assert_ordered(zip(values, codes, strict=True), exact=encoder.exact)
+    assert [encoder.literal(str(value)).code for value in values] == codes
+    assert all(int(encoder.decode(c)) <= v for v, c in zip(values, codes, strict=True))
+
+
+@given(st.lists(BYTES, min_size=1), BYTES, st.integers(0, 3), BYTES)
+def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
+    """Codes of bytes rise with them for any prefix, and a prefix's span covers its values."""
+    encoder = Encoder("binary", prefix)
+    array = pa.array([b"x"] * offset + values, pa.binary()).slice(offset)
+    codes = exact_codes(encoder, array)
+    assert_ordered(zip(values, codes, strict=True), exact=False)
+    wires = [base64.b64encode(value).decode() for value in values]
+    assert [encoder.literal(wire).code for wire in wires] == codes
+    low, high = encoder.starting_with(base64.b64encode(start).decode())
+    begins = [c for v, c in zip(values, codes, strict=True) if v.startswith(start)]
+    assert all(low <= code <= high for code in begins)
+
+
+@given(st.lists(st.text(), min_size=1), st.text(max_size=3))
+def test_texts_are_ordered_as_their_utf8(values, prefix):
+    """Strings sort by their UTF-8 bytes, as Spark's do, in every Arrow layout alike."""
+    encoder = Encoder("string", prefix.encode())
+    codes = exact_codes(encoder, pa.array(values, pa.string()))
+    encoded = [value.encode() for value in values]
+    assert_ordered(zip(encoded, codes, strict=True), exact=False)
+    assert exact_codes(encoder, pa.array(values, pa.string_view())) == codes
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@given(data=st.data())
+def test_integers_survive(bits, data):
+    """Integers of each width are their own codes, with nulls between them."""
+    name = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}[bits]
+    half = 1 << (bits - 1)
+    values = data.draw(st.lists(st.one_of(st.none(), st.integers(-half, half - 1))))
+    encoded = Encoder(name).encode(pa.array(values, f"int{bits}"))
+    assert encoded.valid.tolist() == [value is not None for value in values]
+    assert encoded.codes[encoded.valid].tolist() == [v for v in values if v is not None]
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, (1 << 64) - 1))))
+def test_any_bits_make_a_double_or_nan(images):
+    """Each of the 2^64 bit patterns is NaN or has a code, in columns and literals alike."""
+    values = [None if i is None else struct.unpack("<d", struct.pack("<Q", i))[0] for i in images]
+    encoder = Encoder("double")
+    encoded = encoder.encode(pa.array(values, pa.float64()))
+    for at, value in enumerate(values):
+        assert encoded.valid[at] == (value is not None)
+        if value is None:
+            continue
+        (image,) = struct.unpack("<q", struct.pack("<d", value))
+        literal = encoder.literal(image)
+        assert literal.nan == encoded.nan[at] == math.isnan(value)
+        assert literal.nan or literal.code == encoded.codes[at]
