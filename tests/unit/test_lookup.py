@@ -59,6 +59,8 @@ def test_an_interval_names_the_blocks_it_touches(run, low, high, locations):
 def test_many_intervals_are_united(run):
     """Any order, overlapping and empty ones among them."""
     assert found(run, (115, 118), (0, 3), (2, 5), (7, 6), (200, 300)) == [0, 4]
+    assert found(run, (0, 105), (1, 2), (108, 109)) == [0, 1, 2, 3]
+    assert found(run, (0, 9), (20, 29), (100, 100), (1, 1)) == [0, 1, 2, 3]
     assert found(run) == []
 
 

@@ -269,6 +269,11 @@ def test_a_range_reaches_into_the_ors_below_it():
     """What AND asks of a column narrows the same column inside an OR of several."""
     tree = both(compare(">", 1), either(compare("<", 5), compare("=", 2, "y")))
     assert kept(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
+    inner = either(
+        compare("=", 2, "y"), both(compare("<", 5), compare(">", 2), compare("=", 0, "y"))
+    )
+    twice = both(compare("!=", 3), inner)
+    assert kept(twice, x=Listed([3, 9], [4], [3, 4]), y=Listed([0], [0], [2])) == [1, 2]
 
 
 def test_ors_of_one_column_are_one_question():
@@ -338,6 +343,10 @@ def test_null_without_proof_keeps_all():
     assert kept(compare("=", 1), x=x) == [1]
     assert kept(either(compare("=", 1), {"op": "is null", "col": ["x"]}), x=x) == [0, 1, 2]
     assert kept(both(compare("=", 1), compare("!=", 5, null=True)), x=x) == [1]
+    y = Listed([0], [1], [0])
+    null_or_y = either({"op": "is null", "col": ["x"]}, compare("=", 1, "y"))
+    assert kept(null_or_y, x=x, y=y) == [0, 1, 2]
+    assert kept(both(null_or_y, compare("=", 0, "y")), x=x, y=y) == [0, 2]
 
 
 def test_nested_columns_go_by_their_whole_path():
