@@ -170,14 +170,24 @@ def _answers(host: str, port: int) -> bool:
 
 def _born(pid: int) -> str:
     """When a process started, in the system's words; empty when there is none, or a zombie."""
-    result = subprocess.run(
-        ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
-    )
-    state, _, started = result.stdout.strip().partition(" ")
+    if Path("/proc/self/stat").exists():
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        # The program's name, in parentheses, may hold anything; fields are counted behind it.
+        fields = stat.rpartition(")")[2].split()
+        state, started = fields[0], f"{fields[19]} ticks after boot"
+    else:
+        # Other systems have ps, which small containers on Linux may lack.
+        result = subprocess.run(
+            ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
+        )
+        state, _, started = result.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else started.strip()
 
 

@@ -1,0 +1,272 @@
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sieve.errors import ConflictError, InvalidInputError, UnavailableError, UnsupportedError
+from sql_ext import cli, launch, metastore, servers
+from sql_ext.spark_home import conf_file, find_java, find_spark, inspect, shim_jar
+
+JAR = Path("/opt/sieve/sieve.jar")
+
+
+@pytest.fixture
+def spark_home(tmp_path: Path) -> Path:
+    """A folder that looks like Spark 4.1.4 to whoever does not start it."""
+    (tmp_path / "spark" / "jars").mkdir(parents=True)
+    (tmp_path / "spark" / "jars" / "spark-core_2.13-4.1.4.jar").touch()
+    return tmp_path / "spark"
+
+
+@pytest.fixture
+def shim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A jar for every Spark, and a Java."""
+    monkeypatch.setattr(launch, "shim_jar", lambda _: JAR)
+    monkeypatch.setattr(launch, "find_java", lambda _: "java")
+
+
+def _conf(command: list[str]) -> dict[str, str]:
+    words = iter(command)
+    settings = (next(words).partition("=") for word in words if word == "--conf")
+    return {key: value for key, _, value in settings}
+
+
+def test_spark_home_wins_over_the_installed_pyspark(spark_home: Path) -> None:
+    """SPARK_HOME decides; version and Scala are read off its jars."""
+    spark = find_spark({"SPARK_HOME": str(spark_home)})
+    assert (spark.path, spark.version, spark.scala, spark.line) == (
+        spark_home,
+        "4.1.4",
+        "2.13",
+        "4.1",
+    )
+
+
+def test_a_folder_without_spark_is_named(tmp_path: Path) -> None:
+    """A wrong SPARK_HOME is refused by its path."""
+    with pytest.raises(InvalidInputError, match=re.escape(str(tmp_path))):
+        find_spark({"SPARK_HOME": str(tmp_path)})
+
+
+def test_an_unsupported_spark_names_the_supported(spark_home: Path, tmp_path: Path) -> None:
+    """Without a jar for the line, the message lists the lines there are."""
+    for name in ("sieve-spark-4.0_2.13.jar", "sieve-spark-3.5_2.12.jar"):
+        (tmp_path / name).touch()
+    with pytest.raises(UnsupportedError, match=r"Supported: 3\.5 \(Scala 2\.12\), 4\.0 \(Scala"):
+        shim_jar(inspect(spark_home), tmp_path)
+
+
+def test_missing_java_is_said_plainly(tmp_path: Path) -> None:
+    """No Java on the path, or none in JAVA_HOME, is told as such."""
+    with pytest.raises(UnavailableError, match="no `java` is on the PATH"):
+        find_java({"PATH": str(tmp_path)})
+    with pytest.raises(UnavailableError, match="without a bin/java"):
+        find_java({"JAVA_HOME": str(tmp_path), "PATH": os.environ["PATH"]})
+
+
+@pytest.mark.usefixtures("shim")
+def test_without_settings_of_their_own_users_get_ours(spark_home: Path) -> None:
+    """The extension, the jar on both paths, the interpreter and quiet logs are set."""
+    conf = _conf(launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS))
+    assert conf["spark.sql.extensions"] == launch.EXTENSIONS
+    assert conf["spark.jars"] == conf["spark.driver.extraClassPath"] == str(JAR)
+    assert conf["spark.sieve.python"] == sys.executable
+    assert conf["spark.driver.extraJavaOptions"].endswith("/conf/log4j2.properties")
+
+
+@pytest.mark.usefixtures("shim")
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--conf", "spark.jars=a.jar,b.jar"],
+        ["--conf=spark.jars=a.jar,b.jar"],
+        ["-c", "spark.jars=a.jar,b.jar"],
+        ["--jars", "a.jar,b.jar"],
+        ["--jars=a.jar,b.jar"],
+    ],
+)
+def test_lists_of_the_user_are_added_to(spark_home: Path, given: list[str]) -> None:
+    """By whichever option a user names jars, theirs come first and ours is added, once said."""
+    command = launch.submit_command(inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS)
+    assert _conf(command)["spark.jars"] == f"a.jar,b.jar,{JAR}"
+    assert sum("a.jar" in word for word in command) == 1
+
+
+@pytest.mark.usefixtures("shim")
+def test_the_defaults_file_of_the_user_is_respected(spark_home: Path) -> None:
+    """What spark-defaults.conf sets is kept, joined where joining is right, never doubled."""
+    (spark_home / "conf").mkdir()
+    (spark_home / "conf" / "spark-defaults.conf").write_text(
+        f"# mine\nspark.sql.extensions  my.Ext,{launch.EXTENSIONS}\n"
+        "spark.ui.showConsoleProgress=false\nspark.driver.extraJavaOptions -Da=b -Dc=d\n"
+    )
+    conf = _conf(launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS))
+    assert conf["spark.sql.extensions"] == f"my.Ext,{launch.EXTENSIONS}"
+    assert "spark.ui.showConsoleProgress" not in conf
+    assert conf["spark.driver.extraJavaOptions"].startswith("-Da=b -Dc=d -Dlog4j2")
+
+
+@pytest.mark.usefixtures("shim")
+def test_a_log_configuration_of_the_user_stays_in_force(spark_home: Path) -> None:
+    """With a log4j2.properties of their own, users keep their logging."""
+    (spark_home / "conf").mkdir()
+    (spark_home / "conf" / "log4j2.properties").touch()
+    command = launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS)
+    assert "spark.driver.extraJavaOptions" not in _conf(command)
+
+
+@pytest.mark.usefixtures("shim")
+def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
+    """Nothing behind the script is read or moved, whatever it looks like."""
+    script = ["--master", "local[2]", "-v", "job.py", "--jars", "x", "--conf", "spark.jars=y"]
+    command = launch.submit_command(inspect(spark_home), {}, script)
+    assert command[-8:] == script
+    assert _conf(command[:-8])["spark.jars"] == str(JAR)
+
+
+@pytest.mark.usefixtures("shim")
+def test_properties_file_takes_the_place_of_the_defaults(spark_home: Path, tmp_path: Path) -> None:
+    """As in spark-submit, --properties-file is read instead of spark-defaults.conf."""
+    (tmp_path / "mine.conf").write_text("spark.jars /m.jar\n")
+    args = ["--properties-file", str(tmp_path / "mine.conf")]
+    command = launch.submit_command(inspect(spark_home), {}, args, launch.SPARK_SQL_CLASS)
+    assert _conf(command)["spark.jars"] == f"/m.jar,{JAR}"
+    assert command[-2:] == args
+
+
+def test_shipped_configuration_takes_effect_only_where_wanted() -> None:
+    """No shipped file has a name by which Hive or Spark would find it unasked."""
+    conf = conf_file("log4j2.properties").parent
+    assert not (conf / "hive-site.xml").exists()
+    assert all(path.suffix in {".xml", ".properties", ".conf"} for path in conf.iterdir())
+
+
+def test_the_metastore_s_password_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """The settings file holds what was given beside the shipped ones and is closed to others."""
+    site = tmp_path / "run" / "hive-site.xml"
+    database = metastore.Database("jdbc:postgresql://db/hive", "hive", "s&cret<")
+    metastore.write_site(site, database, tmp_path)
+    metastore.write_site(site, database, tmp_path)
+    found = {p.findtext("name"): p.findtext("value") for p in ET.parse(site).iter("property")}
+    assert found["javax.jdo.option.ConnectionPassword"] == "s&cret<"
+    assert found["javax.jdo.option.ConnectionDriverName"] == "org.postgresql.Driver"
+    assert found["datanucleus.schema.autoCreateAll"] == "true"
+    assert stat.S_IMODE(site.stat().st_mode) == 0o600
+
+
+def test_an_unknown_database_is_refused() -> None:
+    """A JDBC URL without a known driver is refused before anything starts."""
+    with pytest.raises(InvalidInputError, match="postgresql"):
+        _ = metastore.Database("jdbc:foo://x").driver
+
+
+def test_a_held_derby_is_seen_by_its_lock(tmp_path: Path) -> None:
+    """Another process's lock is noticed; a left-over lock file without one is not."""
+    lock = tmp_path / "metastore_db" / "dbex.lck"
+    lock.parent.mkdir()
+    lock.touch()
+    metastore.refuse_when_held(tmp_path)
+    hold = (
+        "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); "
+        "print(flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(ConflictError, match="sieve beeline"):
+            metastore.refuse_when_held(tmp_path)
+        holder.communicate(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("settings", "embedded"),
+    [
+        ({}, True),
+        ({"spark.hadoop.hive.metastore.uris": "thrift://h:1"}, False),
+        ({"spark.sql.catalogImplementation": "in-memory"}, False),
+    ],
+)
+def test_only_the_embedded_metastore_has_one_user(
+    tmp_path: Path, settings: dict[str, str], embedded: bool
+) -> None:
+    """Settings that name another metastore, or none, lift the limit of one process."""
+    assert metastore.is_embedded(settings, tmp_path) is embedded
+
+
+LISTEN = (
+    "import socket,sys,time; s=socket.create_server(('localhost',int(sys.argv[1]))); time.sleep(60)"
+)
+
+
+@pytest.fixture
+def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """A free port, in a working directory of the test's own."""
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("localhost", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def test_a_server_is_started_found_and_stopped(port: int) -> None:
+    """Start returns when the port answers; stop ends the process and forgets it."""
+    command = [sys.executable, "-c", LISTEN, str(port)]
+    server = servers.start("metastore", port, command, os.environ, "localhost")
+    with pytest.raises(ConflictError, match="already"):
+        servers.start("metastore", port, command, os.environ, "localhost")
+    assert servers.the_one("metastore", None) == server
+    servers.stop(server)
+    assert servers.running("metastore") == []
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("localhost", port), timeout=1)
+
+
+def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
+    """The error quotes the last cause in the log and says where the log is."""
+    command = [sys.executable, "-c", "print('Caused by: no luck'); raise SystemExit(1)"]
+    with pytest.raises(UnavailableError, match=r"no luck.*metastore-\d+\.log"):
+        servers.start("metastore", port, command, os.environ, "localhost")
+    assert servers.running("metastore") == []
+
+
+def test_a_foreign_listener_is_not_taken_for_ours(port: int) -> None:
+    """A port in use is refused, instead of reporting someone else's server as started."""
+    with (
+        socket.create_server(("localhost", port)),
+        pytest.raises(ConflictError, match=str(port)),
+    ):
+        servers.start("metastore", port, ["false"], os.environ, "localhost")
+
+
+def test_a_reused_pid_is_left_alone(port: int) -> None:
+    """A record whose process has gone never leads to another process being stopped."""
+    servers.RUN_DIR.mkdir()
+    record = f'{{"kind": "metastore", "port": {port}, "pid": {os.getpid()}, "born": "long ago"}}'
+    (servers.RUN_DIR / f"metastore-{port}.json").write_text(record)
+    assert servers.running("metastore") == []
+    servers.stop(servers.Server("metastore", port, os.getpid(), "long ago"))
+
+
+def test_errors_are_one_line_without_a_stack(tmp_path: Path) -> None:
+    """The command line shows an error's class and sentence, and ends with status 1."""
+    result = CliRunner(env={"SPARK_HOME": str(tmp_path)}).invoke(
+        cli.main, ["sql", "-e", "select 1"]
+    )
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: [SIEVE_NO_SPARK] SPARK_HOME is ")
+    assert "Traceback" not in result.output
+
+
+def test_conf_prints_lines_for_spark_defaults() -> None:
+    """What `sieve conf` prints is readable as a properties file and holds the wiring."""
+    result = CliRunner().invoke(cli.main, ["conf"])
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.output.splitlines() if not line.startswith("#")]
+    assert dict(lines)["spark.sql.extensions"] == launch.EXTENSIONS
