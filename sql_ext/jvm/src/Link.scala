@@ -37,8 +37,10 @@ object Link {
 
   /** Runs a statement and waits for its end; an interrupt cancels its jobs and is passed on. */
   def ask(session: Compat.Session, kind: String, fill: ObjectNode => Unit): JsonNode = {
-    val request = send(if (kind == "statement") "statement" else "scan", session, kind, fill)
-    try reply(request, Settings.startMillis(session), bounded = kind != "statement")
+    val runs = kind == "statement"
+    val request = send(if (runs) "statement" else "scan", session, kind, fill)
+    val wait = if (runs) Long.MaxValue else Settings.startMillis(session)
+    try checked(await(request.answer, request, wait))
     catch {
       case e: FrontendDown => throw new SieveException("SIEVE_FRONT_END_DOWN", e.getMessage)
       case _: TimeoutException =>
@@ -53,11 +55,17 @@ object Link {
     }
   }
 
-  /** Asks on behalf of a scan: bounded by the prune deadline, or the longer one at a start. */
-  def prune(session: Compat.Session, kind: String, fill: ObjectNode => Unit): JsonNode = {
+  /**
+   * Asks on behalf of a scan: bounded by the prune deadline, or the longer one at a start. The
+   * answer is made of the reply even when it comes too late to be waited for.
+   */
+  def prune[A](
+      session: Compat.Session, kind: String, fill: ObjectNode => Unit, answer: JsonNode => A): A = {
     val wait =
       if (Frontend.ready) Settings.pruneMillis(session) else Settings.startMillis(session)
-    reply(send("scan", session, kind, fill), wait, bounded = true)
+    val request = send("scan", session, kind, fill)
+    val made = request.answer.thenApply[A](node => answer(checked(node)))
+    await(made, request, wait)
   }
 
   /** Tells the front end something if it runs; nobody waits. */
@@ -83,13 +91,14 @@ object Link {
     made
   }
 
-  private def reply(request: Request, millis: Long, bounded: Boolean): JsonNode = {
-    val node =
-      try if (bounded) request.answer.get(millis, TimeUnit.MILLISECONDS) else request.answer.get()
-      catch {
-        case e: ExecutionException => throw e.getCause
-        case e: TimeoutException => lanes(request.lane).remove(request); throw e
-      }
+  private def await[A](answer: CompletableFuture[A], request: Request, millis: Long): A =
+    try answer.get(millis, TimeUnit.MILLISECONDS)
+    catch {
+      case e: ExecutionException => throw e.getCause
+      case e: TimeoutException => lanes(request.lane).remove(request); throw e
+    }
+
+  private def checked(node: JsonNode): JsonNode = {
     val error = node.get("error")
     if (error != null) {
       throw new SieveException(error.get("condition").asText, error.get("message").asText)

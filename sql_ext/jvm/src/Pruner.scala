@@ -76,7 +76,7 @@ object Pruner extends Logging {
       index.entry.registrations.foreach { case (k, v) => registrations.put(k, v) }
       marks.foreach(body.withArray("fingerprints").add(_))
       body.set[ObjectNode]("predicate", predicate)
-    })
+    }, identity[JsonNode])
   }
 
   private def drop(
@@ -103,15 +103,22 @@ object Pruner extends Logging {
   /** The files of one state of a table's indexes, told once by the front end and kept. */
   private def dictionary(index: SieveFileIndex, id: String): JHashMap[Path, Known] =
     Option(dictionaries.synchronized(dictionaries.get(id))).getOrElse {
-      val reply = Link.prune(index.executing, "dictionary", _.put("dictionary", id))
-      val (paths, lengths, times) = (reply.get("paths"), reply.get("lengths"), reply.get("times"))
-      val made = new JHashMap[Path, Known](paths.size * 2)
-      for (i <- 0 until paths.size) {
-        made.put(new Path(paths.get(i).asText), Known(i, lengths.get(i).asLong, times.get(i).asLong))
-      }
-      dictionaries.synchronized(dictionaries.put(id, made))
-      made
+      // A list that comes too late for this scan is kept for the next one.
+      Link.prune(index.executing, "dictionary", _.put("dictionary", id), { reply =>
+        val made = read(reply)
+        dictionaries.synchronized(dictionaries.put(id, made))
+        made
+      })
     }
+
+  private def read(reply: JsonNode): JHashMap[Path, Known] = {
+    val (paths, lengths, times) = (reply.get("paths"), reply.get("lengths"), reply.get("times"))
+    val made = new JHashMap[Path, Known](paths.size * 2)
+    for (i <- 0 until paths.size) {
+      made.put(new Path(paths.get(i).asText), Known(i, lengths.get(i).asLong, times.get(i).asLong))
+    }
+    made
+  }
 
   private def counts(node: JsonNode): Map[String, Long] =
     if (node == null) Map.empty
