@@ -42,7 +42,7 @@ class Literal:
 
 
 class Codec(Protocol):
-    """What a family of types must offer; arrays come without chunks, nulls hold any value."""
+    """What a family of types must offer; arrays come without chunks and are not empty."""
 
     @property
     def exact(self) -> bool:
@@ -237,8 +237,6 @@ class DecimalCodec:
         )
 
     def codes(self, array: pa.Array) -> Codes:
-        if len(array) == 0:
-            return np.empty(0, np.int64)
         words = np.frombuffer(array.buffers()[1], "<i8")
         low, high = words[2 * array.offset : 2 * (array.offset + len(array))].reshape(-1, 2).T
         return low.copy() if self.exact else _wide_codes(low.view(np.uint64), high)
@@ -345,8 +343,6 @@ def _wide_codes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> Cod
 
 def _leading_codes(values: pa.Array) -> Codes:
     """Codes of values of at most 8 bytes: each read as one word, bytes past its end cleared."""
-    if len(values) == 0:
-        return np.empty(0, np.int64)
     _, offsets, data = values.buffers()
     ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
     content = b"" if data is None else data

@@ -33,9 +33,10 @@ class Always:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """May hold for any row; `why` says what was not understood."""
+    """May hold for any row; `why` says what was not understood, `names` which columns are in it."""
 
     why: str
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,13 @@ class StartsWith:
 
 Leaf: TypeAlias = Comparison | Membership | NullTest | StartsWith
 Predicate: TypeAlias = Always | Unknown | Every | Either | Leaf
+
+
+def not_understood(predicate: Predicate) -> tuple[Unknown, ...]:
+    """All parts of a predicate that may hold for any row."""
+    if isinstance(predicate, Every | Either):
+        return tuple(part for arg in predicate.args for part in not_understood(arg))
+    return (predicate,) if isinstance(predicate, Unknown) else ()
 
 
 def parse(tree: object) -> Predicate:
@@ -157,7 +165,10 @@ def _unknown(node: Mapping[str, object]) -> Predicate:
     why = node.get("why", "not understood")
     if not isinstance(why, str):
         raise _malformed("the why of unknown is not text")
-    return Unknown(why[:1000])
+    names = node.get("names", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _malformed("the names of unknown are not texts")
+    return Unknown(why[:1000], tuple(names))
 
 
 def _starts_with(node: Mapping[str, object]) -> Predicate:

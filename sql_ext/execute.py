@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,8 @@ from sql_ext import attach, commands, ship
 from sql_ext.describe import describe_rows, index_bytes
 
 Row = Sequence[Any]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,11 @@ def _create(command: commands.CreateIndex, at: Statement) -> list[Row]:
         kept = []
         refuse_taken([w.name for w in wanted], list(usable), table.info.label)
     made: list[Manifest] = []
+    if wanted and not table.info.persistent:
+        log.warning(
+            "the catalog is in memory: table and index are forgotten when this application ends; "
+            "start Spark with enableHiveSupport() to keep them"
+        )
     if wanted:
         ship.check_executors(at.context)
         made = create_indexes(table, wanted, options, command.comment, at.world)

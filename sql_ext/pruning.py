@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.errors import CorruptError, SieveError, UnsupportedError
-from sieve.expressions import Column
+from sieve.expressions import Column, Predicate, not_understood, parse
 from sieve.keys import Encoder
 from sieve.opened import OpenIndex, open_version
-from sieve.predicate import evaluate, parse
+from sieve.predicate import evaluate
 from sieve.publish import newest
 from sieve.registration import Registration, parse_registration
 from sieve.requirements import Requirement
@@ -113,9 +113,12 @@ class PruneService:
             column: _OverTable(index, files.places[index.manifest.index])
             for column, index in usable.items()
         }
-        verdict = evaluate(parse(body["predicate"]), over, len(files.paths))
+        predicate = parse(body["predicate"])
+        verdict = evaluate(predicate, over, len(files.paths))
+        unused = _unused(predicate, frozenset(column[0] for column in usable))
+        reasons |= {"unsupported-predicate": unused} if unused else {}
         if not verdict.used:
-            return {"reasons": {"no-predicate" if not verdict.why else "unsupported-predicate": 1}}
+            return {"reasons": reasons or {"no-predicate": 1}, "detail": detail}
         used = [usable[column].manifest for column in sorted(verdict.used)]
         return {
             "dictionary": files.id,
@@ -260,6 +263,11 @@ def _unite(indexes: list[OpenIndex]) -> _Files:
     return _Files(
         hashlib.sha256(ids.encode()).hexdigest(), tuple(numbers), lengths, times, places
     )
+
+
+def _unused(predicate: Predicate, indexed: frozenset[str]) -> int:
+    """How many parts of a predicate speak of an indexed column in a form no index can use."""
+    return sum(not indexed.isdisjoint(part.names) for part in not_understood(predicate))
 
 
 def _same_table(known: Any, asked: Mapping[str, Any]) -> bool:

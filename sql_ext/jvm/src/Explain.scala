@@ -1,10 +1,12 @@
 package org.apache.spark.sql.sieve
 
+import com.fasterxml.jackson.databind.node.ObjectNode
+
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.PartitionDirectory
-import org.apache.spark.sql.catalyst.expressions.PlanExpression
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, PlanExpression}
 
 /** Plans a query, runs nothing, and tells for each file scan what its indexes leave of it. */
 object Explain {
@@ -17,7 +19,7 @@ object Explain {
       val data = scan.dataFilters.filterNot(_.exists(_.isInstanceOf[PlanExpression[_]]))
       val node = array.addObject()
       node.put("table", scan.tableIdentifier.map(_.unquotedString).orNull)
-      node.put("predicate", data.map(_.sql).mkString(" AND "))
+      node.put("predicate", data.map(plain(_).sql).mkString(" AND "))
       val location = scan.relation.location
       val (all, pruned) = location match {
         case index: SieveFileIndex =>
@@ -39,8 +41,12 @@ object Explain {
     Link.json.writeValueAsString(array)
   }
 
+  /** Without the table before each column: the row names it already. */
+  private def plain(filter: Expression): Expression =
+    filter.transform { case a: AttributeReference => a.withQualifier(Nil) }
+
   private def measure(
-      node: com.fasterxml.jackson.databind.node.ObjectNode, what: String,
+      node: ObjectNode, what: String,
       directories: Seq[PartitionDirectory]): Unit = {
     val files = directories.flatMap(_.files)
     node.put(s"files_$what", files.size.toLong).put(s"bytes_$what", files.map(_.getLen).sum)

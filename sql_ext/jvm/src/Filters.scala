@@ -124,12 +124,8 @@ class Filters(index: SieveFileIndex) {
 
   private def base64(bytes: Array[Byte]): String = Base64.getEncoder.encodeToString(bytes)
 
-  private def join(op: String, args: Seq[ObjectNode]): ObjectNode = {
-    val (unknowns, rest) = args.partition(_.get("op").asText == "unknown")
-    if (rest.isEmpty || (op == "or" && unknowns.nonEmpty)) unknowns.headOption.getOrElse(node("true"))
-    else if (rest.size == 1) rest.head
-    else node(op).set[ObjectNode]("args", json.createArrayNode.addAll(rest.asJava))
-  }
+  private def join(op: String, args: Seq[ObjectNode]): ObjectNode =
+    node(op).set[ObjectNode]("args", json.createArrayNode.addAll(args.asJava))
 
   private def leaf(op: String, path: Seq[String]): ObjectNode = {
     val made = node(op)
@@ -139,7 +135,12 @@ class Filters(index: SieveFileIndex) {
   }
 
   private def node(op: String): ObjectNode = json.createObjectNode.put("op", op)
-  private def unknown(e: Expression): ObjectNode = node("unknown").put("why", e.prettyName)
+
+  private def unknown(e: Expression): ObjectNode = {
+    val made = node("unknown").put("why", e.prettyName)
+    e.references.flatMap(a => index.columns.get(a.exprId)).foreach(made.withArray("names").add(_))
+    made
+  }
 
   private def symbol(c: BinaryComparison): String = c match {
     case _: EqualTo => "="

@@ -48,16 +48,12 @@ object Pruner extends Logging {
     }
     try {
       val predicate = new Filters(index).conjunction(filters)
-      if (predicate.get("op").asText == "unknown") unpruned("unsupported-predicate")
-      else {
-        val reply = ask(index, predicate)
-        val told = counts(reply.get("reasons"))
-        told.keys.find(r => strict && fatal(r)).foreach(r => fallback(r, reply.get("detail").asText))
-        if (!reply.has("skip")) {
-          val reason = told.keys.headOption.getOrElse("no-predicate")
-          if (fatal(reason)) fallback(reason, reply.get("detail").asText) else unpruned(reason)
-        } else drop(listed, reply, dictionary(index, reply.get("dictionary").asText), told)
-      }
+      val reply = ask(index, predicate)
+      val told = counts(reply.get("reasons"))
+      // What is wrong with one index is told even where another one served.
+      told.keys.find(fatal).foreach(r => fallback(r, reply.get("detail").asText))
+      if (reply.has("skip")) drop(listed, reply, dictionary(index, reply.get("dictionary").asText), told)
+      else Pruned(listed, Nil, told.map { case (reason, _) => reason -> total })
     } catch {
       case e: SieveException if strict => throw e
       case e: InterruptedException => throw e
