@@ -291,6 +291,15 @@ def test_columns_are_combined():
     assert kept(either(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [0, 1, 2]
 
 
+def test_an_and_within_an_and_loses_none_of_its_parts():
+    """Nested ANDs are one: ranges of both levels meet, and an OR inside still counts."""
+    x, y = Listed([1, 9], [5], [5], [5]), Listed([1], [1], [2], [3])
+    inner = both(compare(">", 2), either(compare("=", 1, "y"), both(compare("=", 2, "y"))))
+    assert kept(both(inner, compare("<", 8)), x=x, y=y) == [1, 2]
+    several = both(compare(">", 2), either(compare("=", 8), compare("=", 1, "y")))
+    assert kept(both(several, compare("<", 8)), x=x, y=y) == [1]
+
+
 def test_unknown_is_harmless_under_and_and_spoils_or():
     """Nothing is known of y: AND uses x alone, OR uses nothing; `why` says so once."""
     x = {("x",): Listed([1], [0])}
@@ -343,7 +352,9 @@ def test_null_without_proof_keeps_all():
     assert kept(compare("=", 1), x=x) == [1]
     assert kept(either(compare("=", 1), {"op": "is null", "col": ["x"]}), x=x) == [0, 1, 2]
     assert kept(both(compare("=", 1), compare("!=", 5, null=True)), x=x) == [1]
-    y = Listed([0], [1], [0])
+    y = Listed([0], [1], [0], null_proof=False)
+    neither = both({"op": "is null", "col": ["x"]}, {"op": "is null", "col": ["y"]})
+    assert kept(neither, x=x, y=y) == [0, 1, 2]
     null_or_y = either({"op": "is null", "col": ["x"]}, compare("=", 1, "y"))
     assert kept(null_or_y, x=x, y=y) == [0, 1, 2]
     assert kept(both(null_or_y, compare("=", 0, "y")), x=x, y=y) == [0, 2]
