@@ -13,6 +13,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from lab import Lab, start_session
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``pytest tests/golden --regenerate`` writes the expected rows anew, from the index-off run."""
+    parser.addoption("--regenerate", action="store_true", help="write the golden .out files anew")
+
+
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The session of the test run."""

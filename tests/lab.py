@@ -106,6 +106,8 @@ def scans(plan: Any) -> Iterator[Any]:
         yield from scans(plan.executedPlan())
     elif kind.endswith("QueryStageExec"):
         yield from scans(plan.plan())
+    elif kind == "CommandResultExec":
+        yield from scans(plan.commandPhysicalPlan())
     elif kind == "FileSourceScanExec":
         yield plan
     for nested in (plan.children(), plan.subqueries()):

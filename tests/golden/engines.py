@@ -1,0 +1,119 @@
+"""Ways to run the golden corpus: each takes a statement and gives its rows as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lab import files_read
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "off": {"spark.sieve.enabled": "false"},
+    "on": {},
+    "strict": {"spark.sieve.strict": "true"},
+    "thrift": {"spark.sieve.strict": "true"},
+}
+"""What a session of each mode has set."""
+
+MASKED = {"instant", "bytes", "seconds", "bytes_total", "bytes_read"}
+"""Result columns of SIEVE statements that differ between runs."""
+
+MASKED_PROPERTIES = {
+    "uuid", "instant", "bytes", "bytes as share of column", "build seconds", "built by", "path",
+}  # fmt: skip
+
+_SIEVE = re.compile(r"\s*\w+\s+SIEVE\b", re.IGNORECASE)
+_SILENT = re.compile(r"\s*(SET|RESET|USE)\b", re.IGNORECASE)
+_ERROR = re.compile(r"\[(SIEVE_[A-Z_]+)\] [^\n]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Rows of a statement, sorted, and the data files its scans read where that can be told."""
+
+    rows: tuple[str, ...]
+    files: int | None = None
+
+
+class Engine(Protocol):
+    """A session that statements are typed into."""
+
+    def run(self, sql: str) -> Result:
+        """Run one statement; a refusal by Sieve counts as its one row, other errors are raised."""
+
+
+class SparkEngine:
+    """A session of the test run's own driver."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def run(self, sql: str) -> Result:
+        """Rows as spark-sql prints them."""
+        try:
+            frame = self._spark.sql(sql)
+            plan = frame._jdf.queryExecution().executedPlan()
+            lines = self._spark._jvm.org.apache.spark.sql.execution.HiveResult.hiveResultString(plan)
+            rows = [str(lines.apply(k)).split("\t") for k in range(lines.size())]
+            return Result(presented(sql, frame.columns, rows), files_read(frame))
+        except PySparkException as error:
+            return Result((refusal(error),))
+
+
+class ThriftEngine:
+    """A connection to a Thrift server, as BI tools and notebooks open it."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    def run(self, sql: str) -> Result:
+        """Rows in the words of spark-sql."""
+        from pyhive.exc import OperationalError
+
+        try:
+            self._cursor.execute(sql)
+        except OperationalError as error:
+            return Result((refusal(error),))
+        if self._cursor.description is None:
+            return Result(())
+        columns = [column[0] for column in self._cursor.description]
+        rows = [[_cell(value) for value in row] for row in self._cursor.fetchall()]
+        return Result(presented(sql, columns, rows))
+
+
+def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Rows as lines, sorted; what a SIEVE statement says of times and sizes is masked."""
+    if _SILENT.match(sql):
+        return ()
+    if not _SIEVE.match(sql):
+        return tuple(sorted(" | ".join(row).rstrip() for row in rows))
+    hidden = {k for k, name in enumerate(columns) if name in MASKED}
+    lines = []
+    for row in rows:
+        cells = ["#" if k in hidden and x != "NULL" else x for k, x in enumerate(row)]
+        if list(columns) == ["property", "value"] and cells[0] in MASKED_PROPERTIES:
+            cells[1] = "#"
+        lines.append(" | ".join(cells))
+    return tuple(sorted(lines))
+
+
+def refusal(error: Exception) -> str:
+    """Sieve's own error in an exception of a client; any other is raised again."""
+    found = _ERROR.search(str(error))
+    if found is None:
+        raise error
+    return re.sub(r"file:/\S+?(?=[,;\s]|$)", "#", f"error: {found[0]}")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
+    return str(value)

@@ -1,0 +1,90 @@
+"""Every statement of the corpus gives its rows, however it is asked; with the index of few files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from corpus import MODES, Script, Statement, read_expected, read_script, render
+from engines import SETTINGS, Engine, Result, SparkEngine
+from lab import Lab
+
+SCRIPTS = sorted(Path(__file__).parent.glob("*.sql"))
+
+Connect = Callable[[], Engine]
+
+
+@pytest.fixture(scope="module", params=SCRIPTS, ids=lambda path: path.stem)
+def script(request: pytest.FixtureRequest) -> Script:
+    """One file of the corpus."""
+    return read_script(request.param)
+
+
+@pytest.fixture(scope="module")
+def spark(script: Script, lab: Lab) -> Iterator[Connect]:
+    """Opens sessions of the test run's driver, in which the file's tables are made once."""
+    with lab.database(f"golden_{script.name}") as database:
+
+        def connect() -> Engine:
+            session = lab.spark.newSession()
+            session.sql(f"USE {database}")
+            return SparkEngine(session)
+
+        prepare(connect(), script)
+        yield connect
+
+
+def prepare(engine: Engine, script: Script) -> None:
+    """Make a file's tables and indexes."""
+    for statement in script.setup:
+        rows = engine.run(statement.text).rows
+        assert not any(row.startswith("error:") for row in rows), (statement.text, rows)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_same_rows_in_every_mode(
+    script: Script, mode: str, request: pytest.FixtureRequest
+) -> None:
+    """A statement gives the rows of its ``.out`` file, and reads no more files than it may."""
+    connect: Connect = request.getfixturevalue("thrift" if mode == "thrift" else "spark")
+    results = answers(connect(), mode, script)
+    if mode == "off" and request.config.getoption("regenerate"):
+        script.expected.write_text(regenerated(results, script, connect), encoding="utf-8")
+    expected = read_expected(script.expected)
+    assert len(expected) == len(script.queries), "the .out file is of another .sql file"
+    wrong = []
+    for statement, result, entry in zip(script.queries, results, expected, strict=True):
+        if result is None:
+            continue
+        found = render(statement, result.rows)
+        if found != entry:
+            wrong.append(f"{mode} gives\n{found}instead of\n{entry}")
+        wrong += wrong_files(statement, mode, result.files)
+    assert not wrong, "\n".join(wrong)
+
+
+def answers(engine: Engine, mode: str, script: Script) -> list[Result | None]:
+    """What each statement gives in a mode; None for those that are not run in it."""
+    for key, value in SETTINGS[mode].items():
+        engine.run(f"SET {key}={value}")
+    return [engine.run(s.text) if mode in s.modes else None for s in script.queries]
+
+
+def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
+    """What is wrong with the number of files that a statement has read."""
+    allowed = statement.files
+    if allowed is None or read is None:
+        return []
+    if mode == "off":
+        right = read == allowed.total
+    else:
+        right = allowed.allow(read)
+    return [] if right else [f"{mode} reads {read} files, wanted {allowed}: {statement.text}"]
+
+
+def regenerated(off: list[Result | None], script: Script, connect: Connect) -> str:
+    """The text of an ``.out`` file: rows without the index, where a statement runs without it."""
+    strict = answers(connect(), "strict", script) if None in off else off
+    chosen = [one or other or Result(()) for one, other in zip(off, strict, strict=True)]
+    return "".join(render(s, r.rows) for s, r in zip(script.queries, chosen, strict=True))
