@@ -73,7 +73,7 @@ test: setup lint type ## everything that needs no further services
 	@$(BIN)/python -m pytest -m 'not services and not wheel and not soak' $(ARGS)
 
 demo: setup ## TPC-H with and without the index
-	@$(BIN)/python bench/demo.py $(ARGS)
+	@$(BIN)/python -m bench.demo $(ARGS)
 
 bench: setup ## planning time and sizes against rivals
 	@$(BIN)/python -m bench $(ARGS)

@@ -11,11 +11,28 @@ from sieve.manifest import Manifest
 from sieve.options import IndexOptions
 from sieve.refresh import load_locations
 from sieve.tables.catalog import CatalogTable
+from sieve.types import BuildStats
+
+MOST_FILES_FROM = 8
+"""Files below which "most of them" says nothing of the column."""
 
 
 def index_bytes(manifest: Manifest) -> int:
     """Bytes of a version: its runs and its list of locations."""
     return sum(run.bytes for run in manifest.runs) + manifest.locations.file.length
+
+
+def advice(stats: BuildStats) -> str | None:
+    """What to do with an index that cannot help; None for one that can.
+
+    Half of the files is where reading the rest in long strides costs about as much as skipping.
+    """
+    if stats.files_total < MOST_FILES_FROM or 2 * stats.expected_files_point <= stats.files_total:
+        return None
+    return (
+        "this index cannot help: a value of the column is in most of the files, so they must be "
+        "read whatever the index; DROP it and nothing is lost"
+    )
 
 
 def describe_rows(table: CatalogTable, found: Found, extended: bool) -> Iterator[tuple[str, str]]:
@@ -52,11 +69,11 @@ def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
         "files read for a key that occurs",
         f"{manifest.stats.expected_files_point:.2f} of {manifest.stats.files_total} expected",
     )
+    if (words := advice(manifest.stats)) is not None:
+        yield "advice", words
 
 
-def _extended(
-    table: CatalogTable, found: Found, manifest: Manifest
-) -> Iterator[tuple[str, str]]:
+def _extended(table: CatalogTable, found: Found, manifest: Manifest) -> Iterator[tuple[str, str]]:
     stats, runs = manifest.stats, manifest.runs
     for what, count in _against_now(table, found, manifest).items():
         yield f"files {what}", str(count)
@@ -73,8 +90,9 @@ def _extended(
     yield "nans", str(stats.nans)
     yield "build seconds", f"{stats.seconds:.3f}"
     yield "built by", f"Sieve {manifest.created_by.sieve} on Spark {manifest.created_by.spark}"
-    yield "reader", "unchanged" if manifest.fingerprint == table.info.fingerprint else _moved(
-        table, manifest
+    yield (
+        "reader",
+        "unchanged" if manifest.fingerprint == table.info.fingerprint else _moved(table, manifest),
     )
     yield "path", found.directory
 

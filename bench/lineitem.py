@@ -1,0 +1,178 @@
+"""TPC-H's lineitem twice, as files arrive in practice: nearly in order, with a few late rows.
+
+``lineitem_by_date`` is cut into files by the day on which a row arrives: the day it was shipped,
+but for 2 % of the rows, which arrive 1 to 730 days later. Lateness x has the tail P(x > d) = 1/d,
+cut at 730 days: half of the late rows are there within 2 days, nine in ten within 10, one in a
+hundred takes longer than three months. ``lineitem_by_order`` is cut by order key; 2 % of the
+orders are in a file drawn evenly from the later ones.
+
+Which rows are late is a hash of their key, so every run at a scale makes the same files.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+FILES = 400
+LATE_SHARE = 0.02
+LATEST_DAYS = 730
+ORDERS_PER_SCALE = 1_500_000
+
+BY_DATE = "lineitem_by_date"
+BY_ORDER = "lineitem_by_order"
+
+_BATCH = 1 << 19
+_ROWS_HELD = 60_000
+"""Rows of one output file that are held before they become a row group of it."""
+
+Numbers = npt.NDArray[np.int64]
+Say = Callable[[float], None]
+
+
+def generate(folder: Path, scale: int) -> Path:
+    """The raw table of a scale, one Parquet file, made by tpchgen-cli."""
+    target = folder / "lineitem.parquet"
+    if not target.exists():
+        part = folder / "raw.tmp"
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        command = [Path(sys.executable).parent / "tpchgen-cli", "parquet", "-s", str(scale)]
+        subprocess.run(
+            [*command, "--tables=lineitem", f"--output-dir={part}"], check=True, capture_output=True
+        )
+        (part / "lineitem.parquet").rename(target)
+        part.rmdir()
+    return target
+
+
+def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
+    """The folder with the files of one table; a finished one is used again.
+
+    Args:
+        raw: the raw table; the result lies beside it.
+        table: `BY_DATE` or `BY_ORDER`.
+        scale: of the raw table.
+        say: told the share that is done, 0 to 1.
+    """
+    target = raw.parent / table
+    if target.exists():
+        return target
+    part = raw.parent / f"{table}.tmp"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir()
+    if table == BY_DATE:
+        edges = _arrival_edges(raw)
+        _write(raw, part, lambda rows: _file_by_date(rows, edges), "l_shipdate", say)
+    else:
+        _write(raw, part, lambda rows: _file_by_order(rows, scale), "l_orderkey", say)
+    part.rename(target)
+    return target
+
+
+def order_key(number: int) -> int:
+    """Key of the n-th order: of every 32 keys TPC-H uses the first 8 (specification, 4.2.3)."""
+    return (number >> 3 << 5) | (number & 7)
+
+
+def _order_number(keys: Numbers) -> Numbers:
+    return (keys >> 5 << 3) | (keys & 7)
+
+
+def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
+    """Numbers in [0, 1) that depend on the keys alone: SplitMix64's finaliser."""
+    with np.errstate(over="ignore"):
+        x = keys.astype(np.uint64) * np.uint64(8) + np.uint64(stream)
+        x = x * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x ^= x >> np.uint64(31)
+    return (x >> np.uint64(11)).astype(np.float64) / float(1 << 53)
+
+
+def _arrival(rows: pa.RecordBatch) -> npt.NDArray[np.float64]:
+    """When each row arrives, in days."""
+    shipped = rows["l_shipdate"].cast(pa.int32()).to_numpy().astype(np.float64)
+    lines = rows["l_orderkey"].to_numpy() * 8 + rows["l_linenumber"].to_numpy()
+    late = _uniform(lines, 1) < LATE_SHARE
+    # The inverse of the tail 1/d on [1, 730], at an even draw.
+    draw = _uniform(lines, 2) * (1 - 1 / LATEST_DAYS)
+    return shipped + _uniform(lines, 3) + np.where(late, 1 / (1 - draw), 0)
+
+
+def _batches(raw: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    file = pq.ParquetFile(raw)
+    for batch in file.iter_batches(_BATCH, columns=columns, use_threads=True):
+        fields = [
+            pa.field(f.name, pa.string() if f.type == pa.string_view() else f.type)
+            for f in batch.schema
+        ]
+        yield batch.cast(pa.schema(fields))
+
+
+def _arrival_edges(raw: Path) -> npt.NDArray[np.float64]:
+    """Arrival times at which a file ends, so that all files have about as many rows."""
+    columns = ["l_orderkey", "l_linenumber", "l_shipdate"]
+    arrivals = np.concatenate([_arrival(rows) for rows in _batches(raw, columns)])
+    return np.quantile(arrivals, np.arange(1, FILES) / FILES)
+
+
+def _file_by_date(rows: pa.RecordBatch, edges: npt.NDArray[np.float64]) -> Numbers:
+    return np.searchsorted(edges, _arrival(rows), side="right").astype(np.int64)
+
+
+def _file_by_order(rows: pa.RecordBatch, scale: int) -> Numbers:
+    keys = rows["l_orderkey"].to_numpy()
+    own = _order_number(keys) * FILES // (ORDERS_PER_SCALE * scale + 1)
+    later = own + 1 + (_uniform(keys, 5) * (FILES - 1 - own)).astype(np.int64)
+    late = (_uniform(keys, 4) < LATE_SHARE) & (own < FILES - 1)
+    return np.where(late, later, own)
+
+
+def _write(
+    raw: Path, folder: Path, file_of: Callable[[pa.RecordBatch], Numbers], order: str, say: Say
+) -> None:
+    """Spread the rows over `FILES` files in bounded memory; a row group is in order of a column."""
+    total, seen = pq.ParquetFile(raw).metadata.num_rows, 0
+    held: list[list[pa.RecordBatch]] = [[] for _ in range(FILES)]
+    counts = np.zeros(FILES, np.int64)
+    writers: dict[int, pq.ParquetWriter] = {}
+
+    def flush(number: int) -> None:
+        rows = pa.Table.from_batches(held[number]).sort_by(order)
+        held[number], counts[number] = [], 0
+        if number not in writers:
+            writers[number] = pq.ParquetWriter(
+                folder / f"part-{number:05d}.parquet", rows.schema, store_schema=False
+            )
+        writers[number].write_table(rows)
+
+    def finish(number: int) -> None:
+        if counts[number]:
+            flush(number)
+        writers.pop(number).close()
+
+    with ThreadPoolExecutor(2) as pool:
+        for rows in _batches(raw):
+            files = file_of(rows)
+            by_file = np.argsort(files, kind="stable")
+            sorted_rows = rows.take(pa.array(by_file))
+            ends = np.searchsorted(files[by_file], np.arange(FILES + 1))
+            for number in np.flatnonzero(np.diff(ends)):
+                start, end = int(ends[number]), int(ends[number + 1])
+                held[number].append(sorted_rows.slice(start, end - start))
+                counts[number] += end - start
+            list(pool.map(flush, np.flatnonzero(counts >= _ROWS_HELD).tolist()))
+            seen += rows.num_rows
+            say(seen / total / 2)
+        for done, _ in enumerate(pool.map(finish, range(FILES)), 1):
+            say((1 + done / FILES) / 2)

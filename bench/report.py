@@ -1,0 +1,176 @@
+"""What the demo prints: its queries, its indexes, one EXPLAIN SIEVE, and what to type next."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.lineitem import BY_DATE, BY_ORDER, FILES
+from bench.queries import Query
+
+_ORDER = {
+    BY_DATE: "files in order of arrival: ship date, 2 % of the rows up to two years late",
+    BY_ORDER: "files in order of order key, 2 % of the orders in a later file",
+}
+_WIDE = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A query's figures: rows that match, files by who chose them, median seconds."""
+
+    query: Query
+    rows: int
+    files_without: int
+    files_minmax: int
+    files_with: int
+    files_least: int
+    without: float
+    with_: float
+
+
+def headline(console: Console, scale: int) -> None:
+    """What is about to happen."""
+    console.print()
+    console.print(
+        f"[bold]Sieve[/bold] on TPC-H lineitem at scale {scale}: "
+        f"{6 * scale} million rows, twice, in {FILES} Parquet files each"
+    )
+    console.print()
+
+
+def results(console: Console, measured: Sequence[Measured]) -> None:
+    """The table of queries."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    wide = console.width >= _WIDE
+    table.add_column("\nquery", no_wrap=True)
+    if wide:
+        table.add_column("\nWHERE", style="dim", no_wrap=True, max_width=44, overflow="ellipsis")
+    for title in ("files\nread", "min/max\nleaves", "[bold cyan]Sieve\nreads[/bold cyan]"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for title in ("hold a\nmatch", "time\nwithout", "[bold cyan]time\nwith[/bold cyan]"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("times\nfaster", justify="right", no_wrap=True)
+    table.add_column("same\nrows", justify="right", no_wrap=True)
+    for name in _ORDER:
+        table.add_row(f"[bold]{name}[/bold]")
+        for m in (m for m in measured if m.query.table == name):
+            where = [m.query.where] if wide else []
+            table.add_row(
+                f"  {m.query.title}",
+                *where,
+                str(m.files_without),
+                str(m.files_minmax),
+                f"[bold cyan]{m.files_with}[/bold cyan]",
+                str(m.files_least),
+                _ms(m.without),
+                f"[bold cyan]{_ms(m.with_)}[/bold cyan]",
+                f"{m.without / m.with_:.1f}",
+                f"{m.rows:,} [green]✓[/green]",
+            )
+        table.add_section()
+    console.print()
+    console.print(table)
+    for name, order in _ORDER.items():
+        console.print(f"  [dim]{name}: {order}[/dim]")
+    console.print(
+        "  [dim]min/max leaves: files that the minimum and maximum in their footers cannot rule "
+        "out[/dim]"
+    )
+    console.print("  [dim]hold a match: the least that any index could read[/dim]")
+
+
+def indexes(console: Console, spark: SparkSession, made: Sequence[tuple[str, str]]) -> None:
+    """What each index costs and promises, and plain words on one that cannot help."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for title in ("table", "index"):
+        table.add_column(f"\n{title}", no_wrap=True)
+    for title in (
+        "build\ntime",
+        "index\nKB",
+        "column\nMB",
+        "index /\ncolumn",
+        "a key is in\n(files)",
+    ):
+        table.add_column(title, justify="right", no_wrap=True)
+    useless: list[tuple[str, str, dict[str, str]]] = []
+    for name, columns in made:
+        for column in columns.split(", "):
+            index = f"{column}_sieve"
+            found = _described(spark, name, index)
+            expected, total = _expected(found)
+            if expected > total / 2:
+                useless.append((name, column, found))
+            size = int(found["bytes"])
+            share = float(found["bytes as share of column"].rstrip("%"))
+            table.add_row(
+                name,
+                index,
+                f"{float(found['build seconds']):.1f} s",
+                f"{size / 1e3:,.0f}",
+                f"{size / share / 1e4:,.0f}" if share else "",
+                f"{share:.2f} %",
+                f"{expected:.1f} of {total:.0f}",
+            )
+    console.print()
+    console.print(table)
+    for name, column, found in useless:
+        query = f"SELECT * FROM {name} WHERE {column} = 7"
+        (scan,) = spark.sql(f"EXPLAIN SIEVE {query}").collect()
+        console.print(
+            f"  [bold yellow]{column}[/bold yellow] has {int(found['distinct key codes']):,} "
+            "values, each in nearly every file. Sieve says so itself:"
+        )
+        console.print(f"  [dim]DESCRIBE SIEVE INDEX {column}_sieve[/dim]  {found['advice']}")
+        console.print(
+            f"  [dim]EXPLAIN SIEVE {query}[/dim]  files_read {scan['files_read']} of "
+            f"{scan['files_total']}"
+        )
+
+
+def explained(console: Console, spark: SparkSession, sql: str) -> None:
+    """One EXPLAIN SIEVE, a line a column."""
+    console.print()
+    console.print(f"[bold]EXPLAIN SIEVE[/bold] {sql}")
+    for row in spark.sql(f"EXPLAIN SIEVE {sql}").collect():
+        grid = Table(box=None, padding=(0, 2), show_header=False)
+        for name, value in row.asDict().items():
+            text = "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+            grid.add_row(f"[dim]{name}[/dim]", text)
+        console.print(grid)
+
+
+def next_lines(console: Console, folder: Path, seconds: float) -> None:
+    """Three lines to type, in the metastore that the demo leaves behind."""
+    console.print()
+    console.print(f"[dim]Done in {seconds:.0f} s. The tables are still there; go on with[/dim]")
+    console.print()
+    sieve = os.path.relpath(Path(".venv/bin/sieve").absolute(), folder)
+    for line in (
+        f"cd {os.path.relpath(folder)} && {sieve} sql",
+        f"EXPLAIN SIEVE SELECT * FROM {BY_ORDER} WHERE l_orderkey = 4242;",
+        "CREATE SIEVE INDEX ON your_table (your_column);",
+    ):
+        console.print(f"  [bold]{line}[/bold]", soft_wrap=True)
+    console.print()
+
+
+def _described(spark: SparkSession, table: str, index: str) -> dict[str, str]:
+    rows = spark.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON {table}").collect()
+    return {row["property"]: row["value"] for row in rows}
+
+
+def _expected(found: dict[str, str]) -> tuple[float, float]:
+    words = found["files read for a key that occurs"].split()
+    return float(words[0]), float(words[2])
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:,.0f} ms"

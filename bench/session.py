@@ -1,0 +1,89 @@
+"""A quiet Spark session on an embedded metastore, and what its executed plans tell."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sql_ext.launch import shipped_settings
+from sql_ext.spark_home import find_spark
+
+SWITCH = "spark.sieve.enabled"
+
+
+def start_session(
+    folder: Path, settings: Mapping[str, str], *, indexed: bool = True
+) -> SparkSession:
+    """A local session whose metastore and warehouse lie in a folder, as `sieve sql` run there.
+
+    Args:
+        folder: the working folder; what the JVM prints goes to ``spark.log`` in it.
+        settings: what is to differ.
+        indexed: False for a Spark without anything of Sieve.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    shipped = shipped_settings(find_spark(os.environ), os.environ)
+    if not indexed:
+        for key in ("spark.sql.extensions", "spark.jars", "spark.driver.extraClassPath"):
+            shipped.pop(key)
+    java = f"{shipped.get('spark.driver.extraJavaOptions', '')} -Dderby.system.home={folder}"
+    own = {
+        "spark.master": "local[*]",
+        "spark.driver.memory": "3g",
+        "spark.driver.extraJavaOptions": java.strip(),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": (
+            f"jdbc:derby:;databaseName={folder}/metastore_db;create=true"
+        ),
+        "spark.sql.warehouse.dir": (folder / "spark-warehouse").as_uri(),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    builder = SparkSession.builder.appName("sieve-bench")
+    for key, value in (shipped | own | dict(settings)).items():
+        builder = builder.config(key, value)
+    with _output_to(folder / "spark.log"):
+        return builder.enableHiveSupport().getOrCreate()
+
+
+@contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """Whatever is started meanwhile keeps writing to the log, this process does not."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(1), os.dup(2)]
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        for number, descriptor in enumerate(kept, 1):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+
+
+def files_read(frame: DataFrame) -> int:
+    """Sum of the metric "number of files read" over the scans of an executed query."""
+    return sum(
+        scan.metrics().apply("numFiles").value()
+        for scan in _scans(frame._jdf.queryExecution().executedPlan())  # noqa: SLF001 - no public door
+    )
+
+
+def _scans(plan: Any) -> Iterator[Any]:
+    kind = plan.getClass().getSimpleName()
+    if kind == "AdaptiveSparkPlanExec":
+        yield from _scans(plan.executedPlan())
+    elif kind.endswith("QueryStageExec"):
+        yield from _scans(plan.plan())
+    elif kind == "FileSourceScanExec":
+        yield plan
+    for nested in (plan.children(), plan.subqueries()):
+        for k in range(nested.size()):
+            yield from _scans(nested.apply(k))

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from sieve.types import BuildStats
+from sql_ext.describe import advice
+
+
+def _stats(expected: float, total: int) -> BuildStats:
+    return BuildStats(
+        rows=1000,
+        nulls=0,
+        nans=0,
+        column_bytes=8000,
+        seconds=1.0,
+        expected_files_point=expected,
+        files_total=total,
+    )
+
+
+@pytest.mark.parametrize(("expected", "total"), [(51.0, 100), (400.0, 400), (8.0, 8)])
+def test_an_index_whose_keys_are_in_most_files_says_so(expected: float, total: int) -> None:
+    """Where a key is in more than half of the files, DESCRIBE says that the index cannot help."""
+    assert "cannot help" in (advice(_stats(expected, total)) or "")
+
+
+@pytest.mark.parametrize(("expected", "total"), [(1.0, 100), (50.0, 100), (7.0, 7), (0.0, 0)])
+def test_others_are_left_in_peace(expected: float, total: int) -> None:
+    """An index that skips half of the files or more, or one over few files, gets no advice."""
+    assert advice(_stats(expected, total)) is None
