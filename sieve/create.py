@@ -110,7 +110,11 @@ def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:
         store.restrict(directory, tables.permissions(info.identity.location))
         intent = {"uuid": registration.uuid, "name": one.name, "table": asdict(info.identity)}
         store.create(join(directory, INTENT), json.dumps(intent).encode("ascii"))
-        for folder in (versions_dir(directory), join(directory, "runs"), join(directory, "locations")):
+        for folder in (
+            versions_dir(directory),
+            join(directory, "runs"),
+            join(directory, "locations"),
+        ):
             store.mkdirs(folder)
     except BaseException:
         _undo(table, [index], [])

@@ -42,15 +42,13 @@ class Found:
         if self.manifest is None:
             raise UnsupportedError(
                 "SIEVE_INDEX_NOT_USABLE",
-                f"index {self.name} is {self.state}: {self.problem}; DROP SIEVE INDEX {self.name} and "
-                "create it again",
+                f"index {self.name} is {self.state}: {self.problem}; DROP SIEVE INDEX {self.name} "
+                "and create it again",
             )
         return self.manifest
 
 
-def look_up(
-    name: str, registration: Registration, identity: TableIdentity, world: World
-) -> Found:
+def look_up(name: str, registration: Registration, identity: TableIdentity, world: World) -> Found:
     """One registered index, whatever state it is in; what is wrong becomes its problem."""
     directory = join(registration.root, registration.uuid)
     store = world.open_store(registration.root)
@@ -75,7 +73,7 @@ def look_up(
 
 
 def same_table(one: TableIdentity, other: TableIdentity) -> bool:
-    """Whether an index of one table is an index of the other: names without case, the rest alike."""
+    """Whether an index of one table is an index of the other: the names without case."""
     return (one.database.lower(), one.table.lower(), one.create_time_ms, one.location) == (
         other.database.lower(),
         other.table.lower(),
@@ -99,7 +97,9 @@ def choose(
         hint = (
             f"did you mean {', '.join(near)}?"
             if near
-            else f"it has {', '.join(found)}" if found else "it has no index"
+            else f"it has {', '.join(found)}"
+            if found
+            else "it has no index"
         )
         raise InvalidInputError("SIEVE_UNKNOWN_INDEX", f"table {table} has no index {name}; {hint}")
     if column is not None:

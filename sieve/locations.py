@@ -93,7 +93,8 @@ def parse_locations(data: bytes, roots: Sequence[str], count: int) -> Locations:
     if any(number is None or not 0 <= number < len(bases) for number in numbers):
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown root")
     paths = tuple(
-        bases[number] + path for number, path in zip(numbers, table["path"].to_pylist(), strict=True)
+        bases[number] + path
+        for number, path in zip(numbers, table["path"].to_pylist(), strict=True)
     )
     return Locations(
         paths, *(table[name].to_numpy() for name in ("length", "mtime", "rows", "nulls", "nans"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.errors import UnsupportedError
 from sieve.keys import Encoder
 from sieve.layout import locations_file
 from sieve.locations import Locations, parse_locations
@@ -54,6 +55,7 @@ def open_version(store: Store, index_dir: str, manifest: Manifest) -> OpenIndex:
 
     Raises:
         CorruptError, UnavailableError: a file is damaged, gone or out of reach.
+        UnsupportedError: a later release wrote it.
     """
     ref = manifest.locations
     data = verified(store, locations_file(index_dir, ref.file.name), ref.file)
@@ -62,4 +64,10 @@ def open_version(store: Store, index_dir: str, manifest: Manifest) -> OpenIndex:
         (Encoder.from_json(dict(run.encoder)), read_run(store, index_dir, run, ref.count))
         for run in manifest.runs
     )
+    if len({encoder for encoder, _ in runs}) > 1:
+        raise UnsupportedError(
+            "SIEVE_VERSION_TOO_NEW",
+            f"version {manifest.version} of index {manifest.name} codes its runs in different "
+            "ways, which this release cannot look up; upgrade Sieve",
+        )
     return OpenIndex(manifest, locations, runs)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 
 from sieve.build.contents import build_contents, is_current
 from sieve.build.settle import settled_snapshot
-from sieve.errors import CorruptError, InvalidInputError, UnavailableError
+from sieve.errors import (
+    CorruptError,
+    InvalidInputError,
+    SieveError,
+    UnavailableError,
+    UnknownOutcomeError,
+)
 from sieve.found import Found
-from sieve.layout import locations_file
+from sieve.layout import locations_file, run_dir
 from sieve.locations import Locations, parse_locations
 from sieve.manifest import Manifest
 from sieve.publish import publish
 from sieve.runs import verified
 from sieve.tables.catalog import CatalogTable, Column
-from sieve.transitions import next_version
+from sieve.transitions import Refresh, next_version
 from sieve.types import VersionId
 from sieve.world import World
 
@@ -45,9 +52,29 @@ def refresh_index(table: CatalogTable, found: Found, full: bool, world: World) -
     def on_top_of(newest: Manifest | None) -> Manifest:
         if newest is None:
             raise UnavailableError("SIEVE_INDEX_GONE", f"{found.directory} vanished meanwhile")
+        if newest is not base and newest.instant >= made.instant:
+            # Another refresh saw the table as late as this one, or later.
+            return newest
         return next_version(newest, made, VersionId(secrets.token_hex(16)), world.software)
 
-    return publish(found.store, found.directory, base, on_top_of)
+    try:
+        version = publish(found.store, found.directory, base, on_top_of)
+    except UnknownOutcomeError:
+        raise
+    except BaseException:
+        _remove(found, made)
+        raise
+    if version.locations != made.locations:
+        _remove(found, made)
+    return version
+
+
+def _remove(found: Found, made: Refresh) -> None:
+    """Take away what no version refers to, nor ever will."""
+    with contextlib.suppress(SieveError):
+        for run in made.runs:
+            found.store.delete(run_dir(found.directory, run.id))
+        found.store.delete(locations_file(found.directory, made.locations.file.name))
 
 
 def _column(table: CatalogTable, base: Manifest) -> Column:

@@ -8,7 +8,7 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sieve.blocks import decode_segment
+from sieve.blocks import Segment, decode_segment
 from sieve.errors import CorruptError
 from sieve.layout import run_file
 from sieve.lookup import Run, assemble
@@ -29,7 +29,7 @@ def read_run(store: Store, index_dir: str, run: RunRef, n_locations: int) -> Run
         CorruptError: a file is not what the manifest says it is.
         UnavailableError: a file cannot be read (GoneError: it is not there).
     """
-    segments = []
+    segments: list[Segment] = []
     for file in run.files:
         data = verified(store, run_file(index_dir, run.id, file), file)
         payloads = _column(data, "payload", file)

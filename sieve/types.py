@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NewType
+from typing import Any, Literal, NewType
 
 IndexUuid = NewType("IndexUuid", str)
 """Identity of an index, a lower-case canonical UUID; names are only for people."""
@@ -37,6 +37,13 @@ class TableIdentity:
     table: str
     create_time_ms: int
     location: str
+
+
+def identity_from(raw: Mapping[str, Any]) -> TableIdentity:
+    """The identity in the form in which the driver sends it."""
+    return TableIdentity(
+        raw["catalog"], raw["database"], raw["table"], raw["create_time_ms"], raw["location"]
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ from sieve.manifest import Manifest
 from sieve.options import IndexOptions, parse_options
 from sieve.refresh import refresh_index
 from sieve.registration import registrations
-from sieve.tables.catalog import CatalogTable, identity_of, open_table, resolve_column
+from sieve.tables.catalog import CatalogTable, open_table, resolve_column
 from sieve.transitions import Disable, Enable, SetOptions
+from sieve.types import identity_from
 from sieve.world import World
 from sql_ext import attach, commands, ship
 from sql_ext.describe import describe_rows, index_bytes
@@ -38,7 +39,7 @@ class Statement:
         context: PySpark's view of the driver's context.
         session: the user's session, a py4j object.
         world: the means of the operation.
-        forget: tells scans that an index has changed, by uuid.
+        forget: tells scans that an index has changed, by its folder.
     """
 
     driver: Any
@@ -99,7 +100,7 @@ def _refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
     rows: list[Row] = []
     for found in chosen:
         manifest = refresh_index(table, found, command.full, at.world)
-        at.forget(found.registration.uuid)
+        at.forget(found.directory)
         rows.append(_built(manifest))
     # Another session of this driver may still believe that there is no index.
     table.announce()
@@ -117,7 +118,7 @@ def _drop(command: commands.DropIndex, at: Statement) -> list[Row]:
         raise
     for found in chosen:
         drop_index(table, found, at.world)
-        at.forget(found.registration.uuid)
+        at.forget(found.directory)
     return [(found.name,) for found in chosen]
 
 
@@ -147,7 +148,7 @@ def _alter(
     table = at.table(name)
     (found,) = choose(at.found(table), table.info.label, index, None)
     manifest = change_index(found, change(found.need()), at.world)
-    at.forget(found.registration.uuid)
+    at.forget(found.directory)
     table.announce()
     return [(found.name, manifest.state)]
 
@@ -163,7 +164,7 @@ def _show(command: commands.ShowIndexes, at: Statement) -> list[Row]:
         database = namespace.parts[-1]
     rows: list[Row] = []
     for raw in json.loads(at.driver.registered(at.session, database)):
-        identity = identity_of(raw)
+        identity = identity_from(raw)
         for name, registration in registrations(raw["registrations"]).items():
             rows.append(_shown(look_up(name, registration, identity, at.world), identity))
     return rows

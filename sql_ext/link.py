@@ -99,7 +99,7 @@ def _failure(condition: str, message: str) -> Mapping[str, Any]:
 
 
 def _java_cause(error: Py4JJavaError) -> tuple[str, str]:
-    """Spark's own words for what went wrong, which name the file or table; its class if it has one."""
+    """Condition and text: Spark's own words, which name the file or table."""
     cause = error.java_exception
     text = str(cause.getMessage() or cause.toString())
     deepest = cause

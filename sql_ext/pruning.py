@@ -17,13 +17,16 @@ import numpy.typing as npt
 
 from sieve.errors import CorruptError, SieveError, UnsupportedError
 from sieve.expressions import Column, Predicate, not_understood, parse
+from sieve.found import same_table
 from sieve.keys import Encoder
+from sieve.manifest import Manifest
 from sieve.opened import OpenIndex, open_version
 from sieve.predicate import evaluate
 from sieve.publish import newest
 from sieve.registration import Registration, parse_registration
 from sieve.requirements import Requirement
 from sieve.store import GoneError, Store, join
+from sieve.types import identity_from
 from sql_ext.link import Request
 from sql_ext.roots import Roots
 from sql_ext.settings import Settings, parse_settings
@@ -86,10 +89,10 @@ class PruneService:
         self._files: OrderedDict[tuple[str, ...], _Files] = OrderedDict()
         self._reading: set[str] = set()
 
-    def forget(self, uuid: str) -> None:
-        """A statement has changed this index: the next scan reads it anew."""
+    def forget(self, directory: str) -> None:
+        """A statement has changed the index in this folder: the next scan reads it anew."""
         with self._lock:
-            self._held.pop(uuid, None)
+            self._held.pop(directory, None)
 
     def prune(self, request: Request) -> Mapping[str, Any]:
         """Body: table, registrations, fingerprints, predicate. See docs/architecture.md."""
@@ -134,7 +137,9 @@ class PruneService:
         with self._lock:
             files = next((f for f in self._files.values() if f.id == wanted), None)
         if files is None:
-            raise UnsupportedError("SIEVE_DICTIONARY_GONE", "the list of files was replaced meanwhile")
+            raise UnsupportedError(
+                "SIEVE_DICTIONARY_GONE", "the list of files was replaced meanwhile"
+            )
         return {
             "paths": files.paths,
             "lengths": files.lengths.tolist(),
@@ -147,30 +152,22 @@ class PruneService:
         """The index if this very scan may use it, else the reason why not."""
         if registration is None:
             return _Held(None, "no-index", "the registration is not readable", 0)
-        body, table = request.body, request.body["table"]
+        table = request.body["table"]
         try:
             # At every scan: another session of this driver may be allowed other roots.
             self._roots.check(registration.root, table["database"], settings, request.session)
         except UnsupportedError as error:
             return _Held(None, "no-index", error.message, 0)
         held = self._get(registration, settings)
-        if held.index is None:
-            return held
-        manifest = held.index.manifest
-        if manifest.state == "dropped" or not _same_table(manifest.table, table):
-            return replace(held, index=None, reason="no-index")
-        if manifest.state == "disabled":
-            return replace(held, index=None, reason="disabled")
-        if any(mark != manifest.fingerprint for mark in body["fingerprints"]):
-            return replace(held, index=None, reason="reader-changed")
-        return held
+        reason = "" if held.index is None else _refused(held.index.manifest, request.body)
+        return replace(held, index=None, reason=reason) if reason else held
 
     def _get(self, registration: Registration, settings: Settings) -> _Held:
-        uuid = registration.uuid
+        directory = join(registration.root, registration.uuid)
         with self._lock:
-            held = self._held.get(uuid)
+            held = self._held.get(directory)
             if held is not None:
-                self._held.move_to_end(uuid)
+                self._held.move_to_end(directory)
         if held is None:
             return self._read(registration, None)
         if time.monotonic() - held.read_at > settings.registry_ttl_s:
@@ -178,27 +175,27 @@ class PruneService:
         return held
 
     def _read_later(self, registration: Registration, held: _Held) -> None:
-        uuid = registration.uuid
+        directory = join(registration.root, registration.uuid)
         with self._lock:
-            if uuid in self._reading:
+            if directory in self._reading:
                 return
-            self._reading.add(uuid)
+            self._reading.add(directory)
 
         def read() -> None:
             try:
                 self._read(registration, held.index)
             finally:
                 with self._lock:
-                    self._reading.discard(uuid)
+                    self._reading.discard(directory)
 
         threading.Thread(target=read, name="sieve-reread", daemon=True).start()
 
     def _read(self, registration: Registration, known: OpenIndex | None) -> _Held:
         """Read the newest version; what goes wrong becomes a reason, for this index alone."""
         now = time.monotonic()
+        directory = join(registration.root, registration.uuid)
         try:
             store = self._open_store(registration.root)
-            directory = join(registration.root, registration.uuid)
             hint = known.manifest.version if known else 0
             manifest = newest(store, directory, hint)
             if manifest is None:
@@ -216,7 +213,7 @@ class PruneService:
         except SieveError as error:
             held = _Held(None, "error", str(error), now)
         with self._lock:
-            self._held[registration.uuid] = held
+            self._held[directory] = held
             while len(self._held) > MOST_TABLES:
                 self._held.popitem(last=False)
         return held
@@ -249,7 +246,7 @@ def _unite(indexes: list[OpenIndex]) -> _Files:
             if path not in numbers:
                 numbers[path] = len(facts)
                 facts.append((length, mtime))
-    places = {}
+    places: dict[str, npt.NDArray[np.int64]] = {}
     for index in indexes:
         place = np.full(len(facts), -1, np.int64)
         where = index.locations
@@ -260,24 +257,25 @@ def _unite(indexes: list[OpenIndex]) -> _Files:
         places[index.manifest.index] = place
     ids = json.dumps([index.manifest.id for index in indexes])
     lengths, times = np.array(facts, np.int64).reshape(-1, 2).T
-    return _Files(
-        hashlib.sha256(ids.encode()).hexdigest(), tuple(numbers), lengths, times, places
-    )
+    return _Files(hashlib.sha256(ids.encode()).hexdigest(), tuple(numbers), lengths, times, places)
+
+
+def _refused(manifest: Manifest, body: Mapping[str, Any]) -> str:
+    """The reason why a scan may not use a version; empty if it may."""
+    # A copied property, or a table made anew under the same name, is not this index's.
+    if not same_table(manifest.table, identity_from(body["table"])):
+        return "no-index"
+    if manifest.state != "ready":
+        return "disabled" if manifest.state == "disabled" else "no-index"
+    # The marks of the relation's session and of the executing one.
+    if any(mark != manifest.fingerprint for mark in body["fingerprints"]):
+        return "reader-changed"
+    return ""
 
 
 def _unused(predicate: Predicate, indexed: frozenset[str]) -> int:
     """How many parts of a predicate speak of an indexed column in a form no index can use."""
     return sum(not indexed.isdisjoint(part.names) for part in not_understood(predicate))
-
-
-def _same_table(known: Any, asked: Mapping[str, Any]) -> bool:
-    """A copied property, or a table made anew under the same name, is not ours."""
-    return (
-        known.database.lower() == asked["database"].lower()
-        and known.table.lower() == asked["table"].lower()
-        and known.location == asked["location"]
-        and known.create_time_ms == asked["create_time_ms"]
-    )
 
 
 def _bits(flags: Flags) -> str:

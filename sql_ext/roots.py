@@ -33,8 +33,8 @@ class Roots:
         if given != self.of_database(database, session):
             raise UnsupportedError(
                 "SIEVE_ROOT_REFUSED",
-                f"the index lies in {root}, which is neither the database's own {FOLDER} folder, nor "
-                "spark.sieve.path, nor listed in spark.sieve.roots; an administrator may list it",
+                f"the index lies in {root}, which is neither its database's {FOLDER} folder, "
+                "nor spark.sieve.path, nor listed in spark.sieve.roots; an administrator may list it",
             )
 
     def for_new(self, database_location: str, settings: Settings) -> str:

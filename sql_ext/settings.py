@@ -1,4 +1,4 @@
-"""The settings ``spark.sieve.*`` that the front end acts on, as a request of a session carries them."""
+"""The settings ``spark.sieve.*`` that the front end acts on, as a session's request has them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
         InvalidInputError: a value is not of its setting's form.
     """
     path = conf.get("spark.sieve.path", "").strip() or None
-    roots = tuple(root.strip() for root in conf.get("spark.sieve.roots", "").split(",") if root.strip())
+    roots = tuple(
+        root.strip() for root in conf.get("spark.sieve.roots", "").split(",") if root.strip()
+    )
     return Settings(path, roots, _seconds(conf, "spark.sieve.registry.ttl", 30.0))
 
 

@@ -1,0 +1,1 @@
+"""Building the contents of a version with Spark."""

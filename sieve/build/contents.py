@@ -75,7 +75,7 @@ def build_contents(
 def width_of(type_name: str) -> int:
     """Bytes that one value of a type counts in size comparisons: plain width, 16 for strings."""
     if type_name.startswith("decimal"):
-        return 8 if int(type_name[8:].split(",")[0]) <= 18 else 16
+        return 8 if int(type_name[8:].partition(",")[0]) <= 18 else 16
     if type_name.startswith(("string", "varchar", "binary")):
         return _VARIABLE_WIDTH
     return _WIDTHS.get(type_name, 8)
@@ -137,16 +137,22 @@ def _store_locations(
     name = f"{secrets.token_hex(16)}.parquet"
     uri = locations_file(index_dir, name)
     if not store.create(uri, data):
-        raise UnavailableError("SIEVE_NAME_TAKEN", f"{uri} is there already; run the statement again")
+        raise UnavailableError(
+            "SIEVE_NAME_TAKEN", f"{uri} is there already; run the statement again"
+        )
     digest = hashlib.sha256(data).hexdigest()
     return LocationsRef(FileRef(name, len(data), digest), len(locations.paths))
 
 
 def _iso(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
+    return (
+        datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
+    )
 
 
 def is_current(locations: Locations, snapshot: Snapshot) -> bool:
     """Whether a version's locations are exactly the table's settled files of now."""
-    known = set(zip(locations.paths, locations.lengths.tolist(), locations.mtimes.tolist(), strict=True))
+    known = set(
+        zip(locations.paths, locations.lengths.tolist(), locations.mtimes.tolist(), strict=True)
+    )
     return all(snapshot.settled) and known == {(f.path, f.length, f.mtime) for f in snapshot.files}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import math
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from sieve.build.tasks import KEY, NANS, NULLS, PAIRS_SCHEMA, ROWS, count_keys, segment_pairs
 from sieve.errors import SieveError, UnavailableError
@@ -78,7 +79,7 @@ def build_run(
         Py4JJavaError: a file cannot be read; names it.
     """
     path = ".".join(f"`{part.replace('`', '``')}`" for part in column.path)
-    values = frame.select(F.col(path).alias("v"), F.col("_metadata.file_path").alias("f"))
+    values = frame.select(sf.col(path).alias("v"), sf.col("_metadata.file_path").alias("f"))
     ordinals = {file.url: k for k, file in enumerate(files)}
     say("measuring")
     expected = _row_counts(frame, ordinals) if counted else None
@@ -90,10 +91,10 @@ def build_run(
         rows, nulls, nans = _location_counts(pairs, len(files))
         # A location without rows shows nothing, and one read in part shows too little.
         partial = rows == 0 if expected is None else (rows == 0) | (rows != expected)
-        keys = pairs.where(F.col("kind") == KEY)
+        keys = pairs.where(sf.col("kind") == KEY)
         if partial.any():
             whole = [int(k) for k in np.flatnonzero(~partial)]
-            keys = keys.where(F.col("location").isin(whole)) if whole else keys.limit(0)
+            keys = keys.where(sf.col("location").isin(whole)) if whole else keys.limit(0)
         rows = np.where(partial, -1, rows)
         say("cutting")
         run, expected_files = _write(keys, encoder, options, store, index_dir)
@@ -104,7 +105,7 @@ def build_run(
 
 def _row_counts(frame: DataFrame, ordinals: dict[str, int]) -> Counts:
     counts = np.zeros(len(ordinals), np.int64)
-    for url, n in frame.groupBy(F.col("_metadata.file_path")).count().collect():
+    for url, n in frame.groupBy(sf.col("_metadata.file_path")).count().collect():
         counts[ordinals[url]] = n
     return counts
 
@@ -114,16 +115,16 @@ def _encoder(values: DataFrame, column: Column) -> Encoder:
     plain = Encoder.for_type(column.type)
     if plain.exact or column.type.startswith("decimal"):
         return plain
-    as_bytes = F.col("v").cast("binary")
-    low, high = values.select(F.min(as_bytes), F.max(as_bytes)).first() or (None, None)
-    if low is None:
+    as_bytes = sf.col("v").cast("binary")
+    low, high = values.select(sf.min(as_bytes), sf.max(as_bytes)).first() or (None, None)
+    if low is None or high is None:
         return plain
     return Encoder.for_type(column.type, bytes(low), bytes(high))
 
 
 def _location_counts(pairs: DataFrame, n: int) -> tuple[Counts, Counts, Counts]:
     counts = {kind: np.zeros(n, np.int64) for kind in (ROWS, NULLS, NANS)}
-    grouped = pairs.where(F.col("kind") != KEY).groupBy("kind", "location").agg(F.sum("rows"))
+    grouped = pairs.where(sf.col("kind") != KEY).groupBy("kind", "location").agg(sf.sum("rows"))
     for kind, location, total in grouped.collect():
         counts[kind][location] = total
     return counts[ROWS], counts[NULLS], counts[NANS]
@@ -132,7 +133,11 @@ def _location_counts(pairs: DataFrame, n: int) -> tuple[Counts, Counts, Counts]:
 def _write(
     keys: DataFrame, encoder: Encoder, options: IndexOptions, store: Store, index_dir: str
 ) -> tuple[RunRef | None, float]:
-    n, least, greatest = keys.agg(F.count("*"), F.min("code"), F.max("code")).first() or (0, 0, 0)
+    n, least, greatest = keys.agg(sf.count("*"), sf.min("code"), sf.max("code")).first() or (
+        0,
+        0,
+        0,
+    )
     if not n:
         return None, 0.0
     hole = max(1, (greatest - least) // _HOLES_PER_SPAN)
@@ -141,13 +146,18 @@ def _write(
     ordered = ordered.repartitionByRange(tasks, "code") if tasks > 1 else ordered.coalesce(1)
     run_id = RunId(secrets.token_hex(16))
     target = run_dir(index_dir, run_id)
-    (
-        ordered.sortWithinPartitions("code", "location")
-        .mapInArrow(segment_pairs(options.error, hole), SPARK_SCHEMA)
-        .write.option("compression", "zstd")
-        .parquet(target)
-    )
-    return _read_back(store, target, run_id, encoder)
+    try:
+        (
+            ordered.sortWithinPartitions("code", "location")
+            .mapInArrow(segment_pairs(options.error, hole), SPARK_SCHEMA)
+            .write.option("compression", "zstd")
+            .parquet(target)
+        )
+        return _read_back(store, target, run_id, encoder)
+    except BaseException:
+        with contextlib.suppress(SieveError):
+            store.delete(target)
+        raise
 
 
 def _read_back(
@@ -176,6 +186,6 @@ def _read_back(
 def _not_shared(target: str) -> UnavailableError:
     return UnavailableError(
         "SIEVE_ROOT_NOT_SHARED",
-        f"what the executors wrote to {target} cannot be seen by the driver; set spark.sieve.path to "
-        "a folder on a file system that all of them share",
+        f"what the executors wrote to {target} cannot be seen by the driver; set "
+        "spark.sieve.path to a folder on a file system that all of them share",
     )

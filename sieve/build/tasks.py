@@ -20,7 +20,7 @@ from sieve.segments import Segment, cut_segments
 Batches = Iterator[pa.RecordBatch]
 
 KEY, ROWS, NULLS, NANS = range(4)
-"""What a line of the first step says of its location: rows with a key, or a count of all of them."""
+"""What a line of the first step counts of its location: rows with one key, or of a whole kind."""
 
 PAIRS_SCHEMA = "kind INT, location INT, code BIGINT, rows BIGINT"
 _PAIRS = pa.schema(

@@ -1,0 +1,1 @@
+"""Tables of Spark's catalog as the index sees them."""

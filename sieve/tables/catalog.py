@@ -1,4 +1,4 @@
-"""A table of Spark's catalog as the index's operations see it: identity, columns, files, a frame."""
+"""A table of Spark's catalog as operations see it: identity, columns, files, a frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sieve.errors import InvalidInputError, UnsupportedError
 from sieve.registration import Registration, property_key, registrations, render_registration
 from sieve.tables.kinds import refuse_kind
-from sieve.types import TableIdentity
+from sieve.types import TableIdentity, identity_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,9 @@ class CatalogTable:
         self._access.publish()
 
 
-def open_table(driver: Any, spark: SparkSession, session: Any, parts: Sequence[str]) -> CatalogTable:
+def open_table(
+    driver: Any, spark: SparkSession, session: Any, parts: Sequence[str]
+) -> CatalogTable:
     """Resolve a table that can be indexed.
 
     Args:
@@ -180,7 +182,7 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
 
 def _info(raw: Mapping[str, Any]) -> TableInfo:
     return TableInfo(
-        identity=identity_of(raw),
+        identity=identity_from(raw),
         format_name=raw["format"],
         columns=tuple(Column(tuple(leaf["path"]), leaf["type"]) for leaf in raw["columns"]),
         partition_columns=tuple(raw.get("partition_columns", ())),
@@ -192,11 +194,4 @@ def _info(raw: Mapping[str, Any]) -> TableInfo:
         database_location=raw["database_location"],
         persistent=raw["hive"],
         spark=raw["spark"],
-    )
-
-
-def identity_of(raw: Mapping[str, Any]) -> TableIdentity:
-    """The identity in the form that the driver sends it."""
-    return TableIdentity(
-        raw["catalog"], raw["database"], raw["table"], raw["create_time_ms"], raw["location"]
     )

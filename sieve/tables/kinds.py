@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sieve.errors import SieveError, UnsupportedError
 
-_READ_BY_PATH = "save it as a table first (CREATE TABLE ... USING ... LOCATION ...)"
+_INDEXED = "Sieve indexes Parquet, ORC, CSV and JSON tables of the session catalog"
 
 
 def refuse_kind(name: str, kind: str) -> SieveError:
@@ -16,46 +16,38 @@ def refuse_kind(name: str, kind: str) -> SieveError:
             ``source <class>``, ``location <class>`` or ``format <name>``.
     """
     word, _, detail = kind.partition(" ")
-    text = detail.lower()
-    if kind in ("view", "temporary view"):
-        return _unsupported(f"{name} is a {kind}; create the index on the table it reads")
-    if word == "stream":
-        return _unsupported(f"{name} is a streaming source; only stored tables can be indexed")
-    if word == "path":
-        return _unsupported(f"{name} is read by its path alone; {_READ_BY_PATH}")
-    if word == "hive":
-        return _unsupported(_hive(name, text))
-    for lake in ("delta", "iceberg", "hudi"):
-        if lake in text:
-            return _unsupported(
-                f"{name} is a {lake.capitalize()} table; Sieve indexes Parquet, ORC, CSV and JSON "
-                "tables of the session catalog"
-            )
-    if word == "format":
-        return _unsupported(
-            f"{name} is stored as {detail}; Sieve indexes Parquet, ORC, CSV and JSON tables"
-        )
-    return _unsupported(
-        f"{name} is read through {detail}, which Sieve does not know; it indexes Parquet, ORC, CSV "
-        "and JSON tables of the session catalog"
+    return UnsupportedError("SIEVE_UNSUPPORTED_TABLE", f"{name} {_what_it_is(kind, word, detail)}")
+
+
+def _what_it_is(kind: str, word: str, detail: str) -> str:
+    lake = next(
+        (lake for lake in ("Delta", "Iceberg", "Hudi") if lake.lower() in detail.lower()), ""
     )
+    what = {
+        "view": "is a view; create the index on the table it reads",
+        "temporary": f"is a {kind}; create the index on the table it reads",
+        "stream": "is a streaming source; only stored tables can be indexed",
+        "path": "is read by its path alone; save it as a table first (CREATE TABLE ... USING ... "
+        "LOCATION ...)",
+        "hive": _hive(detail.lower()),
+        "format": f"is stored as {detail}; {_INDEXED}",
+    }
+    if lake:
+        return f"is a {lake} table; {_INDEXED}"
+    return what.get(word, f"is read through {detail}, which Sieve does not know; {_INDEXED}")
 
 
-def _hive(name: str, serde: str) -> str:
+def _hive(serde: str) -> str:
     for format_name, setting in (
         ("parquet", "spark.sql.hive.convertMetastoreParquet"),
         ("orc", "spark.sql.hive.convertMetastoreOrc"),
     ):
         if format_name in serde:
             return (
-                f"{name} is a Hive table that Spark reads through the Hive SerDe; set {setting} = "
+                f"is a Hive table that Spark reads through the Hive SerDe; set {setting} = "
                 "true, so that Spark reads its files itself"
             )
     return (
-        f"{name} is a Hive table with SerDe {serde or 'unknown'}, which Spark does not read itself; "
-        "store it as Parquet or ORC"
+        f"is a Hive table with SerDe {serde or 'unknown'}, which Spark does not read "
+        "itself; store it as Parquet or ORC"
     )
-
-
-def _unsupported(message: str) -> UnsupportedError:
-    return UnsupportedError("SIEVE_UNSUPPORTED_TABLE", message)
