@@ -12,7 +12,7 @@ SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/compat/*/*.scala) sql_
 VENV_DONE  := .venv/.sieve-setup
 SPARK_DONE := build/spark-3.5/.sieve-setup
 
-.PHONY: help setup jars lint type format test demo bench wheel clean \
+.PHONY: help setup jars lint type format test demo bench bench-planning wheel clean \
         test-services test-spark test-wheel soak
 
 help: ## list the targets
@@ -75,8 +75,11 @@ test: setup lint type ## everything that needs no further services
 demo: setup ## TPC-H with and without the index
 	@$(BIN)/python -m bench.demo $(ARGS)
 
-bench: setup ## planning time and sizes against rivals
+bench: setup ## the measurements there are
 	@$(BIN)/python -m bench $(ARGS)
+
+bench-planning: setup ## what an index adds to the planning of a scan
+	@$(BIN)/python -m bench planning $(ARGS)
 
 wheel: setup ## dist/sieve_index-*.whl with the jars of every supported Spark inside
 	@$(BIN)/python -m build --wheel --outdir dist . >/dev/null && ls dist/*.whl

@@ -86,7 +86,7 @@ def demo_queries(scale: int) -> tuple[Query, ...]:
         ),
         Query("received on one day", BY_DATE, SUMS, (equal("l_receiptdate", late_day),)),
         Query(
-            "shipped on a day, 4 weeks on the way",
+            "same day, 28+ days on the way",
             BY_DATE,
             "*",
             (

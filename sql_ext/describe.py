@@ -23,10 +23,7 @@ def index_bytes(manifest: Manifest) -> int:
 
 
 def advice(stats: BuildStats) -> str | None:
-    """What to do with an index that cannot help; None for one that can.
-
-    Half of the files is where reading the rest in long strides costs about as much as skipping.
-    """
+    """What to do with an index that skips less than half of the files; None for any other."""
     if stats.files_total < MOST_FILES_FROM or 2 * stats.expected_files_point <= stats.files_total:
         return None
     return (

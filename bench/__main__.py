@@ -1,0 +1,28 @@
+"""``python -m bench``: the measurements there are, and one of them when it is named."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+BENCHES = {
+    "demo": "TPC-H queries without and with an index: files read, time, size (make demo)",
+    "planning": "what an index adds to the planning of a scan (make bench-planning)",
+}
+
+
+def main() -> None:
+    """Print the menu, or run ``python -m bench <name> [OPTIONS]``."""
+    if len(sys.argv) > 1 and sys.argv[1] in BENCHES:
+        name = sys.argv.pop(1)
+        runpy.run_module(f"bench.{name}", run_name="__main__")
+        return
+    print("python -m bench NAME [OPTIONS]; --help after a name lists its options\n")
+    for name, text in BENCHES.items():
+        print(f"  {name:<10} {text}")
+    if len(sys.argv) > 1 and sys.argv[1] not in {"-h", "--help"}:
+        raise SystemExit(f"\nno bench is called {sys.argv[1]}")
+
+
+if __name__ == "__main__":
+    main()
