@@ -1,0 +1,150 @@
+"""Which table an index belongs to: never to a copy, a namesake or a successor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lab import Lab
+
+
+def index_folders(lab: Lab, database: str) -> list[Path]:
+    """Folders of indexes in the root of a database."""
+    location = lab.spark.catalog.getDatabase(database).locationUri
+    root = Path(location.removeprefix("file:")) / ".sieve"
+    return sorted(root.iterdir()) if root.exists() else []
+
+
+def properties(lab: Lab, table: str) -> dict[str, str]:
+    """The registrations of a table, as the metastore has them."""
+    rows = lab.sql(f"SHOW TBLPROPERTIES {table}")
+    return {key: value for key, value in rows if key.startswith("sieve.index.")}
+
+
+def test_create_and_drop_leave_no_trace(lab: Lab) -> None:
+    """DROP removes the property and the files; queries go on without the index."""
+    with lab.database("trace") as database:
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        assert list(properties(lab, "t")) == ["sieve.index.id_sieve"]
+        assert len(index_folders(lab, database)) == 1
+        assert lab.sql("DROP SIEVE INDEX ON t (id)") == [("id_sieve",)]
+        assert properties(lab, "t") == {}
+        assert index_folders(lab, database) == []
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=4)
+        assert lab.sql("SHOW SIEVE INDEXES ON t") == []
+        assert lab.explain("SELECT * FROM t WHERE id = 5")[0]["reasons"] == "no-index: 4"
+
+
+def test_create_table_like_does_not_take_the_index_along(lab: Lab) -> None:
+    """A table made LIKE an indexed one is read in full, and needs an index of its own."""
+    with lab.database("likes") as database:
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql("CREATE TABLE copy LIKE t")
+        lab.sql("INSERT INTO copy SELECT id + 100 FROM range(0, 40, 1, 4)")
+        lab.check("SELECT * FROM copy WHERE id = 105", exactly=4)
+        lab.sql("CREATE SIEVE INDEX ON copy (id)")
+        lab.check("SELECT * FROM copy WHERE id = 105", exactly=1)
+        assert len(index_folders(lab, database)) == 2
+        lab.sql("DROP SIEVE INDEX id_sieve ON copy")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+def test_a_copied_property_is_not_an_index(lab: Lab) -> None:
+    """A registration of another table is not used; DROP takes the property and leaves the files."""
+    with lab.database("copied") as database:
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE TABLE u USING parquet AS SELECT id + 20 AS id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        ((key, value),) = properties(lab, "t").items()
+        lab.sql(f"ALTER TABLE u SET TBLPROPERTIES ('{key}' = '{value}')")
+        session = Lab(lab.spark.newSession())
+        session.sql(f"USE {database}")
+        session.check("SELECT * FROM u WHERE id = 25", exactly=4)
+        (row,) = lab.sql("SHOW SIEVE INDEXES ON u")
+        assert row[6] == "gone"
+        assert "belongs to table copied.t" in dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON u"))["problem"]
+        assert lab.sql("DROP SIEVE INDEX id_sieve ON u") == [("id_sieve",)]
+        assert properties(lab, "u") == {}
+        assert len(index_folders(lab, database)) == 1
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+def test_a_namesake_made_anew_starts_without_an_index(lab: Lab) -> None:
+    """DROP TABLE and CREATE TABLE of the same name and place: the old index is not used."""
+    with lab.database("anew"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        ((key, value),) = properties(lab, "t").items()
+        lab.sql("DROP TABLE t")
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id + 7 AS id FROM range(0, 40, 1, 4)")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=4)
+        assert lab.sql("SHOW SIEVE INDEXES ON t") == []
+        lab.sql(f"ALTER TABLE t SET TBLPROPERTIES ('{key}' = '{value}')")
+        session = Lab(lab.spark.newSession())
+        session.sql("USE anew")
+        session.check("SELECT * FROM t WHERE id = 8", exactly=4)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.check("SELECT * FROM t WHERE id = 8", exactly=1)
+
+
+def test_two_databases_keep_their_namesakes_apart(lab: Lab) -> None:
+    """Tables of the same name in two databases have indexes of their own."""
+    with lab.database("apart_a"), lab.database("apart_b"):
+        for k, name in enumerate(("apart_a", "apart_b")):
+            lab.sql(f"CREATE TABLE {name}.t USING parquet AS SELECT id + {k * 5} AS id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON apart_a.t (id)")
+        lab.check("SELECT * FROM apart_a.t WHERE id = 12", exactly=1)
+        lab.check("SELECT * FROM apart_b.t WHERE id = 12", exactly=4)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        assert lab.check("SELECT * FROM t WHERE id = 12", exactly=1).rows == {"(12,)": 1}
+        assert [row[:3] for row in lab.sql("SHOW SIEVE INDEXES")] == [("apart_b", "t", "id_sieve")]
+        assert [row[0] for row in lab.sql("SHOW SIEVE INDEXES IN apart_a")] == ["apart_a"]
+
+
+def test_a_renamed_table_loses_speed_not_rows(lab: Lab) -> None:
+    """After RENAME a table gives all its rows, whether or not its index has followed."""
+    with lab.database("renamed"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql("ALTER TABLE t RENAME TO u")
+        lab.check("SELECT * FROM u WHERE id = 5")
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id + 1 AS id FROM range(0, 40, 1, 4)")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=4)
+
+
+def test_disable_and_enable_reach_open_sessions(lab: Lab) -> None:
+    """DISABLE stops, ENABLE starts pruning in a session that was open before."""
+    with lab.database("switched"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        other = Lab(lab.spark.newSession())
+        other.sql("USE switched")
+        other.check("SELECT * FROM t WHERE id = 5", exactly=4)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        other.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        assert lab.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE") == [("id_sieve", "disabled")]
+        other.check("SELECT * FROM t WHERE id = 5", exactly=4)
+        assert other.explain("SELECT * FROM t WHERE id = 5")[0]["reasons"] == "disabled: 4"
+        assert lab.sql("SHOW SIEVE INDEXES ON t")[0][6] == "disabled"
+        assert lab.sql("ALTER SIEVE INDEX id_sieve ON t ENABLE") == [("id_sieve", "ready")]
+        other.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        lab.sql("DROP SIEVE INDEX id_sieve ON t")
+        other.check("SELECT * FROM t WHERE id = 5", exactly=4)
+
+
+def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
+    """SET OPTIONS is remembered, shown beside what is in force, and built by the next REFRESH."""
+    with lab.database("options_set"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 50) COMMENT 'why'")
+        lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (error = 3)")
+        told = dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON t"))
+        assert "error = 50" in told["options"]
+        assert "error = 3" in told["options after next refresh"]
+        assert told["comment"] == "why"
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 3
+        told = dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON t"))
+        assert "error = 3" in told["options"]
+        assert "options after next refresh" not in told

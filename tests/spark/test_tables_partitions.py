@@ -1,0 +1,83 @@
+"""Partitioned tables: the partitions Spark leaves, less the files the index rules out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lab import Lab
+
+
+@pytest.mark.parametrize("form", ["USING parquet", "USING json", "STORED AS ORC"])
+def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
+    """Of the files in the partitions that Spark picks, the index leaves those with the key."""
+    with lab.database("levels"):
+        lab.sql(f"CREATE TABLE t (id BIGINT, v INT) {form} PARTITIONED BY (y INT, m STRING)"
+                if form.startswith("STORED")
+                else f"CREATE TABLE t (id BIGINT, v INT, y INT, m STRING) {form} PARTITIONED BY (y, m)")
+        with lab.setting("hive.exec.dynamic.partition.mode", "nonstrict"):
+            lab.sql(
+                "INSERT INTO t SELECT id, CAST(id % 7 AS INT), CAST(2020 + id % 2 AS INT), "
+                "CAST(id % 3 AS STRING) FROM range(0, 60, 1, 4)"
+            )
+        total = len(lab.spark.table("t").inputFiles())
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.check("SELECT * FROM t WHERE id = 33", exactly=1)
+        lab.check("SELECT * FROM t WHERE id = 33 AND y = 2021", exactly=1)
+        lab.check("SELECT * FROM t WHERE id = 33 AND y = 2020", exactly=0)
+        lab.check("SELECT * FROM t WHERE id < 15 AND y = 2020 AND m = '1'", exactly=1)
+        lab.check("SELECT * FROM t WHERE id < 15 OR y = 2020", exactly=total)
+        lab.check("SELECT y, m, count(*) FROM t WHERE id < 15 GROUP BY y, m", exactly=6)
+        lab.check("SELECT * FROM t WHERE id + y = 2053", exactly=total)
+        (scan,) = lab.explain("SELECT * FROM t WHERE id = 33 AND y = 2021")
+        assert (scan["files_total"], scan["files_read"]) == (total // 2, 1)
+
+
+def test_partitions_of_strange_names(lab: Lab) -> None:
+    """NULL, blanks, %, =, quotes, slashes and letters of other scripts in partition values."""
+    values = ["a b", "50%", "x=y", "a/b", "'q'", "ünïcödé", "日本", "a:b", "tab\tbed", "#1?", "{}"]
+    with lab.database("strange"):
+        lab.sql("CREATE TABLE t (id BIGINT, p STRING) USING parquet PARTITIONED BY (p)")
+        rows = [(k * 10 + n, value) for k, value in enumerate([*values, None]) for n in range(10)]
+        frame = lab.spark.createDataFrame(rows, "id BIGINT, p STRING").repartition(1)
+        frame.write.insertInto("t")
+        assert len(lab.spark.table("t").inputFiles()) == len(values) + 1
+        assert lab.sql("CREATE SIEVE INDEX ON t (id)")[0][2] == len(values) + 1
+        for k, value in enumerate(values):
+            found = lab.check(f"SELECT id, p FROM t WHERE id = {k * 10 + 5}", exactly=1)
+            assert found.rows == {repr((k * 10 + 5, value)): 1}
+        lab.check("SELECT id, p FROM t WHERE id IN (3, 115) AND p IS NULL", exactly=1)
+        lab.check("SELECT id FROM t WHERE id = 15 AND p = '50%'", exactly=1)
+
+
+def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
+    """Files of a partition at a foreign location are found by their own root, and dropped."""
+    foreign = tmp_path / "p=away %20 =ü"
+    lab.spark.range(100, 120, 1, 2).write.parquet(str(foreign))
+    with lab.database("foreign_root"):
+        lab.sql("CREATE TABLE t (id BIGINT, p INT) USING parquet PARTITIONED BY (p)")
+        lab.sql("INSERT INTO t SELECT id, 1 FROM range(0, 20, 1, 2)")
+        lab.sql(f"ALTER TABLE t ADD PARTITION (p = 2) LOCATION '{foreign}'")
+        assert lab.sql("CREATE SIEVE INDEX ON t (id)")[0][2] == 4
+        assert lab.check("SELECT * FROM t WHERE id = 105", exactly=1).rows == {"(105, 2)": 1}
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        lab.check("SELECT * FROM t WHERE id = 105 AND p = 1", exactly=0)
+        lab.sql("ALTER TABLE t DROP PARTITION (p = 2)")
+        assert not lab.check("SELECT * FROM t WHERE id = 105", exactly=0).rows
+
+
+def test_partitions_come_and_go(lab: Lab) -> None:
+    """A new partition is read until REFRESH; a dropped one gives no rows and is forgotten by it."""
+    with lab.database("come_and_go"):
+        lab.sql("CREATE TABLE t (id BIGINT, p INT) USING parquet PARTITIONED BY (p)")
+        lab.sql("INSERT INTO t SELECT id, CAST(id DIV 20 AS INT) FROM range(0, 60, 1, 3)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql("INSERT INTO t PARTITION (p = 9) SELECT id FROM range(900, 920, 1, 1)")
+        (scan,) = lab.explain("SELECT * FROM t WHERE id = 5")
+        assert (scan["files_read"], scan["reasons"]) == (2, "new-file: 1")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=2)
+        lab.sql("ALTER TABLE t DROP PARTITION (p = 0)")
+        assert not lab.check("SELECT * FROM t WHERE id = 5", exactly=1).rows
+        assert lab.sql("REFRESH SIEVE INDEX ON t")[0][:3] == ("id_sieve", 2, 3)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=0)
+        lab.check("SELECT * FROM t WHERE id = 905", exactly=1)
