@@ -42,6 +42,8 @@ class Gateway(session: Compat.Session) {
     build.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "131072")
     build.conf.set("spark.sql.parquet.compression.codec", "zstd")
     build.conf.set("spark.sql.adaptive.enabled", "false")
+    // A build groups by file, a few lines a task: more groups than slots would only queue.
+    build.conf.set("spark.sql.shuffle.partitions", build.sparkContext.defaultParallelism.toString)
     build
   }
   def registered(session: Compat.Session, database: String): String =
