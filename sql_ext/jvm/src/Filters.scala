@@ -3,6 +3,7 @@ package org.apache.spark.sql.sieve
 import java.util.Base64
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 
@@ -17,6 +18,8 @@ import org.apache.spark.unsafe.types.UTF8String
 class Filters(index: SieveFileIndex) {
   private val json = Link.json
   private val partitions = index.relation.partitionSchema.fieldNames.toSet
+  // Each value costs two searches over the column's domain.
+  private val mostSolved = 20
 
   def conjunction(filters: Seq[Expression]): ObjectNode =
     join("and", filters.map(f => translate(f, negated = false)))
@@ -31,12 +34,15 @@ class Filters(index: SieveFileIndex) {
     case In(Column(path, t), list) if list.forall(_.isInstanceOf[Literal]) =>
       member(e, path, t, list.map(_.asInstanceOf[Literal].value), negated)
     case InSet(Column(path, t), set) => member(e, path, t, set.toSeq, negated)
+    case In(f, list) if !negated && list.size <= mostSolved && list.forall(_.isInstanceOf[Literal]) =>
+      join("or", list.map(v => translate(EqualTo(f, v), negated = false)))
     case IsNull(Column(path, _)) => leaf(if (negated) "is not null" else "is null", path)
     case IsNotNull(Column(path, _)) => leaf(if (negated) "is null" else "is not null", path)
     case StartsWith(Column(path, StringType), Literal(v: UTF8String, StringType)) if !negated =>
       leaf("starts with", path).put("value", base64(v.getBytes))
     case Like(Column(path, StringType), Literal(v: UTF8String, StringType), escape) if !negated =>
-      val fixed = v.toString.takeWhile(c => c != '%' && c != '_' && c != escape)
+      // LIKE compares characters, and bytes that are no UTF-8 all read as the replacement character.
+      val fixed = v.toString.takeWhile(c => c != '%' && c != '_' && c != escape && c != '\uFFFD')
       if (fixed.isEmpty) unknown(e)
       else leaf("starts with", path).put("value", base64(fixed.getBytes("UTF-8")))
     case Column(path, BooleanType) => leaf("=", path).put("value", !negated)
@@ -59,9 +65,9 @@ class Filters(index: SieveFileIndex) {
           .set[ObjectNode]("value", _))
         if (negated && o == "<=>") made.foreach(_.put("null", true))
         made.getOrElse(unknown(c))
-      case (_, _, "<=>") => unknown(c)
+      case (_, _, "<=>") if negated => unknown(c)
       case (f, v, o) =>
-        new Monotone(Column.unapply(_: Expression).map(_._2)).solve(f, if (negated) opposite(o) else o, v)
+        new Monotone(Column.unapply(_: Expression).map(_._2)).solve(f, if (negated) opposite(o) else if (o == "<=>") "=" else o, v)
           .map { case (column, low, high) => between(c, column, low, high) }
           .getOrElse(unknown(c))
     }
@@ -100,7 +106,8 @@ class Filters(index: SieveFileIndex) {
 
   private def constant(e: Expression): Option[Literal] = e match {
     case l: Literal => Some(l)
-    case _ if e.foldable && e.deterministic => Some(Literal(e.eval(), e.dataType))
+    // What fails here may never be evaluated in the query, or fails it in its own words.
+    case _ if e.foldable && e.deterministic => Try(Literal(e.eval(), e.dataType)).toOption
     case _ => None
   }
 
@@ -114,8 +121,8 @@ class Filters(index: SieveFileIndex) {
       case (n: Long, LongType | TimestampType | TimestampNTZType) => Some(f.numberNode(n))
       case (x: Float, FloatType) => Some(f.numberNode(java.lang.Float.floatToRawIntBits(x).toLong))
       case (x: Double, DoubleType) => Some(f.numberNode(java.lang.Double.doubleToRawLongBits(x)))
-      case (d: Decimal, t: DecimalType) if d.scale == t.scale || d.changePrecision(t.precision, t.scale) =>
-        Some(f.textNode(d.toJavaBigDecimal.setScale(t.scale).unscaledValue.toString))
+      case (d: Decimal, t: DecimalType) =>
+        Try(d.toJavaBigDecimal.setScale(t.scale)).toOption.map(x => f.textNode(x.unscaledValue.toString))
       case (s: UTF8String, StringType) => Some(f.textNode(base64(s.getBytes)))
       case (b: Array[Byte], BinaryType) => Some(f.textNode(base64(b)))
       case _ => None

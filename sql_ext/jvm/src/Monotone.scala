@@ -1,12 +1,12 @@
 package org.apache.spark.sql.sieve
 
-import java.time.{Instant, ZoneId}
+import java.time.Instant
 
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.util.TypeUtils
+import org.apache.spark.sql.catalyst.util.{DateTimeUtils, TypeUtils}
 import org.apache.spark.sql.types._
 
 /**
@@ -60,10 +60,13 @@ class Monotone(column: Expression => Option[DataType]) {
     case Year(child) => argument(child)
     case TruncDate(date, format: Literal) if format.value != null => argument(date)
     case TruncTimestamp(format: Literal, time, _) if format.value != null => argument(time)
-    case DateAdd(child, _: Literal) => argument(child)
-    case DateSub(child, _: Literal) => argument(child)
+    case DateAdd(child, Literal(n: Int, _)) if near(n) => argument(child)
+    case DateSub(child, Literal(n: Int, _)) if near(n) => argument(child)
     case _ => None
   }
+
+  /** Days that cannot carry a date past the end of an int, where it would fall. */
+  private def near(days: Int): Boolean = days > -100000000 && days < 100000000
 
   private def rises(from: DataType, to: DataType): Boolean = (from, to) match {
     case (_: IntegralType, t: IntegralType) => t.defaultSize >= from.defaultSize
@@ -120,7 +123,7 @@ class Monotone(column: Expression => Option[DataType]) {
     val from = Instant.ofEpochSecond(seconds - 2 * 86400L)
     val to = Instant.ofEpochSecond(seconds + 2 * 86400L)
     val back = zones.map { id =>
-      val rules = ZoneId.of(id, ZoneId.SHORT_IDS).getRules
+      val rules = DateTimeUtils.getZoneId(id).getRules
       Iterator.iterate(rules.nextTransition(from))(n => rules.nextTransition(n.getInstant))
         .takeWhile(n => n != null && n.getInstant.isBefore(to))
         .map(n => math.abs(n.getDuration.getSeconds)).sum
