@@ -131,6 +131,8 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
         "spark.sql.session.timeZone": "UTC",
+        # A busy test machine must not turn into a time-out; tests of time-outs set their own.
+        "spark.sieve.prune.timeout": "30s",
     }
     builder = SparkSession.builder.appName("sieve-tests")
     for key, value in (settings | conf).items():

@@ -97,7 +97,7 @@ def _run(
     return build_run(
         table.frame(numbers),
         column,
-        files,
+        len(files),
         options,
         store,
         index_dir,

@@ -7,7 +7,7 @@ import hashlib
 import io
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,7 @@ from sieve.layout import run_dir
 from sieve.options import IndexOptions
 from sieve.runs import SPARK_SCHEMA
 from sieve.store import Store, join
-from sieve.tables.catalog import Column, DataFile
+from sieve.tables.catalog import LOCATION, Column
 from sieve.types import FileRef, RunId, RunRef
 
 Counts = npt.NDArray[np.int64]
@@ -54,7 +54,7 @@ class BuiltRun:
 def build_run(
     frame: DataFrame,
     column: Column,
-    files: Sequence[DataFile],
+    n_files: int,
     options: IndexOptions,
     store: Store,
     index_dir: str,
@@ -65,9 +65,9 @@ def build_run(
     """Read a column of some files and write its run.
 
     Args:
-        frame: all rows of ``files``, read as a query reads them.
+        frame: all rows of some files, read as a query reads them, with their `LOCATION`.
         column: the column to index.
-        files: their places are the locations' ordinals.
+        n_files: how many files there are.
         options: how to cut.
         store: where the index lies.
         index_dir: the index's folder.
@@ -79,16 +79,15 @@ def build_run(
         Py4JJavaError: a file cannot be read; names it.
     """
     path = ".".join(f"`{part.replace('`', '``')}`" for part in column.path)
-    values = frame.select(sf.col(path).alias("v"), sf.col("_metadata.file_path").alias("f"))
-    ordinals = {file.url: k for k, file in enumerate(files)}
+    values = frame.select(sf.col(path).alias("v"), LOCATION)
     say("measuring")
-    expected = _row_counts(frame, ordinals) if counted else None
+    expected = _row_counts(frame, n_files) if counted else None
     encoder = _encoder(values, column)
     say("reading")
-    pairs = values.mapInArrow(count_keys(encoder, ordinals), PAIRS_SCHEMA)
+    pairs = values.mapInArrow(count_keys(encoder), PAIRS_SCHEMA)
     pairs = pairs.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        rows, nulls, nans = _location_counts(pairs, len(files))
+        rows, nulls, nans = _location_counts(pairs, n_files)
         # A location without rows shows nothing, and one read in part shows too little.
         partial = rows == 0 if expected is None else (rows == 0) | (rows != expected)
         keys = pairs.where(sf.col("kind") == KEY)
@@ -103,10 +102,10 @@ def build_run(
     return BuiltRun(run, rows, nulls, nans, expected_files)
 
 
-def _row_counts(frame: DataFrame, ordinals: dict[str, int]) -> Counts:
-    counts = np.zeros(len(ordinals), np.int64)
-    for url, n in frame.groupBy(sf.col("_metadata.file_path")).count().collect():
-        counts[ordinals[url]] = n
+def _row_counts(frame: DataFrame, n_files: int) -> Counts:
+    counts = np.zeros(n_files, np.int64)
+    for location, rows in frame.groupBy(LOCATION).count().collect():
+        counts[location] = rows
     return counts
 
 

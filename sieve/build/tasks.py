@@ -5,7 +5,7 @@ Both functions take and give Arrow record batches, a task's worth, in bounded me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -34,46 +34,41 @@ _HELD = 1 << 22
 """Codes held before they are sorted and counted: 32 MB."""
 
 
-def count_keys(encoder: Encoder, ordinals: Mapping[str, int]) -> Callable[[Batches], Batches]:
-    """The first step: (value, file) rows to distinct (location, key code) pairs and counts.
-
-    Args:
-        encoder: of the column.
-        ordinals: location of each file, by its URL as rows name it.
-    """
+def count_keys(encoder: Encoder) -> Callable[[Batches], Batches]:
+    """The first step: (value, location) rows to distinct (location, key code) pairs and counts."""
 
     def run(batches: Batches) -> Batches:
-        open_file: _File | None = None
+        file: _File | None = None
         for batch in batches:
-            for url, values in _by_file(batch):
-                if open_file is None or open_file.url != url:
-                    if open_file is not None:
-                        yield from open_file.finish()
-                    open_file = _File(url, ordinals[url])
-                yield from open_file.add(encoder, values)
-        if open_file is not None:
-            yield from open_file.finish()
+            for location, values in _by_location(batch):
+                if file is None or file.location != location:
+                    if file is not None:
+                        yield from file.finish()
+                    file = _File(location)
+                yield from file.add(encoder, values)
+        if file is not None:
+            yield from file.finish()
 
     return run
 
 
-def _by_file(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
+def _by_location(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Array]]:
     """A batch's values in stretches of one file: rows of a file come together."""
     if batch.num_rows == 0:
         return
     stretches = pc.run_end_encode(batch.column(1))
+    ends, locations = stretches.run_ends.to_pylist(), stretches.values.to_pylist()
     start = 0
-    for end, url in zip(stretches.run_ends.to_pylist(), stretches.values.to_pylist(), strict=True):
-        yield url, batch.column(0).slice(start, end - start)
+    for end, location in zip(ends, locations, strict=True):
+        yield location, batch.column(0).slice(start, end - start)
         start = end
 
 
 class _File:
     """One file's codes and counts while its rows go by."""
 
-    def __init__(self, url: str, location: int) -> None:
-        self.url = url
-        self._location = location
+    def __init__(self, location: int) -> None:
+        self.location = location
         self._codes: list[npt.NDArray[np.int64]] = []
         self._held = 0
         self._counts = {ROWS: 0, NULLS: 0, NANS: 0}
@@ -102,7 +97,7 @@ class _File:
 
     def _batch(self, kinds: object, codes: object, rows: object) -> pa.RecordBatch:
         kind = pa.array(kinds, pa.int32())
-        location = pa.array(np.full(len(kind), self._location, np.int32))
+        location = pa.array(np.full(len(kind), self.location, np.int32))
         return pa.RecordBatch.from_arrays(
             [kind, location, pa.array(codes, pa.int64()), pa.array(rows, pa.int64())],
             schema=_PAIRS,

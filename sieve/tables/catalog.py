@@ -15,6 +15,9 @@ from sieve.registration import Registration, property_key, registrations, render
 from sieve.tables.kinds import refuse_kind
 from sieve.types import TableIdentity, identity_from
 
+LOCATION = "__sieve_location__"
+"""Name of the column that tells a row's file in `CatalogTable.frame`."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
@@ -22,13 +25,11 @@ class DataFile:
 
     Attributes:
         path: absolute qualified path, as Spark's listing writes it.
-        url: the same as a row's ``_metadata.file_path`` writes it.
         length: bytes.
         mtime: modification time, ms since the epoch.
     """
 
     path: str
-    url: str
     length: int
     mtime: int
 
@@ -97,9 +98,10 @@ class CatalogTable:
     def frame(self, numbers: Sequence[int]) -> DataFrame:
         """The rows of the files with these numbers in `files`, read as a query reads them.
 
-        Unlike in a query, an unreadable or missing file fails the job.
+        The column `LOCATION` holds the place of a row's file among ``numbers``. Unlike in a query,
+        an unreadable or missing file fails the job.
         """
-        return DataFrame(self._access.frame(list(numbers)), self._spark)
+        return DataFrame(self._access.frame(list(numbers), LOCATION), self._spark)
 
     def register(self, name: str, registration: Registration) -> None:
         """Write an index's property and tell all sessions of this driver."""

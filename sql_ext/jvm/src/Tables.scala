@@ -9,7 +9,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType, HiveTableRelation}
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{Expression, GenericInternalRow}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, View}
 import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, AlterTableUnsetPropertiesCommand}
 import org.apache.spark.sql.execution.datasources._
@@ -134,30 +134,36 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
       }
     }
 
-  /** Every file of the table now: [path, path as a row's metadata gives it, length, time]. */
+  /** Every file of the table now: [path, length, time]. */
   def list: String = {
     files.location.refresh()
     listed = files.location.listFiles(Nil, Nil)
       .flatMap(d => d.files.map(f => (d.values, f))).toIndexedSeq
     val array = Link.json.createArrayNode
     listed.foreach { case (_, f) =>
-      val p = f.getPath
-      array.addArray().add(p.toString).add(new Path(p.toString).toUri.toString)
-        .add(f.getLen).add(f.getModificationTime)
+      array.addArray().add(f.getPath.toString).add(f.getLen).add(f.getModificationTime)
     }
     Link.json.writeValueAsString(array)
   }
 
-  /** Reads the files with these numbers in the last listing as a query would, errors not passed over. */
-  def frame(numbers: java.util.List[Int]): DataFrame = {
-    val wanted = numbers.asScala.map(n => listed(n)).groupBy(_._1).toSeq
-      .map { case (values, fs) => PartitionDirectory(values, fs.map(_._2).toSeq) }
+  /**
+   * Reads the files with these numbers in the last listing as a query would, errors not passed over.
+   * One column more tells a row's file by its place among the numbers: a partition column, since
+   * its value costs nothing to read and nothing to tell apart.
+   */
+  def frame(numbers: java.util.List[Int], location: String): DataFrame = {
+    val own = files.partitionSchema
+    val wanted = numbers.asScala.zipWithIndex.map { case (n, place) =>
+      val (values, file) = listed(n)
+      PartitionDirectory(new GenericInternalRow((values.toSeq(own) :+ place).toArray[Any]), Seq(file))
+    }.toSeq
     val quiet = Seq("ignoreCorruptFiles", "ignoreMissingFiles")
     val options = files.options.filterNot { case (k, _) => quiet.exists(_.equalsIgnoreCase(k)) } ++
       quiet.map(_ -> "false")
+    val schema = own.add(location, IntegerType, nullable = false)
     val pinned = files.copy(
-      location = new PinnedFileIndex(files.location, wanted), bucketSpec = None, options = options)(
-      files.sparkSession)
+      location = new PinnedFileIndex(files.location, wanted, schema), partitionSchema = schema,
+      bucketSpec = None, options = options)(files.sparkSession)
     Compat.frame(session, LogicalRelation(pinned, isStreaming = false))
   }
 
@@ -180,11 +186,12 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
 }
 
 /** The files a build asked for, and no others. */
-class PinnedFileIndex(of: FileIndex, wanted: Seq[PartitionDirectory]) extends FileIndex {
+class PinnedFileIndex(
+    of: FileIndex, wanted: Seq[PartitionDirectory], override val partitionSchema: StructType)
+    extends FileIndex {
   override def rootPaths: Seq[Path] = of.rootPaths
   override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = wanted
   override def inputFiles: Array[String] = wanted.flatMap(_.files.map(_.getPath.toString)).toArray
   override def refresh(): Unit = ()
   override def sizeInBytes: Long = wanted.flatMap(_.files.map(_.getLen)).sum
-  override def partitionSchema: StructType = of.partitionSchema
 }
