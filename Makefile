@@ -12,11 +12,14 @@ SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/compat/*/*.scala) sql_
 VENV_DONE  := .venv/.sieve-setup
 SPARK_DONE := build/spark-3.5/.sieve-setup
 
-.PHONY: help setup jars lint type format test demo bench bench-planning wheel clean \
+.PHONY: help setup jars lint type format test test-3.5 demo bench bench-planning wheel clean \
         test-services test-spark test-wheel soak
 
+# Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
+ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
+
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
+	@grep -hE '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9.-]+):.*## /\1|/' | \
 	  while IFS='|' read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
 
 setup: $(VENV_DONE) $(SPARK_DONE) $(JARS) ## .venv, the second Spark home and the shim jars
@@ -71,6 +74,11 @@ format: $(VENV_DONE) ## let ruff lay out the code
 
 test: setup lint type ## everything that needs no further services
 	@$(BIN)/python -m pytest -m 'not services and not wheel and not soak' $(ARGS)
+	$(if $(ARGS),,@$(MAKE) test-3.5)
+
+test-3.5: setup ## on Spark 3.5: the SQL corpus in strict mode, a tenth of the random predicates
+	@$(call ON,3.5) $(BIN)/python -m pytest -m 'not soak' -k 'smoke or strict or random' \
+	  tests/smoke tests/golden tests/property/test_random_tables.py $(ARGS)
 
 demo: setup ## TPC-H with and without the index
 	@$(BIN)/python -m bench.demo $(ARGS)
@@ -102,7 +110,7 @@ test-spark: $(VENV_DONE) ## VERSION=4.2: compile and smoke-test the shim on that
 	    --target build/spark-$(VERSION) 'pyspark==$(VERSION).*' && \
 	  touch build/spark-$(VERSION)/.sieve-setup; fi
 	@$(BIN)/python sql_ext/jvm/build.py build/spark-$(VERSION)/pyspark
-	@SPARK_HOME=$(CURDIR)/build/spark-$(VERSION)/pyspark $(BIN)/python -m pytest tests/smoke $(ARGS)
+	@$(call ON,$(VERSION)) $(BIN)/python -m pytest tests/smoke $(ARGS)
 
 clean: ## remove what the targets made, .venv and the Spark homes included
 	@rm -rf .venv build dist sql_ext/jars .pytest_cache .mypy_cache .ruff_cache .hypothesis \

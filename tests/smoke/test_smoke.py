@@ -1,0 +1,60 @@
+"""The least that must work on every line of Spark: `make test-spark VERSION=4.2` runs this there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from lab import Lab
+
+
+@pytest.fixture(scope="module")
+def table(lab: Lab) -> Iterator[str]:
+    """Ten files in the order of ``id``, with an index on it."""
+    with lab.database("smoke"):
+        lab.spark.range(0, 1000, 1, 10).selectExpr(
+            "id", "cast(id % 7 AS int) AS r", "concat('k', id) AS s"
+        ).write.saveAsTable("t")
+        (row,) = lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+        assert row[:3] == ("id_sieve", 1, 10)
+        yield "t"
+
+
+def test_the_index_leaves_the_right_files(lab: Lab, table: str) -> None:
+    """A point, a range and a key that is nowhere read one, two and no file, with the same rows."""
+    lab.check(f"SELECT * FROM {table} WHERE id = 123", exactly=1)
+    lab.check(f"SELECT count(*), max(s) FROM {table} WHERE id BETWEEN 195 AND 204", exactly=2)
+    lab.check(f"SELECT * FROM {table} WHERE id = -1", exactly=0)
+
+
+def test_the_listing_of_the_plan_is_ours(lab: Lab, table: str) -> None:
+    """Spark's own EXPLAIN names the index's listing as the scan's location."""
+    ((plan,),) = lab.sql(f"EXPLAIN FORMATTED SELECT * FROM {table} WHERE id = 123")
+    assert "Location: SieveFileIndex" in plan
+
+
+def test_explain_sieve_tells_what_is_left(lab: Lab, table: str) -> None:
+    """EXPLAIN SIEVE has a row for the scan, with the index and the files it leaves."""
+    (scan,) = lab.explain(f"SELECT * FROM {table} WHERE id = 123")
+    assert (scan["indexes"], scan["files_total"], scan["files_read"]) == ("id_sieve@1", 10, 1)
+
+
+def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
+    """Two scalar subqueries that differ in their filters alone are right, merged into one or not."""
+    lab.check(
+        f"SELECT (SELECT sum(r) FROM {table} WHERE id < 50), "
+        f"(SELECT sum(r) FROM {table} WHERE id > 950)",
+        at_most=2,
+    )
+
+
+def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
+    """SHOW lists an index until DROP; afterwards queries read all files again."""
+    lab.spark.sql(f"CREATE SIEVE INDEX ON {table} (r, s)").collect()
+    shown = [row[2] for row in lab.sql(f"SHOW SIEVE INDEXES ON {table}")]
+    assert shown == ["id_sieve", "r_sieve", "s_sieve"]
+    lab.check(f"SELECT * FROM {table} WHERE s = 'k555'", at_most=1)
+    lab.sql(f"DROP SIEVE INDEX s_sieve ON {table}")
+    lab.sql(f"DROP SIEVE INDEX r_sieve ON {table}")
+    assert [row[2] for row in lab.sql(f"SHOW SIEVE INDEXES ON {table}")] == ["id_sieve"]
+    lab.check(f"SELECT * FROM {table} WHERE s = 'k555'", exactly=10)
