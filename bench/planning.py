@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +50,7 @@ class Run:
 
 
 def main() -> None:
-    """Measure every size, each side in a JVM of its own, and print one table."""
+    """Measure every size and print one table each."""
     parser = argparse.ArgumentParser(prog="python -m bench planning", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--queries", type=int, default=300, help="timed queries of each kind")
@@ -58,25 +58,75 @@ def main() -> None:
     parser.add_argument("--side", choices=("plain", "sieve", "cold"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.side:
-        sides = {"plain": _plain_side, "sieve": _sieve_side, "cold": _cold_side}
-        print(json.dumps(sides[args.side](Run(args.files[0], args.queries, args.warm))))
+        _serve(args.side)
         return
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     for files in args.files:
         shutil.rmtree(FOLDER, ignore_errors=True)
         _make_files(FOLDER / "data", files)
         run = Run(files, args.queries, args.warm)
-        sieve = _side("sieve", run)
-        measured = _side("plain", run) | {mode: sieve[mode] for mode in MODES[1:]}
-        _print(console, run, measured, _side("cold", run))
+        times = _measure(run)
+        _print(console, run, times, _cold(run))
 
 
-def _side(name: str, run: Run) -> dict[str, list[float]]:
-    """One side's milliseconds by kind of query, measured in a process of its own."""
-    command = [sys.executable, "-m", "bench.planning", "--side", name]
-    command += ["--files", str(run.files), "--queries", str(run.queries), "--warm", str(run.warm)]
-    result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    found: dict[str, list[float]] = json.loads(result.stdout.splitlines()[-1])
+class Side:
+    """A Spark in a process of its own that plans what it is asked to and tells how long it took."""
+
+    def __init__(self, name: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bench.planning", "--side", name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._line()
+
+    def plan(self, mode: str, key: int) -> float:
+        """Milliseconds to plan one query."""
+        assert self._process.stdin is not None
+        print(json.dumps([mode, key]), file=self._process.stdin, flush=True)
+        return float(self._line())
+
+    def end(self) -> None:
+        """Stop the process."""
+        self._process.communicate(timeout=60)
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"a Spark ended while it was measured; see {FOLDER}/*/spark.log")
+        return line
+
+
+def _measure(run: Run) -> dict[str, list[float]]:
+    """Milliseconds of each kind of query; the kinds take turns, so all see the same machine."""
+    plain, sieve = Side("plain"), Side("sieve")
+    times: dict[str, list[float]] = {mode: [] for mode in MODES}
+    for k, key in enumerate(_keys(run)):
+        for mode in MODES:
+            milliseconds = (plain if mode == PLAIN else sieve).plan(mode, key)
+            if k >= run.warm:
+                times[mode].append(milliseconds)
+    plain.end()
+    sieve.end()
+    return times
+
+
+def _keys(run: Run) -> list[int]:
+    rng = np.random.default_rng(1)
+    return [int(key) for key in rng.integers(0, ROWS * run.files, run.warm + run.queries)]
+
+
+def _cold(run: Run) -> tuple[float, float]:
+    """The first indexed scan of a driver, which starts the front end, and the one after it."""
+    side = Side("cold")
+    # Not Sieve's to answer for: metastore, listings, and Spark's own first queries.
+    for key in range(5):
+        side.plan(UNINDEXED, key)
+        side.plan(DISABLED, key)
+    found = side.plan(POINT, ROWS * run.files // 2), side.plan(POINT, ROWS * run.files // 3)
+    side.end()
     return found
 
 
@@ -96,74 +146,29 @@ def _make_files(folder: Path, count: int) -> None:
 # -- in a process of its own ----------------------------------------------------------------------
 
 
-def _plain_side(run: Run) -> dict[str, list[float]]:
-    spark = start_session(FOLDER / "plain", {}, indexed=False)
-    _register(spark, "t")
-    times = _measure(run, {PLAIN: lambda key: _plan(spark, f"SELECT * FROM t WHERE id = {key}")})
+def _serve(name: str) -> None:
+    folder = FOLDER / ("plain" if name == "plain" else "sieve")
+    # A scan that could not be pruned must fail here, not pass for a fast one.
+    strict = {} if name == "plain" else {"spark.sieve.strict": "true"}
+    spark = start_session(folder, strict, indexed=name != "plain")
+    if name != "cold":
+        _register(spark, "bare")
+    if name == "sieve":
+        _register(spark, "t")
+        spark.sql("CREATE SIEVE INDEX ON t (id)").collect()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        mode, key = json.loads(line)
+        spark.conf.set(SWITCH, str(mode != DISABLED).lower())
+        table = "bare" if mode in (PLAIN, UNINDEXED) else "t"
+        condition = f"id > {-key - 1}" if mode == NOTHING else f"id = {key}"
+        print(_plan(spark, f"SELECT * FROM {table} WHERE {condition}"), flush=True)
     spark.stop()
-    return times
-
-
-def _sieve_side(run: Run) -> dict[str, list[float]]:
-    spark = start_session(FOLDER / "sieve", {"spark.sieve.strict": "true"})
-    _register(spark, "t")
-    _register(spark, "bare")
-    spark.sql("CREATE SIEVE INDEX ON t (id)").collect()
-
-    def switched(on: str) -> Callable[[int], float]:
-        def ask(key: int) -> float:
-            spark.conf.set(SWITCH, on)
-            return _plan(spark, f"SELECT * FROM t WHERE id = {key}")
-
-        return ask
-
-    times = _measure(
-        run,
-        {
-            UNINDEXED: lambda key: _plan(spark, f"SELECT * FROM bare WHERE id = {key}"),
-            DISABLED: switched("false"),
-            POINT: switched("true"),
-            NOTHING: lambda key: _plan(spark, f"SELECT * FROM t WHERE id > {-key - 1}"),
-        },
-    )
-    spark.stop()
-    return times
-
-
-def _cold_side(run: Run) -> dict[str, list[float]]:
-    """The first indexed scan of a driver, which starts the front end, and the one after it."""
-    spark = start_session(FOLDER / "sieve", {"spark.sieve.strict": "true"})
-    # Not Sieve's to answer for: the metastore, the listings, and Spark's own first query.
-    for table in ("bare", "t"):
-        spark.conf.set(SWITCH, "false")
-        for key in range(5):
-            _plan(spark, f"SELECT * FROM {table} WHERE id = {key}")
-    spark.conf.set(SWITCH, "true")
-    first = _plan(spark, f"SELECT * FROM t WHERE id = {ROWS * run.files // 2}")
-    second = _plan(spark, f"SELECT * FROM t WHERE id = {ROWS * run.files // 3}")
-    spark.stop()
-    return {"first": [first], "second": [second]}
 
 
 def _register(spark: SparkSession, table: str) -> None:
     folder = (FOLDER / "data").as_uri()
     spark.sql(f"CREATE TABLE {table} (id BIGINT, v BIGINT) USING parquet LOCATION '{folder}'")
-
-
-def _measure(run: Run, kinds: dict[str, Callable[[int], float]]) -> dict[str, list[float]]:
-    """Milliseconds of each kind of query; the kinds take turns, so all see the same machine."""
-    times: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for k, key in enumerate(_keys(run)):
-        for kind, ask in kinds.items():
-            milliseconds = ask(key)
-            if k >= run.warm:
-                times[kind].append(milliseconds)
-    return times
-
-
-def _keys(run: Run) -> Iterator[int]:
-    rng = np.random.default_rng(1)
-    yield from rng.integers(0, ROWS * run.files, run.warm + run.queries).tolist()
 
 
 def _plan(spark: SparkSession, sql: str) -> float:
@@ -178,7 +183,7 @@ def _plan(spark: SparkSession, sql: str) -> float:
 
 
 def _print(
-    console: Console, run: Run, measured: dict[str, list[float]], cold: dict[str, list[float]]
+    console: Console, run: Run, measured: dict[str, list[float]], cold: tuple[float, float]
 ) -> None:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     table.add_column(f"\n{run.files:,} files", no_wrap=True)
@@ -193,11 +198,11 @@ def _print(
     console.print(table)
     console.print(
         f"  {run.queries} queries of each kind; added, ratio: against a table without an index, "
-        "in the same JVM"
+        "in the same session; all kinds take turns"
     )
     console.print(
-        f"  first indexed scan of a driver, front end started for it: {cold['first'][0]:,.0f} ms; "
-        f"the next one: {cold['second'][0]:,.0f} ms"
+        f"  first indexed scan of a driver, front end started for it: {cold[0]:,.0f} ms; "
+        f"the next one: {cold[1]:,.0f} ms"
     )
     console.print()
 

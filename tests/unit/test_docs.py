@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import re
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from sieve.build.contents import _COUNTED
+from sieve.keys import Encoder
+from sieve.manifest import FORMAT, Manifest
+from sieve.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
+from sieve.types import BuildStats, FileRef, LocationsRef, RunRef, TableIdentity
+from sql_ext import commands
+from sql_ext.launch import wiring
+
+HOME = Path(__file__).resolve().parents[2]
+DOCS = sorted([HOME / "README.md", HOME / "CHANGELOG.md", *(HOME / "docs").rglob("*.md")])
+SQL = (HOME / "docs" / "sql.md").read_text(encoding="utf-8")
+FORMAT_PAGE = (HOME / "docs" / "format.md").read_text(encoding="utf-8")
+SHIM = HOME / "sql_ext" / "jvm" / "src"
+
+# Where a reason can come from: everything in kebab case in these files is one, or is not text.
+_REASON_SOURCES = [SHIM / "Pruner.scala", SHIM / "Explain.scala", HOME / "sql_ext" / "pruning.py"]
+_SINGLE_WORD_REASONS = {"disabled", "timeout", "error"}
+
+
+def _section(title: str, page: str = SQL) -> str:
+    """The text under a heading, to the next one of the same depth."""
+    depth = re.search(rf"^(#+) {re.escape(title)}$", page, re.MULTILINE)
+    assert depth is not None, f"docs have no section {title}"
+    rest = page[depth.end() :]
+    end = re.search(rf"^#{{1,{len(depth[1])}}} ", rest, re.MULTILINE)
+    return rest[: end.start()] if end else rest
+
+
+def _first_column(title: str) -> set[str]:
+    """What stands in backquotes in the first cell of each row of a section's table."""
+    return set(re.findall(r"^\| `([^`]+)` \|", _section(title), re.MULTILINE))
+
+
+def test_reasons_are_those_of_the_code() -> None:
+    """Each reason that a scan can be given stands in the table, and no other."""
+    texts = [path.read_text(encoding="utf-8") for path in _REASON_SOURCES]
+    quoted = set(chain.from_iterable(re.findall(r'"([a-z]+(?:-[a-z]+)*)"', t) for t in texts))
+    kebab = {word for word in quoted if "-" in word and not word.startswith("sieve-")}
+    assert kebab | (quoted & _SINGLE_WORD_REASONS) == _first_column("Reasons")
+
+
+def test_every_statement_is_described() -> None:
+    """Each statement has its section, with the names of all columns of its answer."""
+    titles = {
+        commands.CreateIndex: "CREATE SIEVE INDEX",
+        commands.RefreshIndex: "REFRESH SIEVE INDEX",
+        commands.DropIndex: "DROP SIEVE INDEX",
+        commands.EnableIndex: "ALTER SIEVE INDEX",
+        commands.DisableIndex: "ALTER SIEVE INDEX",
+        commands.SetIndexOptions: "ALTER SIEVE INDEX",
+        commands.ShowIndexes: "SHOW SIEVE INDEXES",
+        commands.DescribeIndex: "DESCRIBE SIEVE INDEX",
+        commands.ExplainSieve: "EXPLAIN SIEVE",
+    }
+    assert set(titles) == set(commands.Command.__args__)
+    for command, title in titles.items():
+        text = " ".join(_section(title).split())
+        columns = ", ".join(f"`{name}`" for name, _ in command.result_columns)
+        assert columns in text, f"{title} does not list {columns}"
+
+
+def test_keywords_of_the_grammar_are_shown() -> None:
+    """No clause is left out: each keyword of the grammar stands in a statement of the docs."""
+    grammar = (HOME / "sql_ext" / "grammar.lark").read_text(encoding="utf-8")
+    keywords = set(re.findall(r"^([A-Z]+)\.1:", grammar, re.MULTILINE)) - {"TRUE", "FALSE"}
+    shown = set(re.findall(r"[A-Z]+", "".join(re.findall(r"```sql(.*?)```", SQL, re.DOTALL))))
+    assert keywords <= shown
+
+
+def test_options_are_those_of_the_code() -> None:
+    """Each option stands in the table with its values and default."""
+    assert _first_column("Options") == set(OPTION_NAMES)
+    table = _section("Options")
+    for shape in SHAPES:
+        assert f"`{shape}`" in table
+    assert f"{ERROR_RANGE[0]} to {ERROR_RANGE[1]} | {IndexOptions().error} |" in table
+
+
+def test_settings_are_those_of_the_code() -> None:
+    """Each setting that Python or Scala reads stands in the table, and no other."""
+    sources = [
+        *SHIM.glob("*.scala"),
+        *(HOME / "sql_ext").glob("*.py"),
+        *(HOME / "sieve").rglob("*.py"),
+    ]
+    named = re.compile(r"spark\.sieve(?:\.[a-z]+)+")
+    used = set(chain.from_iterable(named.findall(p.read_text(encoding="utf-8")) for p in sources))
+    assert used == _first_column("Settings")
+
+
+def test_defaults_of_durations_are_those_of_the_code() -> None:
+    """The table's defaults of time settings are those in the code."""
+    scala = (SHIM / "Settings.scala").read_text(encoding="utf-8")
+    for key, default in re.findall(r'"(spark\.sieve\.[a-z.]+)", "(\w+)"', scala):
+        assert f"| `{key}` | {default} |" in SQL
+
+
+def test_every_member_of_a_manifest_is_described() -> None:
+    """The page of bytes names each member of a manifest and of the records in it."""
+    records = (Manifest, RunRef, FileRef, LocationsRef, BuildStats, TableIdentity)
+    for record in records:
+        for member in record.__dataclass_fields__:
+            assert f"`{member}`" in FORMAT_PAGE, f"{record.__name__}.{member}"
+    assert f"Format {FORMAT}." in FORMAT_PAGE
+
+
+@pytest.mark.parametrize(
+    "type_name",
+    "boolean tinyint smallint int bigint float double "
+    "date timestamp timestamp_ntz string binary".split(),
+)
+def test_every_type_is_described(type_name: str) -> None:
+    """Types that can be indexed stand with their key code on the page of bytes, and in sql.md."""
+    assert Encoder.for_type(type_name).type == type_name
+    assert f"`{type_name}`" in _section("Key codes", FORMAT_PAGE)
+    assert type_name in _section("Predicates")
+
+
+def test_installing_by_hand_is_described_in_full() -> None:
+    """The lines that `sieve conf` prints are those that the page on operations shows."""
+    page = (HOME / "docs" / "operations.md").read_text(encoding="utf-8")
+    for key in wiring(Path("/x.jar")):
+        assert key in _section("Install", page)
+
+
+def test_formats_are_named() -> None:
+    """The formats whose NULL counts prove something are those the manifest's page says."""
+    assert set(_COUNTED) == {"parquet", "orc"}
+    assert "(not in CSV, JSON)" in FORMAT_PAGE
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(HOME)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """A relative link names a file that is there, and a heading in it."""
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith("https://"):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.exists(), f"{page.name} links to {target}"
+        if anchor:
+            heads = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            slugs = {
+                re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads
+            }
+            assert anchor in slugs, f"{page.name} links to {target}"
