@@ -1,4 +1,4 @@
-"""The least that must work on every line of Spark: `make test-spark VERSION=4.2` runs this there."""
+"""The least that must work on every line of Spark: `make test-spark VERSION=4.2` runs it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_explain_sieve_tells_what_is_left(lab: Lab, table: str) -> None:
 
 
 def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
-    """Two scalar subqueries that differ in their filters alone are right, merged into one or not."""
+    """Two scalar subqueries that differ in their filters alone are right, merged or not."""
     lab.check(
         f"SELECT (SELECT sum(r) FROM {table} WHERE id < 50), "
         f"(SELECT sum(r) FROM {table} WHERE id > 950)",
