@@ -1,0 +1,74 @@
+"""How Sieve goes: by its own statements, or by hand, as docs/operations.md says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from urllib.parse import urlparse
+
+from lab import Lab
+
+
+def _table(lab: Lab) -> Path:
+    """A table of 8 files with an index; returns the folder of its database."""
+    lab.spark.range(0, 8000, 1, 8).write.saveAsTable("t")
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    database = lab.spark.catalog.currentDatabase()
+    rows = {row[0]: row[1] for row in lab.sql(f"DESCRIBE DATABASE {database}")}
+    return Path(urlparse(rows["Location"]).path)
+
+
+def _properties(lab: Lab) -> str:
+    return " ".join(row[0] for row in lab.sql("SHOW TBLPROPERTIES t"))
+
+
+def _index_dir(root: Path) -> Path:
+    (index,) = (root / ".sieve").iterdir()
+    return index
+
+
+def test_drop_leaves_an_empty_root(lab: Lab) -> None:
+    """After DROP the table has no property of Sieve's, and the root no file."""
+    with lab.database("gone_by_drop"):
+        folder = _table(lab)
+        assert "sieve" in _properties(lab)
+        lab.sql("DROP SIEVE INDEX id_sieve ON t")
+        assert "sieve" not in _properties(lab)
+        assert list((folder / ".sieve").iterdir()) == []
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=8)
+
+
+def test_removal_by_hand_needs_no_sieve(lab: Lab) -> None:
+    """A property unset by Spark's own ALTER and a deleted root leave a table as it was before."""
+    with lab.database("gone_by_hand"):
+        folder = _table(lab)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        shutil.rmtree(folder / ".sieve")
+        assert lab.run("SELECT * FROM t WHERE id = 5").rows == {"(5,)": 1}
+        lab.sql("ALTER TABLE t UNSET TBLPROPERTIES ('sieve.index.id_sieve')")
+        assert "sieve" not in _properties(lab)
+        assert lab.run("SELECT * FROM t WHERE id = 5").rows == {"(5,)": 1}
+        assert lab.sql("SHOW SIEVE INDEXES") == []
+        assert sorted(path.name for path in folder.iterdir()) == ["t"]
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+def test_what_a_newer_sieve_wrote_is_left_alone(lab: Lab) -> None:
+    """After going back to an older Sieve, queries read everything until the index is made anew."""
+    with lab.database("gone_back"):
+        versions = _index_dir(_table(lab)) / "versions"
+        record = json.loads((versions / "1.json").read_bytes())
+        del record["checksum"]
+        body = json.dumps(record | {"format": 2, "version": 2}, separators=(",", ":")).encode()
+        mark = hashlib.sha256(body).hexdigest()
+        (versions / "2.json").write_bytes(body[:-1] + f',"checksum":"{mark}"}}'.encode())
+        (scan,) = lab.explain("SELECT * FROM t WHERE id = 5")
+        assert (scan["files_read"], scan["reasons"]) == (8, "version-too-new: 8")
+        assert lab.run("SELECT * FROM t WHERE id = 5").rows == {"(5,)": 1}
+        assert [row[6] for row in lab.sql("SHOW SIEVE INDEXES ON t")] == ["failed"]
+        lab.sql("DROP SIEVE INDEX id_sieve ON t")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
