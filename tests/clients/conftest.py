@@ -1,0 +1,64 @@
+"""A real metastore server and a real Thrift server, shared by the tests of all clients."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A working directory with servers in it, and the ``sieve`` command run there."""
+
+    folder: Path
+    metastore_port: int
+    thrift_port: int
+
+    @property
+    def metastore_option(self) -> list[str]:
+        """What makes a Spark use the metastore server."""
+        uri = f"thrift://localhost:{self.metastore_port}"
+        return ["--conf", f"spark.hadoop.hive.metastore.uris={uri}"]
+
+    def sieve(self, *args: str) -> str:
+        """Runs ``sieve`` to its end and returns its standard output; a failure shows both."""
+        done = subprocess.run(
+            [str(Path(sys.executable).with_name("sieve")), *args],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        return done.stdout
+
+
+def _free_ports() -> tuple[int, int]:
+    with socket.create_server(("localhost", 0)) as a, socket.create_server(("localhost", 0)) as b:
+        return int(a.getsockname()[1]), int(b.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Started by the commands a user would type, stopped likewise."""
+    site = Site(tmp_path_factory.mktemp("site"), *_free_ports())
+    small = ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=4"]
+    uri = site.sieve("metastore", "start", "--port", str(site.metastore_port))
+    assert uri.split() == site.metastore_option
+    try:
+        url = site.sieve(
+            *("thriftserver", "start", "--port", str(site.thrift_port)),
+            *(*site.metastore_option, *small),
+        )
+        assert url.strip() == f"jdbc:hive2://localhost:{site.thrift_port}"
+        yield site
+        site.sieve("thriftserver", "stop")
+    finally:
+        site.sieve("metastore", "stop")
