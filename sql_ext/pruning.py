@@ -88,11 +88,13 @@ class PruneService:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._files: OrderedDict[tuple[str, ...], _Files] = OrderedDict()
         self._reading: set[str] = set()
+        self._forgotten = 0
 
     def forget(self, directory: str) -> None:
         """A statement has changed the index in this folder: the next scan reads it anew."""
         with self._lock:
             self._held.pop(directory, None)
+            self._forgotten += 1
 
     def prune(self, request: Request) -> Mapping[str, Any]:
         """Body: table, registrations, fingerprints, predicate. See docs/architecture.md."""
@@ -194,6 +196,7 @@ class PruneService:
         """Read the newest version; what goes wrong becomes a reason, for this index alone."""
         now = time.monotonic()
         directory = join(registration.root, registration.uuid)
+        forgotten = self._forgotten
         try:
             store = self._open_store(registration.root)
             hint = known.manifest.version if known else 0
@@ -213,7 +216,9 @@ class PruneService:
         except SieveError as error:
             held = _Held(None, "error", str(error), now)
         with self._lock:
-            self._held[directory] = held
+            # What was read while a statement changed an index may be older than the change.
+            if forgotten == self._forgotten:
+                self._held[directory] = held
             while len(self._held) > MOST_TABLES:
                 self._held.popitem(last=False)
         return held
