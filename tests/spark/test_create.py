@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from lab import Lab
+from pyspark.errors import AnalysisException
 
 
 def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:
@@ -17,3 +19,9 @@ def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:
         (scan,) = lab.explain("SELECT * FROM t WHERE id = 1234")
         assert scan["indexes"] == "id_sieve@1"
         assert scan["files_read"] <= 2 < scan["files_total"] == 10
+
+
+def test_a_misspelt_statement_fails_in_our_words(lab: Lab) -> None:
+    """A SIEVE statement that does not parse raises Spark's own kind of error, with a caret."""
+    with pytest.raises(AnalysisException, match=r"(?s)SIEVE_SYNTAX_ERROR.*INDX.*\^"):
+        lab.sql("CREATE SIEVE INDX ON t (id)")

@@ -23,6 +23,11 @@ case class SieveStatement(text: String, override val output: Seq[Attribute])
   }
 }
 
+/** A SIEVE statement that does not parse: it fails, in its own words, as soon as it is run. */
+case class RefusedStatement(failure: SieveException) extends LeafRunnableCommand {
+  override def run(session: SparkSession): Seq[Row] = throw failure
+}
+
 object SieveStatement {
   def apply(session: Compat.Session, text: String): SieveStatement = {
     val reply = Link.ask(session, "parse", _.put("text", text))

@@ -15,7 +15,9 @@ object StatementParser {
       override def invoke(proxy: AnyRef, method: Method, args: Array[AnyRef]): AnyRef = {
         val text = if (args == null) None else args.headOption.collect { case s: String => s }
         if (method.getName.startsWith("parsePlan") && text.exists(owns)) {
-          SieveStatement(session.asInstanceOf[Compat.Session], text.get)
+          // A proxy may raise only what the interface declares; the plan raises it as it is run.
+          try SieveStatement(session.asInstanceOf[Compat.Session], text.get)
+          catch { case e: SieveException => RefusedStatement(e) }
         } else {
           try method.invoke(delegate, (if (args == null) Array.empty[AnyRef] else args): _*)
           catch { case e: InvocationTargetException => throw e.getCause }
