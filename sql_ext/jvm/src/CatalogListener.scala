@@ -1,6 +1,6 @@
 package org.apache.spark.sql.sieve
 
-import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.catalyst.catalog._
 
 /** Tells the front end what happened to tables, while it runs; nothing here may slow the bus. */
@@ -13,6 +13,9 @@ class CatalogListener(session: Compat.Session) extends SparkListener {
     case e: CreateTableEvent => tell("create", e.database, e.name)
     case _ =>
   }
+
+  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit =
+    Frontend.end(session.sparkContext.applicationId)
 
   private def tell(what: String, database: String, table: String, to: String = ""): Unit =
     Link.event(session, _.put("event", what).put("database", database).put("name", table).put("to", to))

@@ -17,8 +17,8 @@ class SilentAccumulator extends PythonAccumulatorV2("127.0.0.1", 0, "") {
   override def merge(other: AccumulatorV2[Array[Byte], java.util.List[Array[Byte]]]): Unit = ()
 }
 
-/** What the child may call: the entry point of its gateway. */
-class Gateway(session: Compat.Session) {
+/** What one child may call: the entry point of its gateway. */
+class Gateway(session: Compat.Session, lanes: Lanes) {
   val context: JavaSparkContext = new JavaSparkContext(session.sparkContext)
   def defaultSession: Compat.Session = session
   def accumulator(): PythonAccumulatorV2 = {
@@ -26,12 +26,12 @@ class Gateway(session: Compat.Session) {
     context.sc.register(made)
     made
   }
-  def ready(): Unit = Frontend.attached()
-  def take(lane: String, millis: Long): String = Link.take(lane, millis)
-  def piece(id: Long, k: Int): String = Link.piece(id, k)
-  def session(id: Long): Compat.Session = Link.session(id)
-  def cancelled(id: Long): Boolean = Link.cancelled(id)
-  def answer(id: Long, text: String): Unit = Link.answer(id, text)
+  def ready(): Unit = Frontend.attached(lanes)
+  def take(lane: String, millis: Long): String = lanes.take(lane, millis)
+  def piece(id: Long, k: Int): String = lanes.piece(id, k)
+  def session(id: Long): Compat.Session = lanes.session(id)
+  def cancelled(id: Long): Boolean = lanes.cancelled(id)
+  def answer(id: Long, text: String): Unit = lanes.answer(id, text)
   def table(session: Compat.Session, parts: java.util.List[String]): TableAccess =
     Tables.resolve(session, parts)
   def databaseLocation(session: Compat.Session, database: String): String =
@@ -51,45 +51,68 @@ class Gateway(session: Compat.Session) {
   def explain(session: Compat.Session, query: String): String = Explain.query(session, query)
 }
 
+/** A child as it runs: its lanes carry requests to it, its gateway listens to it alone. */
+final class Child(
+    val application: String, val python: String, val process: Process, val gateway: ClientServer,
+    val lanes: Lanes) {
+  private val started = System.nanoTime
+  @volatile var ready = false
+  def ageMillis: Long = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - started)
+}
+
 /**
  * The Python child that parses SIEVE statements, runs them and answers scans: one a driver, started
  * when first needed, started again with back-off when it dies, ended with the driver (its standard
  * input closes). Its gateway listens on loopback and wants a token that only the child is given.
  */
 object Frontend extends Logging {
-  private var child: Process = _
-  private var gateway: ClientServer = _
-  private var application: String = _
+  private val steadyMillis = 60000L
+  private var child: Child = _
   private var listening: String = _
   private var failures = 0
   private var notBefore = 0L
-  @volatile private var up = false
+  private var lastWords = ""
 
-  def ready: Boolean = up
-  def attached(): Unit = synchronized { up = true; failures = 0 }
+  /** The child if it is there and serves. */
+  def running: Option[Child] = synchronized(Option(child).filter(c => c.ready && c.process.isAlive))
 
-  /** Starts the child unless one runs; throws FrontendDown while it may not be started again. */
-  def ensure(session: Compat.Session): Unit = synchronized {
-    val context = session.sparkContext
-    if (child != null && application != context.applicationId) stop()
-    if (child == null || !child.isAlive) {
-      val wait = notBefore - System.currentTimeMillis
-      if (wait > 0) throw new FrontendDown(s"the front end stopped; next start in $wait ms")
-      start(session)
+  def attached(lanes: Lanes): Unit = synchronized {
+    if (child != null && (child.lanes eq lanes)) child.ready = true
+  }
+
+  /** The child, started unless it runs; throws FrontendDown if it cannot, or may not yet, start. */
+  def ensure(session: Compat.Session, atOnce: Boolean): Child = synchronized {
+    val application = session.sparkContext.applicationId
+    if (child != null && child.application != application) end(child.application)
+    if (child == null || !child.process.isAlive) {
+      if (!atOnce && System.currentTimeMillis < notBefore) throw new FrontendDown(lastWords)
+      child = start(session, application)
+    }
+    child
+  }
+
+  /** An application has ended: its child goes, too. */
+  def end(application: String): Unit = synchronized {
+    if (child != null && child.application == application) {
+      child.process.destroy()
+      child = null
+      notBefore = 0L
+      failures = 0
     }
   }
 
-  private def start(session: Compat.Session): Unit = {
+  private def start(session: Compat.Session, application: String): Child = {
     val context = session.sparkContext
-    up = false
-    application = context.applicationId
     val bytes = new Array[Byte](32)
     new SecureRandom().nextBytes(bytes)
     val secret = bytes.map("%02x".format(_)).mkString
-    gateway = new ClientServer.ClientServerBuilder(new Gateway(session))
-      .authToken(secret).javaPort(0).javaAddress(InetAddress.getLoopbackAddress).build()
+    val lanes = new Lanes
+    val gateway = new ClientServer.ClientServerBuilder(new Gateway(session, lanes))
+      .authToken(secret).javaPort(0).javaAddress(InetAddress.getLoopbackAddress)
+      .autoStartJavaServer(false).build()
     listen(gateway)
-    val builder = new ProcessBuilder(Settings.python(session), "-m", "sql_ext.frontend")
+    val python = Settings.python(context)
+    val builder = new ProcessBuilder(python, "-m", "sql_ext.frontend")
     val environment = builder.environment
     val port = gateway.getJavaServer.getListeningPort
     environment.put("PYSPARK_GATEWAY_PORT", port.toString)
@@ -99,18 +122,20 @@ object Frontend extends Logging {
       Option(environment.get("PYTHONPATH"))
     environment.put("PYTHONPATH", path.filter(_.nonEmpty).mkString(File.pathSeparator))
     builder.redirectErrorStream(true)
-    try child = builder.start()
-    catch {
-      case e: java.io.IOException =>
-        failed()
-        throw new FrontendDown(s"${e.getMessage}; set spark.sieve.python to an interpreter that has " +
-          "the package sieve-index")
-    }
-    watch(child, gateway)
+    val process =
+      try builder.start()
+      catch {
+        case e: java.io.IOException =>
+          gateway.shutdown()
+          throw new FrontendDown(failed(0, cannotStart(python, e.getMessage)))
+      }
+    val made = new Child(application, python, process, gateway, lanes)
+    watch(made)
     if (listening != application) {
       context.addSparkListener(new CatalogListener(session))
       listening = application
     }
+    made
   }
 
   /** On a daemon thread, whose connection threads are daemons too: they must not outlive main. */
@@ -122,36 +147,42 @@ object Frontend extends Logging {
     while (server.getJavaServer.getListeningPort <= 0 && System.nanoTime < end) Thread.sleep(5)
   }
 
-  private def watch(process: Process, served: ClientServer): Unit = {
-    val tail = new java.util.concurrent.atomic.AtomicReference[String]("")
+  /** Passes on what the child prints, and tells those who wait for it when it has ended. */
+  private def watch(child: Child): Unit = {
     val thread = new Thread(() => {
-      val lines = new BufferedReader(new InputStreamReader(process.getInputStream))
+      var tail = ""
+      val lines = new BufferedReader(new InputStreamReader(child.process.getInputStream))
       Iterator.continually(lines.readLine()).takeWhile(_ != null).foreach { line =>
-        if (line.nonEmpty) tail.set(line)
+        if (line.nonEmpty) tail = line
         if (line.startsWith("WARN") || line.startsWith("ERROR")) logWarning(s"sieve: $line")
         else logInfo(s"sieve: $line")
       }
-      process.waitFor()
-      served.shutdown()
-      synchronized { if (child eq process) { up = false; failed() } }
-      Link.abandon(s"the front end stopped (exit ${process.exitValue}: ${tail.get}); the next " +
-        "statement starts it again")
+      val exit = child.process.waitFor()
+      child.gateway.shutdown()
+      if (child.ready) {
+        val why = failed(child.ageMillis, s"the front end stopped (exit $exit); it is started again")
+        child.lanes.close(why, new Undelivered(_))
+      } else {
+        val why = failed(0, cannotStart(child.python, s"exit $exit: $tail"))
+        child.lanes.close(why, new FrontendDown(_))
+      }
     }, "sieve-front-end")
     thread.setDaemon(true)
     thread.start()
   }
 
-  private def failed(): Unit = {
+  private def cannotStart(python: String, why: String): String =
+    s"the front end cannot be started with $python ($why); set spark.sieve.python to an " +
+      "interpreter that has the package sieve-index"
+
+  /** Notes a failure: scans leave a child alone for longer the more often it fails in a row. */
+  private def failed(ageMillis: Long, why: String): String = synchronized {
+    if (ageMillis > steadyMillis) failures = 0
     val pause = if (failures == 0) 0L else math.min(60000L, 500L << math.min(failures, 7))
     failures += 1
     notBefore = System.currentTimeMillis + pause
-  }
-
-  private def stop(): Unit = {
-    child.destroy()
-    child.waitFor(5, TimeUnit.SECONDS)
-    child = null
-    notBefore = 0L
+    lastWords = why
+    why
   }
 
   /** The folder above the Python package that carried this jar, if it was installed that way. */

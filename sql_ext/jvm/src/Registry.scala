@@ -33,6 +33,7 @@ object Registry extends Logging {
     }
   })
   private var reading = Set.empty[TableKey]
+  private val statements = new Object
 
   def key(session: Compat.Session, table: CatalogTable): TableKey = {
     def lower(s: String): String = s.toLowerCase(Locale.ROOT)
@@ -54,6 +55,9 @@ object Registry extends Logging {
     }
     if (entry.registrations.isEmpty) None else Some(entry)
   }
+
+  /** One statement reads and puts at a time, so that the later read is the one that stays. */
+  def synchronizedWithMetastore[A](readAndPut: => A): A = statements.synchronized(readAndPut)
 
   /** Makes what a statement has just written known to every session of this driver. */
   def put(k: TableKey, registrations: Map[String, String]): Entry = synchronized {

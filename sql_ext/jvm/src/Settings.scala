@@ -2,6 +2,7 @@ package org.apache.spark.sql.sieve
 
 import java.util.concurrent.TimeUnit
 
+import org.apache.spark.SparkContext
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
 
@@ -13,9 +14,10 @@ object Settings {
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout", "20s")
   def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl", "30s")
 
-  def python(s: SparkSession): String = {
+  /** One child serves all sessions, so none of them chooses what it is: the driver's conf does. */
+  def python(context: SparkContext): String = {
     val keys = Seq("spark.sieve.python", "spark.pyspark.driver.python", "spark.pyspark.python")
-    keys.flatMap(k => s.conf.getOption(k)).headOption
+    keys.flatMap(k => context.getConf.getOption(k)).headOption
       .orElse(sys.env.get("PYSPARK_DRIVER_PYTHON")).orElse(sys.env.get("PYSPARK_PYTHON"))
       .getOrElse("python3")
   }

@@ -1,0 +1,106 @@
+package org.apache.spark.sql.sieve
+
+import java.util.Properties
+import java.util.concurrent._
+import java.util.concurrent.atomic.AtomicLong
+
+import com.fasterxml.jackson.databind.JsonNode
+
+import org.apache.spark.sql.SparkSession
+
+/** The front end cannot be reached, or went away with a request in its hands. */
+class FrontendDown(message: String) extends RuntimeException(message)
+
+/** The front end went away before it had seen the request: the next one may be given it. */
+class Undelivered(message: String) extends FrontendDown(message)
+
+/** What is asked, by whom, and where the answer will be. */
+final class Request(val lane: String, val body: String, val session: Compat.Session) {
+  val id: Long = Request.ids.incrementAndGet
+  val tag: String = s"sieve-$id"
+  val answer = new CompletableFuture[JsonNode]
+  val locals: Properties = session.sparkContext.getLocalProperties.clone.asInstanceOf[Properties]
+  @volatile var cancelled = false
+}
+
+object Request {
+  private val ids = new AtomicLong
+}
+
+/**
+ * Requests to one child and its answers. The child opens no port: its threads call `take` on the
+ * authenticated gateway and wait there. Two lanes, so that statements never hold up scans.
+ */
+final class Lanes {
+  // Longer texts are handed over in pieces: past 8 KB the gateway's reply waits 43 ms in the socket.
+  private val piece = 7500
+  private val waiting = Map(
+    "scan" -> new LinkedBlockingQueue[Request], "statement" -> new LinkedBlockingQueue[Request])
+  private val taken = new ConcurrentHashMap[Long, Request]
+  @volatile private var ended: Option[FrontendDown] = None
+
+  // -- for those who ask ----------------------------------------------------------------------
+
+  def put(request: Request): Unit = {
+    waiting(request.lane).put(request)
+    ended.foreach(failWaiting)
+  }
+
+  /** Takes a request back; false if the child has it already. */
+  def withdraw(request: Request): Boolean = waiting(request.lane).remove(request)
+
+  /**
+   * The child is gone: all that asked it fail at once. `untaken` says of those it had not seen
+   * whether another child may do better.
+   */
+  def close(why: String, untaken: String => FrontendDown): Unit = {
+    val end = untaken(why)
+    ended = Some(end)
+    failWaiting(end)
+    taken.keySet.forEach { id =>
+      val request = taken.remove(id)
+      if (request != null) request.answer.completeExceptionally(new FrontendDown(why))
+    }
+  }
+
+  private def failWaiting(end: FrontendDown): Unit = waiting.values.foreach { lane =>
+    Iterator.continually(lane.poll()).takeWhile(_ != null)
+      .foreach(_.answer.completeExceptionally(end))
+  }
+
+  // -- called by the child's threads through the gateway ----------------------------------------
+
+  /** The next request as "id pieces\nfirst piece", or "" after `millis` without one. */
+  def take(lane: String, millis: Long): String = {
+    val request = waiting(lane).poll(math.min(millis, 1000L), TimeUnit.MILLISECONDS)
+    if (request == null) ""
+    else {
+      taken.put(request.id, request)
+      // The end may have come between the two lines above, and passed this request by.
+      ended.foreach(end => if (taken.remove(request.id) != null) request.answer.completeExceptionally(end))
+      // The child works on this very thread: it takes over what the asking thread had set.
+      val context = request.session.sparkContext
+      context.setLocalProperties(request.locals)
+      if (lane == "statement") context.addJobTag(request.tag)
+      SparkSession.setActiveSession(request.session)
+      val pieces = (request.body.length + piece - 1) / piece
+      s"${request.id} $pieces\n${part(request, 0)}"
+    }
+  }
+
+  def piece(id: Long, k: Int): String = part(taken.get(id), k)
+  def session(id: Long): Compat.Session = taken.get(id).session
+  def cancelled(id: Long): Boolean = Option(taken.get(id)).forall(_.cancelled)
+
+  def answer(id: Long, text: String): Unit = {
+    val request = taken.remove(id)
+    if (request != null) {
+      request.session.sparkContext.setLocalProperties(new Properties)
+      SparkSession.clearActiveSession()
+      request.answer.complete(Link.json.readTree(text))
+    }
+  }
+
+  private def part(request: Request, k: Int): String =
+    request.body.substring(k * piece, math.min((k + 1) * piece, request.body.length))
+}
