@@ -72,7 +72,7 @@ def _create(command: commands.CreateIndex, at: Statement) -> list[Row]:
     options = _options(command.options, IndexOptions())
     table = at.table(command.table)
     columns = [resolve_column(table.info, column.parts) for column in command.columns]
-    wanted = [Wanted(command.name or default_name(column), column) for column in columns]
+    wanted = [Wanted((command.name or default_name(column)).lower(), column) for column in columns]
     usable = {name: f for name, f in at.found(table).items() if f.state != "gone"}
     if command.if_not_exists:
         kept = [usable[w.name.lower()] for w in wanted if w.name.lower() in usable]

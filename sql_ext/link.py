@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError, UnavailableError
 
@@ -88,6 +89,8 @@ def _answer(request: Request, handlers: Mapping[str, Handler]) -> Mapping[str, A
         return _failure(error.condition, error.message)
     except Py4JJavaError as error:
         return _failure(*_java_cause(error))
+    except PySparkException as error:
+        return _failure(*_spark_error(error))
     except Exception as error:
         # The last resort: whatever it was, the user must be told and the driver must go on.
         log.exception("request %d (%s) failed", request.id, request.kind)
@@ -96,6 +99,14 @@ def _answer(request: Request, handlers: Mapping[str, Handler]) -> Mapping[str, A
 
 def _failure(condition: str, message: str) -> Mapping[str, Any]:
     return {"error": {"condition": condition, "message": message}}
+
+
+def _spark_error(error: PySparkException) -> tuple[str, str]:
+    """Condition and text of an error that PySpark has translated: our own shim's, or Spark's."""
+    condition, text = error.getErrorClass(), str(error)
+    if condition is not None and condition.startswith("SIEVE_"):
+        return condition, text.removeprefix(f"[{condition}] ")
+    return "SIEVE_SPARK_ERROR", text
 
 
 def _java_cause(error: Py4JJavaError) -> tuple[str, str]:

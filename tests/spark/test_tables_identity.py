@@ -63,7 +63,10 @@ def test_a_copied_property_is_not_an_index(lab: Lab) -> None:
         session.check("SELECT * FROM u WHERE id = 25", exactly=4)
         (row,) = lab.sql("SHOW SIEVE INDEXES ON u")
         assert row[6] == "gone"
-        assert "belongs to table copied.t" in dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON u"))["problem"]
+        assert (
+            "belongs to table copied.t"
+            in dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON u"))["problem"]
+        )
         assert lab.sql("DROP SIEVE INDEX id_sieve ON u") == [("id_sieve",)]
         assert properties(lab, "u") == {}
         assert len(index_folders(lab, database)) == 1
@@ -93,7 +96,10 @@ def test_two_databases_keep_their_namesakes_apart(lab: Lab) -> None:
     """Tables of the same name in two databases have indexes of their own."""
     with lab.database("apart_a"), lab.database("apart_b"):
         for k, name in enumerate(("apart_a", "apart_b")):
-            lab.sql(f"CREATE TABLE {name}.t USING parquet AS SELECT id + {k * 5} AS id FROM range(0, 40, 1, 4)")
+            lab.sql(
+                f"CREATE TABLE {name}.t USING parquet AS "
+                f"SELECT id + {k * 5} AS id FROM range(0, 40, 1, 4)"
+            )
         lab.sql("CREATE SIEVE INDEX ON apart_a.t (id)")
         lab.check("SELECT * FROM apart_a.t WHERE id = 12", exactly=1)
         lab.check("SELECT * FROM apart_b.t WHERE id = 12", exactly=4)

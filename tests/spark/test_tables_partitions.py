@@ -12,9 +12,11 @@ from lab import Lab
 def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
     """Of the files in the partitions that Spark picks, the index leaves those with the key."""
     with lab.database("levels"):
-        lab.sql(f"CREATE TABLE t (id BIGINT, v INT) {form} PARTITIONED BY (y INT, m STRING)"
-                if form.startswith("STORED")
-                else f"CREATE TABLE t (id BIGINT, v INT, y INT, m STRING) {form} PARTITIONED BY (y, m)")
+        lab.sql(
+            f"CREATE TABLE t (id BIGINT, v INT) {form} PARTITIONED BY (y INT, m STRING)"
+            if form.startswith("STORED")
+            else f"CREATE TABLE t (id BIGINT, v INT, y INT, m STRING) {form} PARTITIONED BY (y, m)"
+        )
         with lab.setting("hive.exec.dynamic.partition.mode", "nonstrict"):
             lab.sql(
                 "INSERT INTO t SELECT id, CAST(id % 7 AS INT), CAST(2020 + id % 2 AS INT), "

@@ -5,16 +5,17 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.{AnalysisException, DataFrame}
 import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType, HiveTableRelation}
 import org.apache.spark.sql.catalyst.expressions.{Expression, GenericInternalRow}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, View}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, SubqueryAlias, View}
 import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, AlterTableUnsetPropertiesCommand}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 /** Tables as statements need them: resolved by Spark in the user's session, with its checks. */
 object Tables {
@@ -23,8 +24,26 @@ object Tables {
     // The session may hold an older listing of this table; a build must see the files of now.
     forget(session, name)
     val relation = UnresolvedRelation(name)
-    val analyzed = session.sessionState.executePlan(relation).analyzed
+    val analyzed =
+      try session.sessionState.executePlan(relation).analyzed
+      catch {
+        case e: AnalysisException if e.errorClass.contains("TABLE_OR_VIEW_NOT_FOUND") =>
+          throw unknown(session, name)
+      }
     new TableAccess(session, name, bare(analyzed))
+  }
+
+  private def unknown(session: Compat.Session, name: List[String]): SieveException = {
+    val catalog = session.sessionState.catalog
+    val database = if (name.size > 1) name(name.size - 2) else catalog.getCurrentDatabase
+    val typed = UTF8String.fromString(name.last)
+    val near =
+      if (!catalog.databaseExists(database)) Nil
+      else catalog.listTables(database).map(_.table).distinct
+        .map(t => typed.levenshteinDistance(UTF8String.fromString(t)) -> t)
+        .filter { case (distance, t) => 3 * distance <= t.length.max(3) }.sorted.take(3).map(_._2)
+    val hint = if (near.isEmpty) "check its name and database" else s"did you mean ${near.mkString(", ")}?"
+    new SieveException("SIEVE_UNKNOWN_TABLE", s"there is no table $database.${name.last}; $hint")
   }
 
   private def forget(session: Compat.Session, name: List[String]): Unit = {
@@ -41,6 +60,8 @@ object Tables {
 
   private def bare(plan: LogicalPlan): LogicalPlan = plan match {
     case SubqueryAlias(_, child) => bare(child)
+    // Where a column is CHAR(n), Spark pads it above the table.
+    case Project(_, table: LogicalRelation) => table
     case other => other
   }
 
@@ -93,8 +114,8 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     }
     case h: HiveTableRelation => s"hive ${h.tableMeta.storage.serde.getOrElse("")}"
     case v: DataSourceV2Relation => s"v2 ${v.table.getClass.getName}"
-    case _: View => "view"
-    case _ => "temporary view"
+    case v: View => if (v.isTempView) "temporary view" else "view"
+    case other => s"source ${other.getClass.getName}"
   }
 
   def info: String = {
@@ -179,7 +200,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
   }
 
   /** Makes the table's registrations, as the metastore has them now, known to every session. */
-  def publish(): Unit = {
+  def publish(): Unit = Registry.synchronizedWithMetastore {
     val now = session.sessionState.catalog.getTableMetadata(table.identifier)
     Registry.put(Registry.key(session, now), Registry.registrations(now))
   }

@@ -1,0 +1,204 @@
+"""What Sieve refuses, in words that say what to do; and nothing is left behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab import Lab
+
+
+@pytest.fixture(scope="module")
+def refusing(lab: Lab) -> Iterator[Lab]:
+    """A database with a table of each kind that is not indexed."""
+    with lab.database("refusals"):
+        lab.sql(
+            "CREATE TABLE t USING parquet PARTITIONED BY (p) AS SELECT id, CAST(id AS STRING) AS s, "
+            "array(id) AS arr, map(id, id) AS m, named_struct('a', id) AS st, "
+            "INTERVAL '1' DAY AS gap, 1 AS p FROM range(10)"
+        )
+        lab.sql("CREATE TABLE padded (id INT, c CHAR(5), v VARCHAR(5)) USING parquet")
+        lab.sql("CREATE VIEW v AS SELECT * FROM t")
+        lab.sql("CREATE TEMPORARY VIEW tv AS SELECT * FROM t")
+        lab.sql("CREATE GLOBAL TEMPORARY VIEW gtv AS SELECT * FROM t")
+        lab.sql("CREATE TABLE words (s STRING) USING text")
+        lab.sql("CREATE TABLE hp STORED AS PARQUET AS SELECT id FROM range(3)")
+        lab.sql("CREATE TABLE ho STORED AS ORC AS SELECT id FROM range(3)")
+        lab.sql("CREATE TABLE ht STORED AS TEXTFILE AS SELECT id FROM range(3)")
+        lab.sql("CREATE TABLE ha STORED AS AVRO AS SELECT id FROM range(3)")
+        lab.sql("CREATE TABLE bad (id INT, _corrupt_record STRING) USING json")
+        lab.sql("CREATE SIEVE INDEX taken ON t (id)")
+        yield lab
+        lab.sql("DROP VIEW tv")
+        lab.sql("DROP VIEW global_temp.gtv")
+
+
+REFUSED = [
+    ("ON v (id)", "UNSUPPORTED_TABLE", "v is a view; create the index on the table it reads"),
+    ("ON tv (id)", "UNSUPPORTED_TABLE", "tv is a temporary view; create the index on the table"),
+    ("ON global_temp.gtv (id)", "UNSUPPORTED_TABLE", "gtv is a temporary view"),
+    ("ON words (s)", "UNSUPPORTED_TABLE", "words is stored as text; Sieve indexes Parquet"),
+    ("ON ht (id)", "UNSUPPORTED_TABLE", "ht is a Hive table with SerDe .*; store it as Parquet"),
+    ("ON ha (id)", "UNSUPPORTED_TABLE", "ha is a Hive table with SerDe .*avro.*; store it as"),
+    ("ON t (arr)", "UNSUPPORTED_TYPE",
+     r"arr of refusals.t: .* array<bigint> cannot be indexed; types that can are boolean"),
+    ("ON t (m)", "UNSUPPORTED_TYPE", r"type map<bigint,bigint> cannot be indexed"),
+    ("ON t (st)", "UNSUPPORTED_TYPE", r"st of refusals.t is a struct; .* such as st.a"),
+    ("ON t (gap)", "UNSUPPORTED_TYPE", "type interval day cannot be indexed"),
+    ("ON t (p)", "PARTITION_COLUMN", "p is a partition column of refusals.t"),
+    ("ON padded (c)", "UNSUPPORTED_TYPE", r"type char\(5\) cannot be indexed"),
+    ("ON bad (_corrupt_record)", "UNSUPPORTED_COLUMN", "_corrupt_record of refusals.bad holds"),
+    ("ON t (idd)", "UNKNOWN_COLUMN", "table refusals.t has no column idd; did you mean id"),
+    ("ON t (st.b)", "UNKNOWN_COLUMN", r"has no column st.b; did you mean st.a"),
+    ("ON t (zzzzzz)", "UNKNOWN_COLUMN", "has no column zzzzzz; it has id, s, arr"),
+    ("taken ON t (s)", "INDEX_EXISTS", "refusals.t has an index taken already; choose another"),
+    ("TAKEN ON t (s)", "INDEX_EXISTS", "refusals.t has an index taken already"),
+    ("ON t (id, ID)", "INDEX_EXISTS", "index id_sieve is asked for twice"),
+    ("ON t (id) OPTIONS (eror = 1)", "UNKNOWN_OPTION",
+     "unknown option 'eror' .did you mean 'error'..; options are: error, shape"),
+    ("ON t (id) OPTIONS (error = 0)", "INVALID_OPTION",
+     "option 'error' cannot be '0'; it is an integer from 1 to"),
+    ("ON t (id) OPTIONS (shape = 'cube')", "INVALID_OPTION", "option 'shape' cannot be 'cube'"),
+    ("ON t id", "SYNTAX_ERROR", r'line 1, column \d+: found "id", expected'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rest", "condition", "words"), REFUSED, ids=[r[0] for r in REFUSED])
+def test_create_is_refused(refusing: Lab, rest: str, condition: str, words: str) -> None:
+    """CREATE says why it cannot, by error class and in words, and makes nothing."""
+    folders = root_folders(refusing)
+    refuse(refusing, f"CREATE SIEVE INDEX {rest}", f"SIEVE_{condition}", words)
+    assert root_folders(refusing) == folders
+    assert [row[2] for row in refusing.sql("SHOW SIEVE INDEXES ON t")] == ["taken"]
+
+
+@pytest.mark.parametrize(("table", "word"), [("hp", "Parquet"), ("ho", "Orc")])
+def test_hive_tables_left_to_the_serde_name_the_setting(
+    refusing: Lab, table: str, word: str
+) -> None:
+    """A Hive table that Spark is told not to convert is refused, naming what turns it on."""
+    setting = f"spark.sql.hive.convertMetastore{word}"
+    with refusing.setting(setting, "false"):
+        refuse(refusing, f"CREATE SIEVE INDEX ON {table} (id)", "SIEVE_UNSUPPORTED_TABLE",
+               f"set {setting} = true")  # fmt: skip
+    refusing.sql(f"CREATE SIEVE INDEX ON {table} (id)")
+    refusing.sql(f"DROP SIEVE INDEX id_sieve ON {table}")
+
+
+def test_a_collated_column_is_refused(refusing: Lab) -> None:
+    """A collation other than UTF8_BINARY finds other strings equal, which codes do not."""
+    if refusing.spark.version < "4":
+        pytest.skip("Spark 3.5 has no collations")
+    refusing.sql("CREATE TABLE collated (s STRING COLLATE UTF8_LCASE, x STRING) USING parquet")
+    refuse(refusing, "CREATE SIEVE INDEX ON collated (s)", "SIEVE_UNSUPPORTED_TYPE",
+           "type string collate UTF8_LCASE cannot be indexed")  # fmt: skip
+    refusing.sql("CREATE SIEVE INDEX ON collated (x)")
+    refusing.check("SELECT * FROM collated WHERE x COLLATE UTF8_LCASE = 'A'")
+
+
+def test_a_read_by_path_is_refused(refusing: Lab) -> None:
+    """`parquet`.`path` is no table: the error says how to make one of it."""
+    file = refusing.spark.table("t").inputFiles()[0].removeprefix("file:")
+    folder = Path(file).parent
+    refuse(refusing, f"CREATE SIEVE INDEX ON parquet.`{folder}` (id)", "SIEVE_UNSUPPORTED_TABLE",
+           r"is read by its path alone; save it as a table first")  # fmt: skip
+
+
+def test_an_unknown_table_suggests_near_ones(refusing: Lab) -> None:
+    """An unknown table's error has Sieve's or Spark's class and names the table."""
+    refuse(refusing, "CREATE SIEVE INDEX ON pedded (id)", "SIEVE_UNKNOWN_TABLE",
+           "there is no table refusals.pedded; did you mean padded")  # fmt: skip
+    refuse(refusing, "SHOW SIEVE INDEXES ON nowhere.t", "SIEVE_UNKNOWN_TABLE",
+           "there is no table nowhere.t; check its name and database")  # fmt: skip
+
+
+def test_a_table_with_a_padded_column_is_indexed_on_the_others(refusing: Lab) -> None:
+    """CHAR(n) keeps itself from being indexed, not the table's other columns."""
+    refusing.sql(
+        "INSERT INTO padded SELECT id, 'c' || id, 'v' || LPAD(id, 3, '0') FROM range(0, 40, 1, 4)"
+    )
+    refusing.sql("CREATE SIEVE INDEX ON padded (id, v)")
+    refusing.check("SELECT * FROM padded WHERE id = 15", exactly=1)
+    refusing.check("SELECT id FROM padded WHERE c = 'c15' AND id > 12", at_most=3)
+    refusing.check("SELECT * FROM padded WHERE v = 'v015'", at_most=2)
+    refusing.sql("DROP SIEVE INDEX id_sieve ON padded")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DROP SIEVE INDEX takn ON t", "REFRESH SIEVE INDEX takn ON t",
+     "ALTER SIEVE INDEX takn ON t DISABLE", "DESCRIBE SIEVE INDEX takn ON t"],
+)  # fmt: skip
+def test_an_unknown_index_suggests_near_ones(refusing: Lab, statement: str) -> None:
+    """Statements on an index that is not there suggest the ones that are."""
+    refuse(refusing, statement, "SIEVE_UNKNOWN_INDEX",
+           "table refusals.t has no index takn; did you mean taken")  # fmt: skip
+
+
+def test_if_exists_and_if_not_exists(refusing: Lab) -> None:
+    """IF EXISTS passes over what is missing; IF NOT EXISTS returns what is there, unchanged."""
+    assert refusing.sql("DROP SIEVE INDEX IF EXISTS nothing ON t") == []
+    assert refusing.sql("DROP SIEVE INDEX IF EXISTS ON t (s)") == []
+    (row,) = refusing.sql("CREATE SIEVE INDEX IF NOT EXISTS taken ON t (id)")
+    assert row[:2] == ("taken", 1)
+
+
+def test_several_columns_make_all_indexes_or_none(refusing: Lab) -> None:
+    """One column that cannot be indexed keeps the others from being indexed too."""
+    folders = root_folders(refusing)
+    refuse(
+        refusing, "CREATE SIEVE INDEX ON t (s, arr)", "SIEVE_UNSUPPORTED_TYPE", "arr of refusals.t"
+    )
+    assert root_folders(refusing) == folders
+    assert "s_sieve" not in str(refusing.sql("SHOW TBLPROPERTIES t"))
+
+
+def test_a_corrupt_file_is_named_and_nothing_left(lab: Lab) -> None:
+    """A data file that is no Parquet fails CREATE by its name; folder and property are gone."""
+    with lab.database("corrupt"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
+        file = Path(lab.spark.table("t").inputFiles()[0].removeprefix("file:"))
+        file.write_bytes(b"PAR1 this is no parquet file PAR1")
+        with pytest.raises(Exception, match=re.escape(file.name)):
+            lab.sql("CREATE SIEVE INDEX ON t (id)")
+        assert root_folders(lab) == []
+        assert "sieve.index" not in str(lab.sql("SHOW TBLPROPERTIES t"))
+        with (
+            lab.setting("spark.sql.files.ignoreCorruptFiles", "true"),
+            pytest.raises(Exception, match=re.escape(file.name)),
+        ):
+            lab.sql("CREATE SIEVE INDEX ON t (id)")
+        file.unlink()
+        lab.sql("REFRESH TABLE t")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+
+
+def test_a_root_that_cannot_be_written_is_named(lab: Lab, tmp_path: Path) -> None:
+    """CREATE with a root that is a file, or has no file system, fails by its name."""
+    (tmp_path / "file").write_text("")
+    with lab.database("rootless"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(3)")
+        for root in (f"file:{tmp_path}/file", f"file:{tmp_path}/file/below"):
+            with lab.setting("spark.sieve.path", root):
+                refuse(lab, "CREATE SIEVE INDEX ON t (id)", "SIEVE_[A-Z_]+", "file")
+        assert "sieve.index" not in str(lab.sql("SHOW TBLPROPERTIES t"))
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+
+
+def refuse(lab: Lab, statement: str, condition: str, words: str) -> None:
+    """Assert that a statement fails with an error class and with words that match a pattern."""
+    with pytest.raises(Exception, match=rf"\[{condition}\]") as refusal:
+        lab.sql(statement)
+    message = str(refusal.value)
+    assert re.search(words, message, re.DOTALL), message
+
+
+def root_folders(lab: Lab) -> list[str]:
+    """What lies in the root of the current database."""
+    database = lab.spark.catalog.currentDatabase()
+    root = (
+        Path(lab.spark.catalog.getDatabase(database).locationUri.removeprefix("file:")) / ".sieve"
+    )
+    return sorted(p.name for p in root.iterdir()) if root.exists() else []

@@ -1,0 +1,176 @@
+"""Tables that change under their index: same rows always, and REFRESH catches up."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from lab import Lab
+
+
+def data_files(lab: Lab, table: str) -> list[Path]:
+    """The data files of a table, in the order of their names."""
+    return sorted(Path(uri.removeprefix("file:")) for uri in lab.spark.table(table).inputFiles())
+
+
+def facts(lab: Lab, index: str, table: str) -> dict[str, str]:
+    """DESCRIBE EXTENDED as a dictionary."""
+    return dict(lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON {table}"))
+
+
+def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
+    """New files are read for the reason new-file; after REFRESH they are pruned like the others."""
+    with lab.database("append"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql("INSERT INTO t SELECT id FROM range(80, 100, 1, 2)")
+        assert lab.check("SELECT * FROM t WHERE id = 85", exactly=2).rows == {"(85,)": 1}
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=3)
+        (scan,) = lab.explain("SELECT * FROM t WHERE id = 5")
+        assert (scan["files_total"], scan["files_read"], scan["reasons"]) == (10, 3, "new-file: 2")
+        assert facts(lab, "id_sieve", "t")["files new"] == "2"
+        assert lab.sql("REFRESH SIEVE INDEX ON t")[0][:3] == ("id_sieve", 2, 10)
+        lab.check("SELECT * FROM t WHERE id = 85", exactly=1)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        assert lab.explain("SELECT * FROM t WHERE id = 5")[0]["reasons"] is None
+
+
+def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
+    """REFRESH has nothing to do until a file comes; REFRESH FULL builds all the same."""
+    with lab.database("unchanged"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        assert lab.sql("REFRESH SIEVE INDEX id_sieve ON t")[0][1] == 1
+        assert lab.sql("REFRESH SIEVE INDEX ON t (id) FULL")[0][1] == 2
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
+    """After INSERT OVERWRITE, all of whose files are new, all is read; REFRESH forgets the old."""
+    with lab.database("overwrite"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql("INSERT OVERWRITE t SELECT id + 1000 FROM range(0, 40, 1, 4)")
+        assert not lab.check("SELECT * FROM t WHERE id = 5", exactly=4).rows
+        assert lab.check("SELECT * FROM t WHERE id = 1005", exactly=4).rows == {"(1005,)": 1}
+        told = facts(lab, "id_sieve", "t")
+        assert (told["files indexed"], told["files new"], told["files gone"]) == ("0", "4", "8")
+        assert lab.sql("REFRESH SIEVE INDEX ON t")[0][:3] == ("id_sieve", 2, 4)
+        lab.check("SELECT * FROM t WHERE id = 1005", exactly=1)
+        assert facts(lab, "id_sieve", "t")["files gone"] == "0"
+        lab.sql("TRUNCATE TABLE t")
+        assert not lab.check("SELECT * FROM t WHERE id = 1005", exactly=0).rows
+
+
+def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
+    """After REFRESH TABLE a file with other bytes under an old name is read: changed-file."""
+    with lab.database("replaced"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
+        lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        target = data_files(lab, "t")[3]
+        (target.parent / f".{target.name}.crc").unlink()
+        shutil.copyfile(data_files(lab, "other")[0], target)
+        lab.sql("REFRESH TABLE t")
+        assert lab.check("SELECT * FROM t WHERE id = 555", exactly=1).rows == {"(555,)": 1}
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=2)
+        (scan,) = lab.explain("SELECT * FROM t WHERE id = 555")
+        assert scan["reasons"] == "changed-file: 1"
+        assert facts(lab, "id_sieve", "t")["files changed"] == "1"
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        lab.check("SELECT * FROM t WHERE id = 555", exactly=1)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+def test_a_touched_file_is_read(lab: Lab) -> None:
+    """Another modification time is enough for a file to count as changed."""
+    with lab.database("touched"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        os.utime(data_files(lab, "t")[0], (1_000_000_000, 1_000_000_000))
+        lab.sql("REFRESH TABLE t")
+        lab.check("SELECT * FROM t WHERE id = 35", exactly=2)
+
+
+def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
+    """A file taken away gives no rows and no error once Spark has been told."""
+    with lab.database("deleted"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        data_files(lab, "t")[2].unlink()
+        lab.sql("REFRESH TABLE t")
+        lab.check("SELECT * FROM t WHERE id = 25", exactly=0)
+        lab.check("SELECT * FROM t WHERE id = 35", exactly=1)
+        assert facts(lab, "id_sieve", "t")["files gone"] == "1"
+        assert lab.sql("REFRESH SIEVE INDEX ON t")[0][:3] == ("id_sieve", 2, 3)
+        assert facts(lab, "id_sieve", "t")["files gone"] == "0"
+
+
+def test_added_columns_change_the_reader_until_refresh(lab: Lab) -> None:
+    """After ADD COLUMN all is read for the reason reader-changed; REFRESH prunes again."""
+    with lab.database("columns"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql("ALTER TABLE t ADD COLUMN extra INT")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=4)
+        assert lab.explain("SELECT * FROM t WHERE id = 5")[0]["reasons"] == "reader-changed: 4"
+        assert "schema" in facts(lab, "id_sieve", "t")["reader"]
+        lab.sql("INSERT INTO t SELECT id, CAST(id AS INT) FROM range(40, 60, 1, 2)")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert facts(lab, "id_sieve", "t")["reader"] == "unchanged"
+        lab.sql("CREATE SIEVE INDEX ON t (extra)")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        lab.check("SELECT * FROM t WHERE extra = 45", exactly=1)
+        lab.check("SELECT * FROM t WHERE extra IS NULL", exactly=4)
+        lab.check("SELECT * FROM t WHERE extra <=> NULL AND id = 45", exactly=0)
+
+
+def test_a_column_added_with_a_default_reads_as_the_default(lab: Lab) -> None:
+    """Files older than the column hold its default, for the index as for the query."""
+    with lab.database("defaults"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("ALTER TABLE t ADD COLUMN kind INT DEFAULT 7")
+        lab.sql("INSERT INTO t SELECT id, 8 FROM range(40, 60, 1, 2)")
+        lab.sql("CREATE SIEVE INDEX ON t (kind)")
+        assert len(lab.check("SELECT * FROM t WHERE kind = 7", exactly=4).rows) == 40
+        lab.check("SELECT * FROM t WHERE kind = 8", exactly=2)
+        lab.check("SELECT * FROM t WHERE kind IS NULL", exactly=0)
+        # A new default is for new rows only: what older files read as stays.
+        lab.sql("ALTER TABLE t ALTER COLUMN kind SET DEFAULT 9")
+        assert len(lab.check("SELECT * FROM t WHERE kind = 7").rows) == 40
+        lab.check("SELECT * FROM t WHERE kind = 9")
+
+
+def test_struct_fields_added_later(lab: Lab) -> None:
+    """A field of a struct is a column of its own; files that lack it hold NULL there."""
+    with lab.database("structs"):
+        lab.sql(
+            "CREATE TABLE t USING parquet AS "
+            "SELECT id, named_struct('a', id, 'deep', "
+            "named_struct('b', CONCAT('v', LPAD(id, 4, '0')))) AS s "
+            "FROM range(0, 40, 1, 4)"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (s.a, s.deep.b) OPTIONS (error = 1)")
+        lab.check("SELECT s FROM t WHERE s.a = 15", exactly=1)
+        lab.check("SELECT id FROM t WHERE s.deep.b = 'v0015' AND id > 0", exactly=1)
+        lab.check("SELECT id FROM t WHERE s.a = 15 OR s.deep.b = 'v0035'", exactly=2)
+        lab.check("SELECT count(*) FROM t WHERE s.a IS NULL", exactly=0)
+        assert [row[2:4] for row in lab.sql("SHOW SIEVE INDEXES ON t")] == [
+            ("s_a_sieve", "s.a"), ("s_deep_b_sieve", "s.deep.b"),
+        ]  # fmt: skip
+
+
+def test_null_structs_have_null_fields(lab: Lab) -> None:
+    """A row whose struct is NULL counts as NULL in the index of a field."""
+    with lab.database("null_structs"):
+        lab.sql(
+            "CREATE TABLE t USING parquet AS SELECT id, "
+            "IF(id BETWEEN 10 AND 12, NULL, named_struct('a', IF(id = 25, NULL, id))) AS s "
+            "FROM range(0, 40, 1, 4)"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (s.a)")
+        lab.check("SELECT id FROM t WHERE s.a IS NULL", exactly=2)
+        lab.check("SELECT id FROM t WHERE s IS NULL")
+        lab.check("SELECT id FROM t WHERE NOT (s.a <=> 35)", exactly=4)
+        lab.check("SELECT id FROM t WHERE s.a <=> 35", exactly=1)

@@ -1,0 +1,106 @@
+"""Names: blanks, other scripts, dots and quotes; case as Spark has it."""
+
+from __future__ import annotations
+
+import pytest
+from lab import Lab
+
+COLUMNS = ["a b", "a.b", "größe", "列", "select", "x`y", "a,b", "50%", "Mixed", "_1"]
+
+
+def quoted(name: str) -> str:
+    """A name in backquotes."""
+    return f"`{name.replace('`', '``')}`"
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc", "json"])
+def test_columns_of_strange_names(lab: Lab, form: str) -> None:
+    """A column's name may hold blanks, dots, commas, quotes, or words of the grammar."""
+    usable = [c for c in COLUMNS if form != "orc" or c not in ("x`y", "a,b")]
+    with lab.database("strange_names"):
+        columns = ", ".join(f"id + {k} AS {quoted(c)}" for k, c in enumerate(usable))
+        lab.sql(f"CREATE TABLE t USING {form} AS SELECT {columns} FROM range(0, 40, 1, 4)")
+        some = usable[::3] if form == "parquet" else usable[1:3]
+        lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(map(quoted, some))})")
+        for k, column in enumerate(some):
+            lab.check(f"SELECT * FROM t WHERE {quoted(column)} = {15 + k}", exactly=1)
+        names = [row[2] for row in lab.sql("SHOW SIEVE INDEXES ON t")]
+        assert sorted(names) == sorted(f"{c.lower()}_sieve" for c in some)
+        for name in names:
+            lab.sql(f"DROP SIEVE INDEX {quoted(name)} ON t")
+
+
+def test_fields_of_strange_names(lab: Lab) -> None:
+    """A field `a.b` of a struct `c d` is not the field b of a."""
+    with lab.database("strange_fields"):
+        lab.sql(
+            "CREATE TABLE t USING parquet AS SELECT named_struct('a.b', id, 'a', named_struct("
+            "'b', -id)) AS `c d` FROM range(0, 40, 1, 4)"
+        )
+        lab.sql("CREATE SIEVE INDEX dotted ON t (`c d`.`a.b`)")
+        lab.sql("CREATE SIEVE INDEX nested ON t (`c d`.a.b)")
+        lab.check("SELECT * FROM t WHERE `c d`.`a.b` = 15", exactly=1)
+        lab.check("SELECT * FROM t WHERE `c d`.a.b = -25", exactly=1)
+        lab.check("SELECT * FROM t WHERE `c d`.a.b = 25", exactly=0)
+
+
+def test_an_index_name_in_quotes(lab: Lab) -> None:
+    """An index may have a name with blanks and letters of other scripts; case does not matter."""
+    with lab.database("index_names"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX My_Index ON t (id)")
+        assert lab.sql("SHOW SIEVE INDEXES ON t")[0][2] == "my_index"
+        assert lab.sql("REFRESH SIEVE INDEX MY_INDEX ON T FULL")[0][:2] == ("my_index", 2)
+        lab.sql("DROP SIEVE INDEX mY_iNDEX ON t")
+        lab.sql("CREATE SIEVE INDEX `mein größter Index` ON index_names.t (id)")
+        assert lab.sql("DESCRIBE SIEVE INDEX `mein größter Index` ON spark_catalog.index_names.t")
+        lab.check("SELECT * FROM t WHERE id = 15", exactly=1)
+        lab.sql("DROP SIEVE INDEX `MEIN größter Index` ON t")
+
+
+def test_case_of_columns_is_as_the_session_has_it(lab: Lab) -> None:
+    """Without case sensitivity any case names the column, in statements and in queries."""
+    with lab.database("cases"):
+        lab.sql("CREATE TABLE T USING parquet AS SELECT id AS OrderKey FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON cases.t (ORDERKEY)")
+        assert lab.sql("SHOW SIEVE INDEXES ON t")[0][2:4] == ("orderkey_sieve", "OrderKey")
+        lab.check("SELECT orderkey FROM t WHERE oRDERkEY = 15", exactly=1)
+        lab.check("SELECT x FROM (SELECT OrderKey AS x FROM T) WHERE x = 15", exactly=1)
+
+
+def test_case_sensitive_sessions_tell_columns_apart(lab: Lab) -> None:
+    """Under case sensitivity `a` and `A` are two columns, each with its own index."""
+    with lab.database("sensitive"), lab.setting("spark.sql.caseSensitive", "true"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id AS a, -id AS A FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX lower ON t (a)")
+        lab.sql("CREATE SIEVE INDEX upper ON t (A)")
+        lab.check("SELECT * FROM t WHERE a = 15", exactly=1)
+        lab.check("SELECT * FROM t WHERE A = -15", exactly=1)
+        lab.check("SELECT * FROM t WHERE A = 15", exactly=0)
+
+
+def test_another_case_sensitivity_reads_everything(lab: Lab) -> None:
+    """An index built without case sensitivity proves nothing to a session that has it."""
+    with lab.database("mixed"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        with lab.setting("spark.sql.caseSensitive", "true"):
+            lab.check("SELECT * FROM t WHERE id = 15", exactly=4)
+            reasons = lab.explain("SELECT * FROM t WHERE id = 15")[0]["reasons"]
+        assert reasons == "reader-changed: 4"
+        lab.check("SELECT * FROM t WHERE id = 15", exactly=1)
+
+
+def test_files_of_another_case_than_the_table(lab: Lab) -> None:
+    """Files that spell the column in another case are indexed as Spark matches them."""
+    with lab.database("spelling") as database:
+        lab.sql("CREATE TABLE t (OrderKey BIGINT) USING parquet")
+        location = lab.spark.catalog.getDatabase(database).locationUri + "/t"
+        for k, name in enumerate(("ORDERKEY", "orderkey", "OrderKey")):
+            frame = lab.spark.range(k * 10, k * 10 + 10, 1, 1).toDF(name)
+            frame.write.mode("append").parquet(location)
+        lab.sql("REFRESH TABLE t")
+        lab.sql("CREATE SIEVE INDEX ON t (orderkey)")
+        for key in (5, 15, 25):
+            found = lab.check(f"SELECT * FROM t WHERE orderkey = {key}", exactly=1)
+            assert found.rows == {f"({key},)": 1}
