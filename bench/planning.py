@@ -106,12 +106,11 @@ def _measure(run: Run) -> dict[str, list[float]]:
     for k, key in enumerate(_keys(run)):
         # No kind is always the first after another; and both JVMs plan the same number of queries.
         for mode in (MODES * 2)[k % len(MODES) : k % len(MODES) + len(MODES)]:
-            if mode == PLAIN:
-                for again in range(len(MODES) - 2):
-                    plain.plan(mode, (key + again) % (ROWS * run.files))
-            milliseconds = (plain if mode == PLAIN else sieve).plan(mode, key)
-            if k >= run.warm:
-                times[mode].append(milliseconds)
+            side, repeats = (plain, len(MODES) - 1) if mode == PLAIN else (sieve, 1)
+            for again in range(repeats):
+                milliseconds = side.plan(mode, (key + again) % (ROWS * run.files))
+                if k >= run.warm:
+                    times[mode].append(milliseconds)
     plain.end()
     sieve.end()
     return times

@@ -95,4 +95,4 @@ def build(home: Path) -> Path:
 
 if __name__ == "__main__":
     for argument in sys.argv[1:] or sys.exit(__doc__):
-        print(build(Path(argument).resolve()))
+        print(f"Compiled {build(Path(argument).resolve()).name}")
