@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import secrets
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from sieve.build.contents import build_contents
 from sieve.errors import InvalidInputError, SieveError, UnknownOutcomeError
+from sieve.intents import remove_abandoned, write_intent
 from sieve.keys import Encoder
-from sieve.layout import INTENT, REGISTERED, versions_dir
+from sieve.layout import REGISTERED, versions_dir
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
 from sieve.publish import publish
@@ -67,15 +67,16 @@ def create_indexes(
         _check(table, one)
     begun: list[_Begun] = []
     versions: list[Manifest] = []
-    registered: list[str] = []
+    registered: list[_Begun] = []
+    _sweep(table, world)
     try:
         for one in wanted:
             begun.append(_begin(table, one, world))
             versions.append(_build(table, begun[-1], options, comment, world))
         world.check_cancelled()
         for index in begun:
-            registered.append(index.wanted.name)
             table.register(index.wanted.name, index.registration)
+            registered.append(index)
         for index in begun:
             index.store.create(join(index.directory, REGISTERED), b"")
     except UnknownOutcomeError:
@@ -108,8 +109,7 @@ def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:
         # While the folder is empty: nobody who may not read the table gets to see a key of it.
         tables = world.open_store(info.identity.location)
         store.restrict(directory, tables.permissions(info.identity.location))
-        intent = {"uuid": registration.uuid, "name": one.name, "table": asdict(info.identity)}
-        store.create(join(directory, INTENT), json.dumps(intent).encode("ascii"))
+        write_intent(store, directory, one.name, info.identity)
         for folder in (
             versions_dir(directory),
             join(directory, "runs"),
@@ -160,14 +160,29 @@ def _first_version(
     )
 
 
-def _undo(table: CatalogTable, begun: Sequence[_Begun], registered: Sequence[str]) -> None:
+def _undo(table: CatalogTable, begun: Sequence[_Begun], registered: Sequence[_Begun]) -> None:
     """Leave nothing behind: registrations first, so that none points at deleted files."""
-    for name in registered:
-        table.unregister(name)
+    kept = set()
+    for index in registered:
+        try:
+            table.unregister(index.wanted.name)
+        except SieveError:
+            # Its registration stays, so its files must: it is a whole index.
+            kept.add(index.directory)
     for index in begun:
-        # The statement already fails for a reason of its own, which is the one to report.
-        with contextlib.suppress(SieveError):
-            index.store.delete(index.directory)
+        if index.directory not in kept:
+            # The statement already fails for a reason of its own, which is the one to report.
+            with contextlib.suppress(SieveError):
+                index.store.delete(index.directory)
+
+
+def _sweep(table: CatalogTable, world: World) -> None:
+    """Remove what CREATEs on this table left when their process died."""
+    root = world.root_for_new(table.info.database_location)
+    known = {registration.uuid for registration in table.info.registrations.values()}
+    # Rubbish that cannot be removed is no reason not to make an index.
+    with contextlib.suppress(SieveError):
+        remove_abandoned(world.open_store(root), root, table.info.identity, known)
 
 
 def refuse_taken(names: Sequence[str], taken: Sequence[str], label: str) -> None:

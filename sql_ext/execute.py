@@ -54,6 +54,12 @@ class Statement:
         spark = attach.wrap_session(self.context, session)
         return open_table(self.driver, spark, session, name.parts)
 
+    def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
+        """Raise UnavailableError if executors cannot build indexes of columns of these types."""
+        ship.check_executors(self.context)
+        if any(ship.zone_matters(table.info.format_name, type_name) for type_name in types):
+            ship.check_zones(self.context, attach.wrap_session(self.context, self.session))
+
     def found(self, table: CatalogTable) -> dict[str, Found]:
         """The table's indexes by name."""
         return all_of(table.info.registrations, table.info.identity, self.world)
@@ -87,7 +93,7 @@ def _create(command: commands.CreateIndex, at: Statement) -> list[Row]:
             "start Spark with enableHiveSupport() to keep them"
         )
     if wanted:
-        ship.check_executors(at.context)
+        at.check_executors(table, [one.column.type for one in wanted])
         made = create_indexes(table, wanted, options, command.comment, at.world)
     return [_built(found.need()) for found in kept] + [_built(manifest) for manifest in made]
 
@@ -96,7 +102,7 @@ def _refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
     table = at.table(command.table)
     column = None if command.column is None else command.column.parts
     chosen = choose(at.found(table), table.info.label, command.name, column)
-    ship.check_executors(at.context)
+    at.check_executors(table, [found.need().type for found in chosen])
     rows: list[Row] = []
     for found in chosen:
         manifest = refresh_index(table, found, command.full, at.world)

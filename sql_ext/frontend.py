@@ -6,12 +6,10 @@ import logging
 import os
 import sys
 import threading
+from typing import TYPE_CHECKING
 
-from sieve.store import Store, store_for
-from sql_ext import attach, link
-from sql_ext.pruning import PruneService
-from sql_ext.roots import Roots
-from sql_ext.statements import StatementService
+if TYPE_CHECKING:
+    from sql_ext.link import Request
 
 SCAN_THREADS = 4
 STATEMENT_THREADS = 16
@@ -21,8 +19,19 @@ log = logging.getLogger("sieve")
 
 def main() -> None:
     """Serve until the driver closes our standard input, which it does by ending."""
-    # A group of its own: Ctrl-C in the user's shell is for the driver to act on.
+    # A group of its own: Ctrl-C in the user's shell is for the driver to act on. First of all,
+    # hence the late imports: they take a second in which it would still end this process.
     os.setpgid(0, 0)
+    _serve()
+
+
+def _serve() -> None:
+    from sieve.store import Store, store_for
+    from sql_ext import attach, link
+    from sql_ext.pruning import PruneService
+    from sql_ext.roots import Roots
+    from sql_ext.statements import StatementService
+
     logging.basicConfig(
         stream=sys.stdout, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
     )
@@ -54,7 +63,7 @@ def main() -> None:
     os._exit(0)
 
 
-def _log_event(request: link.Request) -> dict[str, object]:
+def _log_event(request: Request) -> dict[str, object]:
     body = request.body
     log.info(
         "catalog event: %s %s.%s %s", *(body.get(k) for k in ("event", "database", "name", "to"))

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
+import importlib
 import io
 import os
 import sys
-import tempfile
-import time
 import zipfile
 from pathlib import Path
 
-from pyspark import SparkContext
+from pyspark import SparkContext, SparkFiles
+from pyspark.sql import SparkSession
 
 from sieve.errors import UnavailableError
 
 _NEEDED = ("numpy", "pyarrow", "pandas")
+_PROBES = 64
+"""Most slots that are tried for what they lack."""
 
 
 def send_code(context: SparkContext) -> None:
     """Send the package ``sieve`` to all executors, and pick the Python that they run.
 
     On a local master the executors live in the driver, and this interpreter is known to have what
-    the build needs; elsewhere Spark's own settings name the interpreter.
+    the build needs; elsewhere Spark's own settings name the interpreter, as for any PySpark job.
     """
-    chosen = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
-    local = context.master.startswith("local") and not context.master.startswith("local-cluster")
-    context.pythonExec = chosen or (sys.executable if local else "python3")
-    package = Path(__file__).resolve().parent.parent / "sieve"
-    data = _zipped(package)
-    folder = Path(tempfile.mkdtemp(prefix="sieve-"))
+    if on_this_machine(context):
+        context.pythonExec = sys.executable
+    else:
+        set_one = context.getConf().get("spark.pyspark.python")
+        context.pythonExec = set_one or os.environ.get("PYSPARK_PYTHON") or "python3"
+    data = _zipped(Path(__file__).resolve().parent.parent / "sieve")
+    # The driver's own folder, which goes when it ends. A file may be added from one place only, and
+    # a front end that was started again adds it once more.
+    folder = Path(SparkFiles.getRootDirectory()) / "sieve-code"
+    folder.mkdir(exist_ok=True)
     archive = folder / f"sieve-{hashlib.sha256(data).hexdigest()[:16]}.zip"
-    archive.write_bytes(data)
+    partial = archive.with_suffix(f".{os.getpid()}")
+    partial.write_bytes(data)
+    partial.replace(archive)
     context.addPyFile(str(archive))
+
+
+def on_this_machine(context: SparkContext) -> bool:
+    """Whether executors are threads of the driver."""
+    return context.master.startswith("local") and not context.master.startswith("local-cluster")
 
 
 def _zipped(package: Path) -> bytes:
@@ -53,26 +65,53 @@ def check_executors(context: SparkContext) -> None:
     itself, by the same names.
     """
     needed = (*_NEEDED, "sieve.build.tasks")
-    zone = time.strftime("%z")
 
-    def probe(_: object) -> list[str]:
-        problems = [f"module {name}" for name in needed if not _found(name)]
-        if time.strftime("%z") != zone:
-            problems.append(f"the driver's time zone (UTC{zone}, not UTC{time.strftime('%z')})")
-        return problems
+    # All in one function: executors cannot look up names of this module.
+    def lacking(_: object) -> list[str]:
+        lacks = []
+        for name in needed:
+            try:
+                importlib.import_module(name)
+            except ImportError as error:
+                lacks.append(f"{name} ({error})")
+        return lacks
 
-    slots = max(1, min(context.defaultParallelism, 64))
-    missing = sorted(set(context.parallelize(range(slots), slots).flatMap(probe).collect()))
-    if missing:
+    if on_this_machine(context):
+        lacks = lacking(None)
+    else:
+        slots = max(1, min(context.defaultParallelism, _PROBES))
+        lacks = context.parallelize(range(slots), slots).flatMap(lacking).collect()
+    if lacks:
         raise UnavailableError(
             "SIEVE_EXECUTOR_LACKS",
-            f"the executors' Python ({context.pythonExec}) lacks {', '.join(missing)}; install it "
-            "there, or set spark.pyspark.python to an interpreter that has it",
+            f"the executors' Python ({context.pythonExec}) lacks {', '.join(sorted(set(lacks)))}; "
+            "install it there, or set spark.pyspark.python to an interpreter that has it",
         )
 
 
-def _found(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
+def zone_matters(format_name: str, type_name: str) -> bool:
+    """Whether what a file's reader makes of a column may depend on the zone of its JVM.
+
+    ORC keeps local times; Parquet's INT96 times and those of the Julian calendar are shifted by it.
+    """
+    if format_name == "orc":
+        return type_name in ("date", "timestamp", "timestamp_ntz")
+    return format_name == "parquet" and type_name == "timestamp"
+
+
+def check_zones(context: SparkContext, spark: SparkSession) -> None:
+    """Raise UnavailableError unless the executors' JVMs are in the driver's time zone."""
+    if on_this_machine(context):
+        return
+    zone = "java_method('java.time.ZoneId', 'systemDefault')"
+    ours = str(spark._jvm.java.time.ZoneId.systemDefault().getId())  # noqa: SLF001 - no other door
+    slots = max(1, min(context.defaultParallelism, _PROBES))
+    found = spark.range(0, slots, 1, slots).selectExpr(f"{zone} AS zone").distinct().collect()
+    others = sorted({row.zone for row in found} - {ours})
+    if others:
+        raise UnavailableError(
+            "SIEVE_EXECUTOR_ZONE",
+            f"executors are in time zone {', '.join(others)} and the driver is in {ours}, so they "
+            "read other times out of the same file; set -Duser.timezone in "
+            "spark.driver.extraJavaOptions and spark.executor.extraJavaOptions to one zone",
+        )

@@ -8,15 +8,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from sieve.errors import InvalidInputError, UnsupportedError
+from sieve.errors import (
+    InvalidInputError,
+    UnavailableError,
+    UnknownOutcomeError,
+    UnsupportedError,
+)
 from sieve.registration import Registration, property_key, registrations, render_registration
 from sieve.tables.kinds import refuse_kind
 from sieve.types import TableIdentity, identity_from
 
 LOCATION = "__sieve_location__"
 """Name of the column that tells a row's file in `CatalogTable.frame`."""
+
+# PySpark translates some failures of the JVM and passes others on as they are.
+_FAILURES = (Py4JError, PySparkException)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +114,63 @@ class CatalogTable:
         return DataFrame(self._access.frame(list(numbers), LOCATION), self._spark)
 
     def register(self, name: str, registration: Registration) -> None:
-        """Write an index's property and tell all sessions of this driver."""
-        self._access.setProperty(property_key(name), render_registration(registration))
+        """Write an index's property and tell all sessions of this driver.
+
+        Raises:
+            UnavailableError: the metastore does not answer; nothing was written.
+            UnknownOutcomeError: it stopped answering in the middle.
+            Py4JError, PySparkException: it refused; nothing was written.
+        """
+        key, value = property_key(name), render_registration(registration)
+        # A read first: a metastore that is gone is noticed while nothing can be half done.
+        self.announce()
+        try:
+            self._access.setProperty(key, value)
+        except _FAILURES:
+            try:
+                written = self.announce().get(key) == value
+            except UnavailableError as error:
+                raise UnknownOutcomeError(
+                    "SIEVE_REGISTRATION_UNKNOWN",
+                    f"index {name} of {self.info.label} is built but may not be registered: "
+                    f"{error.message}; SHOW SIEVE INDEXES ON {self.info.label} will tell",
+                ) from error
+            if not written:
+                raise
 
     def unregister(self, name: str) -> None:
-        """Remove an index's property and tell all sessions of this driver."""
-        self._access.unsetProperty(property_key(name))
+        """Remove an index's property and tell all sessions of this driver.
 
-    def announce(self) -> None:
-        """Let every session of this driver know the table's registrations as they are now."""
-        self._access.publish()
+        Raises:
+            UnavailableError: the metastore refuses or does not answer; the property may be left.
+        """
+        try:
+            self._access.unsetProperty(property_key(name))
+        except _FAILURES as error:
+            raise self._unavailable(error) from error
+
+    def announce(self) -> Mapping[str, str]:
+        """Tell every session of this driver the table's registrations as they are now.
+
+        Returns:
+            The properties.
+
+        Raises:
+            UnavailableError: the metastore refuses or does not answer.
+        """
+        try:
+            properties: Mapping[str, str] = json.loads(self._access.publish())
+        except _FAILURES as error:
+            raise self._unavailable(error) from error
+        return properties
+
+    def _unavailable(self, error: Exception) -> UnavailableError:
+        java = getattr(error, "java_exception", None)
+        text = str(error) if java is None else str(java.getMessage() or java.toString())
+        return UnavailableError(
+            "SIEVE_METASTORE_UNAVAILABLE",
+            f"the metastore does not serve table {self.info.label} ({text.partition(chr(10))[0]})",
+        )
 
 
 def open_table(

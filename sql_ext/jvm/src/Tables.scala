@@ -199,10 +199,13 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     publish()
   }
 
-  /** Makes the table's registrations, as the metastore has them now, known to every session. */
-  def publish(): Unit = Registry.synchronizedWithMetastore {
+  /** The table's registrations, as the metastore has them now; makes them known to every session. */
+  def publish(): String = Registry.synchronizedWithMetastore {
     val now = session.sessionState.catalog.getTableMetadata(table.identifier)
-    Registry.put(Registry.key(session, now), Registry.registrations(now))
+    val entry = Registry.put(Registry.key(session, now), Registry.registrations(now))
+    val node = Link.json.createObjectNode
+    entry.registrations.foreach { case (k, v) => node.put(k, v) }
+    Link.json.writeValueAsString(node)
   }
 }
 
