@@ -160,11 +160,11 @@ object Frontend extends Logging {
       val exit = child.process.waitFor()
       child.gateway.shutdown()
       if (child.ready) {
-        val why = failed(child.ageMillis, s"the front end stopped (exit $exit); it is started again")
-        child.lanes.close(why, new Undelivered(_))
+        val why = failed(child.ageMillis, s"the front end stopped (exit $exit); the next statement starts it again")
+        child.lanes.close(new Undelivered(why))
       } else {
         val why = failed(0, cannotStart(child.python, s"exit $exit: $tail"))
-        child.lanes.close(why, new FrontendDown(_))
+        child.lanes.close(new FrontendDown(why))
       }
     }, "sieve-front-end")
     thread.setDaemon(true)

@@ -11,7 +11,7 @@ import org.apache.spark.sql.SparkSession
 /** The front end cannot be reached, or went away with a request in its hands. */
 class FrontendDown(message: String) extends RuntimeException(message)
 
-/** The front end went away before it had seen the request: the next one may be given it. */
+/** The front end went away before it had begun with the request: the next one may be given it. */
 class Undelivered(message: String) extends FrontendDown(message)
 
 /** What is asked, by whom, and where the answer will be. */
@@ -21,6 +21,8 @@ final class Request(val lane: String, val body: String, val session: Compat.Sess
   val answer = new CompletableFuture[JsonNode]
   val locals: Properties = session.sparkContext.getLocalProperties.clone.asInstanceOf[Properties]
   @volatile var cancelled = false
+  /** Whether the child may have changed something for it. */
+  @volatile var begun = false
 }
 
 object Request {
@@ -49,17 +51,19 @@ final class Lanes {
   /** Takes a request back; false if the child has it already. */
   def withdraw(request: Request): Boolean = waiting(request.lane).remove(request)
 
-  /**
-   * The child is gone: all that asked it fail at once. `untaken` says of those it had not seen
-   * whether another child may do better.
-   */
-  def close(why: String, untaken: String => FrontendDown): Unit = {
-    val end = untaken(why)
+  /** The child is gone: all that asked it fail at once, with `end` where it had not begun. */
+  def close(end: FrontendDown): Unit = {
     ended = Some(end)
     failWaiting(end)
     taken.keySet.forEach { id =>
       val request = taken.remove(id)
-      if (request != null) request.answer.completeExceptionally(new FrontendDown(why))
+      if (request != null) {
+        // Nobody is left to make use of what its jobs find.
+        val context = request.session.sparkContext
+        if (request.begun && !context.isStopped) context.cancelJobsWithTag(request.tag)
+        request.answer.completeExceptionally(
+          if (request.begun) new FrontendDown(end.getMessage) else end)
+      }
     }
   }
 
@@ -89,7 +93,12 @@ final class Lanes {
   }
 
   def piece(id: Long, k: Int): String = part(taken.get(id), k)
-  def session(id: Long): Compat.Session = taken.get(id).session
+  /** The session of the user who asked; nothing can be changed without it. */
+  def session(id: Long): Compat.Session = {
+    val request = taken.get(id)
+    if (request.lane == "statement") request.begun = true
+    request.session
+  }
   def cancelled(id: Long): Boolean = Option(taken.get(id)).forall(_.cancelled)
 
   def answer(id: Long, text: String): Unit = {

@@ -1,0 +1,37 @@
+"""What fault tests share: the driver's processes, and tables to break things on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from lab import Lab
+
+
+@pytest.fixture(scope="session")
+def jvm(lab: Lab) -> int:
+    """Process id of the test run's driver."""
+    return int(lab.spark._jvm.java.lang.ProcessHandle.current().pid())
+
+
+@pytest.fixture
+def table(lab: Lab) -> Iterator[str]:
+    """Ten files in the order of ``id``, with an index on it, in a database of its own."""
+    with lab.database("fault"):
+        lab.spark.range(0, 1000, 1, 10).selectExpr(
+            "id", "cast(id % 7 AS int) AS r", "concat('k', id) AS s"
+        ).write.saveAsTable("t")
+        lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+        yield "fault.t"
+
+
+@pytest.fixture
+def root(lab: Lab, table: str) -> Path:
+    """The folder in which the indexes of the table's database lie."""
+    facts = dict(row[:2] for row in lab.sql(f"DESCRIBE DATABASE {table.partition('.')[0]}"))
+    return Path(facts["Location"].removeprefix("file:")) / ".sieve"

@@ -1,0 +1,67 @@
+"""What the system tells of processes: the front ends of a driver, their groups and sockets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def wait_until(true: Callable[[], object], what: str, seconds: float = 120) -> None:
+    """Look again and again; fails when ``what`` has not come about in the time."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"still not so after {seconds} s: {what}"
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    """Whether there is such a process, zombies aside."""
+    return _state(pid)[0] not in {"", "Z", "X"}
+
+
+def front_ends(jvm: int) -> list[int]:
+    """The living front ends that a driver's JVM has started."""
+    pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
+    return [p for p in pids if _state(p)[1] == jvm and alive(p) and "sql_ext.frontend" in argv(p)]
+
+
+def argv(pid: int) -> list[str]:
+    """A process's command line."""
+    return [word.decode() for word in _read(pid, "cmdline").split(b"\0") if word]
+
+
+def environment(pid: int) -> dict[str, str]:
+    """The environment that a process was started with."""
+    entries = (entry.decode().partition("=") for entry in _read(pid, "environ").split(b"\0"))
+    return {key: value for key, _, value in entries}
+
+
+def listening(pid: int) -> list[tuple[str, int]]:
+    """Addresses in hex and ports on which a process accepts TCP connections or takes UDP ones."""
+    inodes = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        target = str(link.readlink())
+        if target.startswith("socket:["):
+            inodes.add(target[8:-1])
+    found = []
+    for table, state in (("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")):
+        path = Path(f"/proc/{pid}/net/{table}")
+        for line in path.read_text().splitlines()[1:] if path.exists() else []:
+            fields = line.split()
+            if fields[3] == state and fields[9] in inodes:
+                address, _, port = fields[1].partition(":")
+                found.append((address, int(port, 16)))
+    return found
+
+
+def _state(pid: int) -> tuple[str, int]:
+    fields = _read(pid, "stat").decode(errors="replace").rpartition(")")[2].split()
+    return (fields[0], int(fields[1])) if fields else ("", 0)
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""

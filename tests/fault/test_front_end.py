@@ -1,0 +1,194 @@
+"""The front end is killed or held up: statements fail clearly, queries keep their rows."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab import Lab
+from processes import alive, front_ends, wait_until
+from pyspark.errors import PySparkException
+
+POINT = "SELECT * FROM fault.t WHERE id = 123"
+ROWS = [(123, 4, "k123")]
+DAY_S = 24 * 3600
+
+
+@pytest.fixture
+def other_thread() -> Iterator[Callable[..., Future[Any]]]:
+    """Runs a function on a thread of its own."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit
+
+
+def the_front_end(jvm: int) -> int:
+    """The only front end there is."""
+    (pid,) = front_ends(jvm)
+    return pid
+
+
+def kill(jvm: int) -> None:
+    """The front end is dead afterwards."""
+    pid = the_front_end(jvm)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not alive(pid), "the front end is dead")
+
+
+def folders(root: Path) -> set[str]:
+    """Names of the indexes' folders."""
+    return {path.name for path in root.iterdir()}
+
+
+def indexes(lab: Lab) -> list[str]:
+    """Names of the table's indexes."""
+    return [row[2] for row in lab.sql("SHOW SIEVE INDEXES ON fault.t")]
+
+
+@pytest.mark.usefixtures("table")
+def test_a_query_after_a_kill_keeps_its_rows(lab: Lab, jvm: int) -> None:
+    """A scan that finds the front end dead gives all rows; a statement starts it again at once."""
+    kill(jvm)
+    assert lab.sql(POINT) == ROWS
+    for pid in front_ends(jvm):
+        os.kill(pid, signal.SIGKILL)
+    assert lab.sql(POINT) == ROWS
+    assert indexes(lab) == ["id_sieve"]
+    lab.check(POINT, exactly=1)
+
+
+def test_statements_after_a_kill_work(lab: Lab, jvm: int, table: str) -> None:
+    """CREATE, ALTER and DROP work although the front end was killed before each."""
+    for statement, then in (
+        (f"CREATE SIEVE INDEX ON {table} (r)", ["id_sieve", "r_sieve"]),
+        (f"ALTER SIEVE INDEX r_sieve ON {table} DISABLE", ["id_sieve", "r_sieve"]),
+        (f"DROP SIEVE INDEX r_sieve ON {table}", ["id_sieve"]),
+    ):
+        kill(jvm)
+        lab.sql(statement)
+        kill(jvm)
+        assert indexes(lab) == then
+    lab.check(POINT, exactly=1)
+
+
+def test_a_create_whose_front_end_is_killed_makes_nothing(
+    lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
+) -> None:
+    """It fails and says why, registers nothing, and the same statement works right afterwards."""
+    before = folders(root)
+    create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
+    wait_until(lambda: list(root.glob("*/intent.json")) and folders(root) > before, "it has begun")
+    kill(jvm)
+    with pytest.raises(PySparkException, match=r"SIEVE_FRONT_END_DOWN.*stopped"):
+        create.result()
+    assert indexes(lab) == ["id_sieve"]
+    tracker = lab.spark.sparkContext.statusTracker()
+    wait_until(lambda: not tracker.getActiveJobsIds(), "its jobs are cancelled")
+    ((_, version, files, *_),) = lab.sql(f"CREATE SIEVE INDEX ON {table} (s)")
+    assert (version, files) == (1, 10)
+    lab.check("SELECT * FROM fault.t WHERE s = 'k77'", at_most=2)
+
+
+def test_the_next_create_sweeps_what_a_killed_one_left(
+    lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
+) -> None:
+    """Folders of this table that were begun a day ago and never registered go; no others do."""
+    before = folders(root)
+    create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
+    wait_until(lambda: folders(root) > before, "it has begun")
+    (left,) = folders(root) - before
+    wait_until((root / left / "intent.json").exists, "it has told what it makes")
+    kill(jvm)
+    assert create.exception() is not None
+    lab.sql(f"CREATE SIEVE INDEX ON {table} (r)")
+    assert left in folders(root), "it is too young to be known for dead"
+    of_another = root / "01234567-89ab-cdef-0123-456789abcdef"
+    of_another.mkdir()
+    (of_another / "intent.json").write_text(
+        (root / left / "intent.json").read_text().replace('"table": "t"', '"table": "u"')
+    )
+    for folder in root.iterdir():
+        for file in (folder / "intent.json", folder / "registered"):
+            if file.exists():
+                os.utime(file, (time.time() - DAY_S - 60,) * 2)
+    lab.sql(f"DROP SIEVE INDEX r_sieve ON {table}")
+    lab.sql(f"CREATE SIEVE INDEX ON {table} (r)")
+    assert left not in folders(root)
+    assert of_another.exists()
+    lab.check(POINT, exactly=1)
+
+
+@pytest.mark.usefixtures("table")
+def test_a_query_whose_front_end_is_killed_meanwhile_keeps_its_rows(
+    lab: Lab, jvm: int, other_thread: Callable[..., Future[Any]]
+) -> None:
+    """A scan that waits for an answer when the front end dies reads what it must, at once."""
+    pid = the_front_end(jvm)
+    with lab.setting("spark.sieve.prune.timeout", "1h"):
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            query = other_thread(lab.sql, POINT)
+            with pytest.raises(TimeoutError):
+                query.result(timeout=2)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+        assert query.result() == ROWS
+    assert indexes(lab) == ["id_sieve"]
+    lab.check(POINT, exactly=1)
+
+
+@pytest.mark.usefixtures("table")
+def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
+    """Past the prune time-out a scan reads all files; under `strict` the query fails instead."""
+    lab.check(POINT, exactly=1)
+    pid = the_front_end(jvm)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with lab.setting("spark.sieve.prune.timeout", "1ms"):
+            answer = lab.run(POINT)
+            assert (sum(answer.rows.values()), answer.files) == (1, 10)
+            with (
+                lab.setting("spark.sieve.strict", "true"),
+                pytest.raises(PySparkException, match=r"SIEVE_STRICT.*timeout"),
+            ):
+                lab.sql(POINT)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    with lab.setting("spark.sieve.prune.timeout", "0ms"):
+        (scan,) = lab.explain(POINT)
+    assert scan["reasons"] == "timeout: 10"
+    lab.check(POINT, exactly=1)
+
+
+@pytest.mark.parametrize("by", ["group", "tag"])
+def test_a_cancelled_create_leaves_nothing(
+    lab: Lab, table: str, root: Path, by: str, other_thread: Callable[..., Future[Any]]
+) -> None:
+    """Cancelling the job group or tag of whoever typed it ends a CREATE without a trace."""
+    context = lab.spark.sparkContext
+    before = folders(root)
+
+    def create() -> None:
+        if by == "group":
+            context.setJobGroup("a-group", "typed by a user", interruptOnCancel=True)
+        else:
+            context.addJobTag("a-tag")
+        lab.sql(f"CREATE SIEVE INDEX ON {table} (s)")
+
+    running = other_thread(create)
+    wait_until(context.statusTracker().getActiveJobsIds, "a job runs")
+    while not running.done():
+        if by == "group":
+            context.cancelJobGroup("a-group")
+        else:
+            context.cancelJobsWithTag("a-tag")
+    with pytest.raises(PySparkException, match="cancelled"):
+        running.result()
+    assert indexes(lab) == ["id_sieve"]
+    assert folders(root) == before
+    lab.check(POINT, exactly=1)
