@@ -2,14 +2,16 @@ package org.apache.spark.sql.sieve
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
-import java.util.TimeZone
+import java.time.zone.ZoneRulesProvider
+import java.util.{Locale, TimeZone}
 
 import scala.collection.immutable.TreeMap
-import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.types._
 
 /** All that decides which values a reader makes of a file's bytes; equal marks read equally. */
 final case class Fingerprint(parts: TreeMap[String, String]) {
@@ -20,66 +22,86 @@ final case class Fingerprint(parts: TreeMap[String, String]) {
 }
 
 object Fingerprint {
-  private val sqlPrefixes = Seq("parquet", "orc", "csv", "json", "files", "legacy", "variant", "defaultColumn")
-    .map(p => s"spark.sql.$p.")
-  private val hadoopPrefixes = Seq("parquet.", "orc.", "mapreduce.input.", "io.")
-  private val byName = Set(
-    "spark.sql.caseSensitive", "spark.sql.session.timeZone", "spark.sql.columnNameOfCorruptRecord",
-    "spark.sql.timestampType", "spark.executor.extraJavaOptions", "spark.executor.defaultJavaOptions",
-    "spark.executorEnv.TZ")
-
-  // Settings under the prefixes that change how much is read at once, or only what is written, or
-  // that can only make a reader see fewer rows of a file than the build saw.
-  private val harmless = Seq(
-    "spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes",
-    "spark.sql.files.minPartitionNum", "spark.sql.files.maxPartitionNum",
-    "spark.sql.files.maxRecordsPerFile", "spark.sql.files.ignoreCorruptFiles",
-    "spark.sql.files.ignoreMissingFiles", "spark.sql.parquet.filterPushdown",
-    "spark.sql.parquet.filterPushdown.*", "spark.sql.parquet.aggregatePushdown",
-    "spark.sql.parquet.recordLevelFilter.enabled", "spark.sql.parquet.pushdown.inFilterThreshold",
-    "spark.sql.parquet.compression.codec", "spark.sql.parquet.columnarReaderBatchSize",
-    "spark.sql.parquet.outputTimestampType", "spark.sql.parquet.writeLegacyFormat",
-    "spark.sql.parquet.output.committer.class", "spark.sql.parquet.fieldId.write.enabled",
-    "spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int96RebaseModeInWrite",
-    "spark.sql.orc.filterPushdown", "spark.sql.orc.aggregatePushdown",
-    "spark.sql.orc.compression.codec", "spark.sql.orc.columnarReaderBatchSize",
-    "spark.sql.orc.columnarWriterBatchSize", "spark.sql.csv.filterPushdown.enabled",
-    "spark.sql.json.filterPushdown.enabled", "spark.sql.legacy.bucketedTableScan.outputOrdering")
-
-  private def relevant(key: String): Boolean =
-    (byName(key) || sqlPrefixes.exists(p => key.startsWith(p)) ||
-      hadoopPrefixes.exists(p => key.startsWith(p)) ||
-      hadoopPrefixes.exists(p => key.startsWith(s"spark.hadoop.$p"))) &&
-      !harmless.exists(h =>
-        if (h.endsWith("*")) key.startsWith(h.dropRight(1)) else h == key)
-
   def format(relation: HadoopFsRelation): String = relation.fileFormat match {
-    case named: DataSourceRegister => named.shortName().toLowerCase(java.util.Locale.ROOT)
+    case named: DataSourceRegister => named.shortName().toLowerCase(Locale.ROOT)
     case other => other.getClass.getName
   }
+
+  /**
+   * The columns of the table's files. A query that wants some fields of a struct only has them cut
+   * down: where columns are found by name, as in Parquet, that changes nothing of how one is read,
+   * unless its default was lost with it.
+   */
+  private def schema(relation: HadoopFsRelation, table: CatalogTable): StructType = {
+    val whole = CharVarcharUtils.replaceCharVarcharWithStringInSchema(table.dataSchema).asNullable
+    if (format(relation) == "parquet" && within(relation.dataSchema, whole)) whole
+    else relation.dataSchema
+  }
+
+  private def within(part: DataType, whole: DataType): Boolean = (part, whole) match {
+    case (p: StructType, w: StructType) =>
+      val fields = w.fields.map(f => f.name -> f).toMap
+      p.fields.forall(f => fields.get(f.name).exists { g =>
+        within(f.dataType, g.dataType) &&
+          defaults.forall(k => f.metadata.contains(k) == g.metadata.contains(k) &&
+            (!g.metadata.contains(k) || f.metadata.getString(k) == g.metadata.getString(k)))
+      })
+    case (ArrayType(p, _), ArrayType(w, _)) => within(p, w)
+    case (MapType(pk, pv, _), MapType(wk, wv, _)) => within(pk, wk) && within(pv, wv)
+    case (p, w) => p == w
+  }
+  private val defaults = Seq(
+    ResolveDefaultColumns.CURRENT_DEFAULT_COLUMN_METADATA_KEY,
+    ResolveDefaultColumns.EXISTS_DEFAULT_COLUMN_METADATA_KEY)
+
+  // What the meaning of a literal's text hangs on.
+  private val literalSettings = Seq(
+    "spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers", "spark.sql.timestampType",
+    "spark.sql.parser.escapedStringLiterals")
 
   /** The mark of a relation as it would be read under the settings that `session` has now. */
   def of(relation: HadoopFsRelation, table: CatalogTable, session: Compat.Session): Fingerprint = {
     val kind = format(relation)
+    val text = kind == "csv" || kind == "json"
+    val columns = schema(relation, table)
+    val conf = session.sessionState.conf
     val version = session.version
-    val exact = kind == "csv" || kind == "json"
     val fixed = Seq(
       "format" -> s"$kind ${relation.fileFormat.getClass.getName}",
-      "schema" -> relation.dataSchema.json,
+      "schema" -> columns.json,
       "partitions" -> relation.partitionSchema.json,
-      "spark" -> (if (exact) version else version.split('.').take(2).mkString(".")),
-      "zone.session" -> session.sessionState.conf.sessionLocalTimeZone,
-      "zone.jvm" -> TimeZone.getDefault.getID,
-      "ansi" -> (if (exact) session.sessionState.conf.ansiEnabled.toString else ""),
-      "corrupt" -> session.sessionState.conf.columnNameOfCorruptRecord)
-    val options = relation.options.toSeq.collect {
-      case (k, v) if !k.equalsIgnoreCase("path") => s"option.${k.toLowerCase(java.util.Locale.ROOT)}" -> v
-    }
-    val sql = session.sessionState.conf.getAllConfs.toSeq.filter(e => relevant(e._1))
-      .map(e => s"conf.${e._1}" -> e._2)
-    val hadoop = session.sparkContext.hadoopConfiguration.iterator.asScala
-      .filter(e => hadoopPrefixes.exists(p => e.getKey.startsWith(p)))
-      .map(e => s"hadoop.${e.getKey}" -> String.valueOf(e.getValue)).toSeq
-    Fingerprint(TreeMap((fixed ++ options ++ sql ++ hadoop): _*))
+      "spark" -> (if (text) version else version.split('.').take(2).mkString(".")),
+      "case" -> conf.caseSensitiveAnalysis.toString)
+    val options = relation.options.toSeq.map { case (k, v) => k.toLowerCase(Locale.ROOT) -> v }
+      .collect { case (k, v) if k != "path" && !k.startsWith(Registry.prefix) => s"option.$k" -> v }
+    val zones =
+      if (!zoned(columns, text)) Nil
+      else Seq("zone.session" -> conf.sessionLocalTimeZone, "zone.jvm" -> TimeZone.getDefault.getID)
+    val parsing =
+      if (!text) Nil
+      else Seq(
+        "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
+        // Names of months and days, and the rules of zones, come with the Java that parses them.
+        "java" -> s"${Runtime.version.feature} ${ZoneRulesProvider.getVersions("Europe/London").lastEntry.getKey}")
+    // A column's default is kept as SQL, which is read anew by each reader.
+    val literals =
+      if (!columns.existsRecursively(hasDefault)) Nil
+      else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
+    Fingerprint(TreeMap(
+      (fixed ++ options ++ zones ++ parsing ++ literals ++ ReaderSettings.of(session)): _*))
+  }
+
+  /** Whether a zone has a part in reading some column; days do without one, unless spelled out. */
+  private def zoned(columns: StructType, text: Boolean): Boolean = columns.existsRecursively {
+    case DateType => text
+    case BooleanType | BinaryType | NullType | _: NumericType | _: StringType => false
+    case _: ArrayType | _: MapType => false
+    case struct: StructType => hasDefault(struct)
+    case _ => true
+  }
+
+  private def hasDefault(t: DataType): Boolean = t match {
+    case s: StructType => s.fields.exists(f => defaults.exists(f.metadata.contains))
+    case _ => false
   }
 }

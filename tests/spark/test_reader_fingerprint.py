@@ -1,0 +1,353 @@
+"""The same bytes under other reader settings: read in full, for the reason reader-changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from lab import Lab
+
+FILES = 4
+CHANGED = f"reader-changed: {FILES}"
+
+_ZONE = ("spark.sql.session.timeZone", "Asia/Tokyo")
+_ALL = [
+    ("spark.sql.caseSensitive", "true"),
+    ("spark.sql.legacy.charVarcharAsString", "true"),
+    ("spark.sql.legacy.nobody.knows.this.key", "1"),
+    ("spark.sql.files.nobody.knows.this.key", "1"),
+    ("spark.sql.variant.allowReadingShredded", "false"),
+    ("spark.sql.defaultColumn.useNullsForMissingDefaultValues", "false"),
+    ("io.compression.codecs", "org.apache.hadoop.io.compress.GzipCodec"),
+]
+_PARQUET = [
+    _ZONE,
+    ("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY"),
+    ("spark.sql.parquet.int96RebaseModeInRead", "LEGACY"),
+    ("spark.sql.parquet.int96TimestampConversion", "true"),
+    ("spark.sql.parquet.int96AsTimestamp", "false"),
+    ("spark.sql.parquet.binaryAsString", "true"),
+    ("spark.sql.parquet.inferTimestampNTZ.enabled", "false"),
+    ("spark.sql.parquet.fieldId.read.enabled", "true"),
+    ("spark.sql.parquet.fieldId.read.ignoreMissing", "true"),
+    ("spark.sql.parquet.enableVectorizedReader", "false"),
+    ("spark.sql.parquet.enableNestedColumnVectorizedReader", "false"),
+    ("spark.sql.parquet.nobody.knows.this.key", "1"),
+    ("spark.sql.legacy.parquet.nanosAsLong", "true"),
+    ("parquet.strict.typing", "false"),
+]
+_ORC = [
+    _ZONE,
+    ("spark.sql.orc.impl", "hive"),
+    ("spark.sql.orc.enableVectorizedReader", "false"),
+    ("spark.sql.orc.enableNestedColumnVectorizedReader", "false"),
+    ("orc.force.positional.evolution", "true"),
+    ("orc.schema.evolution.case.sensitive", "false"),
+    ("orc.skip.corrupt.data", "true"),
+    # ORC's second name for the same.
+    ("hive.exec.orc.skip.corrupt.data", "true"),
+    ("orc.proleptic.gregorian", "true"),
+]
+_TEXT = [
+    _ZONE,
+    ("spark.sql.ansi.enabled", "flip"),
+    ("spark.sql.legacy.timeParserPolicy", "LEGACY"),
+    ("spark.sql.columnNameOfCorruptRecord", "broken"),
+    ("mapreduce.input.linerecordreader.line.maxlength", "9"),
+    # Hadoop's old name for the same, which still takes effect.
+    ("mapred.linerecordreader.maxlength", "9"),
+    ("spark.sql.execution.datasources.hadoopLineRecordReader.enabled", "false"),
+    ("spark.sql.legacy.javaCharsets", "true"),
+]
+_CSV = [
+    *_TEXT,
+    ("spark.sql.csv.parser.columnPruning.enabled", "false"),
+    ("spark.sql.legacy.csv.enableDateTimeParsingFallback", "true"),
+]
+_JSON = [
+    *_TEXT,
+    ("spark.sql.json.enablePartialResults", "false"),
+    ("spark.sql.json.enableExactStringParsing", "false"),
+    ("spark.sql.json.useUnsafeRow", "true"),
+    ("spark.sql.legacy.json.enableDateTimeParsingFallback", "true"),
+    ("spark.sql.legacy.json.allowEmptyString.enabled", "true"),
+]
+FLIPS = [
+    (table, key, value)
+    for table, settings in (
+        ("parquet_t", _ALL + _PARQUET),
+        ("orc_t", _ORC),
+        ("csv_t", _CSV),
+        ("json_t", _JSON),
+    )
+    for key, value in settings
+]
+HARMLESS = [
+    ("parquet_t", "spark.sql.ansi.enabled", "flip"),
+    ("parquet_t", "spark.sql.shuffle.partitions", "3"),
+    ("parquet_t", "spark.sql.parquet.filterPushdown", "false"),
+    ("parquet_t", "spark.sql.parquet.filterPushdown.date", "false"),
+    ("parquet_t", "spark.sql.parquet.compression.codec", "gzip"),
+    ("parquet_t", "spark.sql.parquet.enableVectorizedReader", "true"),
+    ("parquet_t", "spark.sql.files.maxPartitionBytes", "1000"),
+    ("parquet_t", "spark.sql.files.ignoreCorruptFiles", "true"),
+    ("parquet_t", "io.file.buffer.size", "8192"),
+    ("plain_t", "spark.sql.session.timeZone", "Asia/Tokyo"),
+    ("orc_t", "spark.sql.orc.filterPushdown", "false"),
+    ("csv_t", "spark.sql.csv.filterPushdown.enabled", "false"),
+    ("json_t", "spark.sql.json.filterPushdown.enabled", "false"),
+]
+
+
+@pytest.fixture(scope="module")
+def tables(lab: Lab) -> Iterator[Lab]:
+    """A database with an indexed table of each format."""
+    with lab.database("fingerprints"):
+        for kind in ("parquet", "orc", "csv", "json"):
+            lab.sql(
+                f"CREATE TABLE {kind}_t USING {kind} AS SELECT CAST(id AS INT) id, "
+                "timestamp_seconds(id * 3600) ts, date_from_unix_date(CAST(id AS INT)) d, "
+                f"concat('text ', id) s FROM range(0, 40, 1, {FILES})"
+            )
+            lab.sql(f"CREATE SIEVE INDEX ON {kind}_t (id, ts)")
+        lab.sql(f"CREATE TABLE plain_t AS SELECT id, 'x' s FROM range(0, 40, 1, {FILES})")
+        lab.sql("CREATE SIEVE INDEX ON plain_t (id)")
+        yield lab
+
+
+@contextmanager
+def aside(lab: Lab, name: str) -> Iterator[None]:
+    """Another database for a while, and back to the one of the module."""
+    with lab.database(name):
+        yield
+    lab.sql("USE fingerprints")
+
+
+@contextmanager
+def flipped(lab: Lab, key: str, value: str) -> Iterator[None]:
+    """A setting with another value than it has."""
+    if value == "flip":
+        value = str(lab.spark.conf.get(key) != "true").lower()
+    with lab.setting(key, value):
+        yield
+
+
+@contextmanager
+def hadoop_setting(lab: Lab, key: str, value: str) -> Iterator[None]:
+    """A setting of Hadoop's for the whole driver."""
+    conf = lab.spark._jsc.hadoopConfiguration()
+    conf.set(key, value)
+    try:
+        yield
+    finally:
+        # A key under its old name has been set under the new one too.
+        for name in (key, "mapreduce.input.linerecordreader.line.maxlength"):
+            conf.unset(name)
+
+
+def parts(lab: Lab, table: str) -> dict[str, str]:
+    """What the mark of a table is made of."""
+    resolve = lab.spark._jvm.org.apache.spark.sql.sieve.Tables.resolve
+    database = lab.spark.catalog.currentDatabase()
+    info = json.loads(resolve(lab.spark._jsparkSession, [database, table]).info())
+    found: dict[str, str] = info["fingerprint_parts"]
+    return found
+
+
+def reasons(lab: Lab, query: str) -> Any:
+    """Why the only scan of a query reads what it reads."""
+    (scan,) = lab.explain(query)
+    return scan["reasons"]
+
+
+@pytest.mark.parametrize(("table", "key", "value"), FLIPS)
+def test_a_changed_reader_setting_switches_the_index_off(
+    tables: Lab, table: str, key: str, value: str
+) -> None:
+    """What could give other values than the build saw makes the query read every file."""
+    query = f"SELECT * FROM {table} WHERE id = 5 AND ts >= TIMESTAMP'1970-01-01 05:00:00'"
+    with flipped(tables, key, value):
+        tables.check(query, exactly=FILES)
+        assert reasons(tables, query) == CHANGED
+    tables.check(query, exactly=1)
+
+
+@pytest.mark.parametrize(("table", "key", "value"), HARMLESS)
+def test_a_harmless_setting_does_not(tables: Lab, table: str, key: str, value: str) -> None:
+    """Settings of other things, of writers, of amounts, and defaults spelled out cost nothing."""
+    with flipped(tables, key, value):
+        tables.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "value"),
+    [
+        ("orc_t", "orc.force.positional.evolution", "true"),
+        ("orc_t", "hive.exec.orc.skip.corrupt.data", "true"),
+        ("csv_t", "mapred.linerecordreader.maxlength", "9"),
+        ("parquet_t", "parquet.strict.typing", "false"),
+    ],
+)
+def test_a_changed_setting_of_hadoop_counts_too(
+    tables: Lab, table: str, key: str, value: str
+) -> None:
+    """Readers take Hadoop's settings from the context as well as from the session."""
+    with hadoop_setting(tables, key, value):
+        tables.check(f"SELECT * FROM {table} WHERE id = 5", exactly=FILES)
+        assert reasons(tables, f"SELECT * FROM {table} WHERE id = 5") == CHANGED
+
+
+def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
+    """CSV without a zone in its text: another session zone makes other instants of it."""
+    with aside(tables, "zones"):
+        tables.sql("CREATE TABLE t (id INT, at STRING) USING csv")
+        tables.sql(
+            "INSERT INTO t SELECT id, date_format(timestamp_seconds(id * 3600), "
+            "'yyyy-MM-dd HH:mm:ss') FROM range(0, 40, 1, 4)"
+        )
+        (where,) = {path.rpartition("/")[0] for path in tables.spark.table("t").inputFiles()}
+        tables.sql(f"CREATE TABLE z (id INT, at TIMESTAMP) USING csv LOCATION '{where}'")
+        tables.sql("CREATE SIEVE INDEX ON z (at)")
+        query = "SELECT id FROM z WHERE at = timestamp_seconds(3600 * 20)"
+        assert tables.check(query, exactly=1).rows == {"(20,)": 1}
+        with tables.setting("spark.sql.session.timeZone", "Asia/Tokyo"):
+            assert tables.check(query, exactly=FILES).rows == {"(29,)": 1}
+            assert reasons(tables, query) == CHANGED
+
+
+def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
+    """ORC read by position takes a column's values from the one that lies at its place."""
+    with aside(tables, "positions"):
+        tables.sql(
+            "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, CAST(39 - id AS INT) b "
+            "FROM range(0, 40, 1, 4)"
+        )
+        (where,) = {path.rpartition("/")[0] for path in tables.spark.table("t").inputFiles()}
+        tables.sql(f"CREATE TABLE swapped (b INT, a INT) USING orc LOCATION '{where}'")
+        tables.sql("CREATE SIEVE INDEX ON swapped (a)")
+        query = "SELECT a, b FROM swapped WHERE a = 3"
+        assert tables.check(query, exactly=1).rows == {"(3, 36)": 1}
+        with tables.setting("orc.force.positional.evolution", "true"):
+            assert tables.check(query, exactly=FILES).rows == {"(3, 36)": 1}
+            positions = "SELECT a, b FROM swapped WHERE a = 3 AND b = 36"
+            assert reasons(tables, positions) == CHANGED
+
+
+def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
+    """Options are the reader's: a changed separator makes other columns of the same line."""
+    with aside(tables, "options"):
+        tables.sql(f"CREATE TABLE t USING csv AS SELECT id, 7 x FROM range(0, 40, 1, {FILES})")
+        tables.sql("CREATE SIEVE INDEX ON t (id)")
+        tables.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        tables.sql("ALTER TABLE t SET SERDEPROPERTIES ('nullValue' = '5')")
+        assert tables.check("SELECT * FROM t WHERE id = 5", exactly=FILES).rows == {}
+        assert reasons(tables, "SELECT * FROM t WHERE id = 5") == CHANGED
+        tables.sql("REFRESH SIEVE INDEX ON t")
+        tables.check("SELECT * FROM t WHERE id = 5", exactly=0)
+
+
+def test_an_index_is_no_option_of_its_own_table(tables: Lab) -> None:
+    """Hive tables pass properties on to their readers by name; ours are none of theirs."""
+    with aside(tables, "names"):
+        tables.sql("CREATE TABLE t (id INT) STORED AS PARQUET")
+        tables.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")
+        tables.sql("CREATE SIEVE INDEX `a.parquet.b` ON t (id)")
+        tables.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+@pytest.mark.parametrize("default", ["", "DEFAULT 3"])
+def test_an_added_column_switches_the_index_off_until_refresh(tables: Lab, default: str) -> None:
+    """Files without the new column are read as if they had it: the build did not see that."""
+    with aside(tables, "added"):
+        tables.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
+        tables.sql("CREATE SIEVE INDEX ON t (id)")
+        tables.sql(f"ALTER TABLE t ADD COLUMNS (x INT {default})")
+        tables.check("SELECT * FROM t WHERE id = 5", exactly=FILES)
+        assert reasons(tables, "SELECT * FROM t WHERE id = 5") == CHANGED
+        tables.sql("REFRESH SIEVE INDEX ON t")
+        tables.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        tables.sql("CREATE SIEVE INDEX ON t (x)")
+        rows = tables.check("SELECT count(*) FROM t WHERE x = 3").rows
+        assert rows == {f"({40 if default else 0},)": 1}
+
+
+def test_a_widened_column_switches_the_index_off_until_refresh(tables: Lab) -> None:
+    """Another type makes other values: an int read as a bigint has other constants against it."""
+    with aside(tables, "widened"):
+        tables.sql(
+            "CREATE TABLE t USING parquet AS SELECT CAST(id AS INT) id "
+            f"FROM range(0, 40, 1, {FILES})"
+        )
+        tables.sql("CREATE SIEVE INDEX ON t (id)")
+        session = tables.spark._jsparkSession
+        types = tables.spark._jvm.org.apache.spark.sql.types.DataType
+        schema = types.fromJson(
+            '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
+        )
+        session.sharedState().externalCatalog().alterTableDataSchema("widened", "t", schema)
+        tables.sql("REFRESH TABLE t")
+        assert tables.check("SELECT * FROM t WHERE id = 5", exactly=FILES).rows == {"(5,)": 1}
+        assert reasons(tables, "SELECT * FROM t WHERE id = 5") == CHANGED
+        tables.sql("REFRESH SIEVE INDEX ON t")
+        tables.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+@pytest.mark.parametrize("changed", ["maker", "reader"])
+def test_a_view_over_two_sessions_is_pruned_only_if_both_read_as_the_build(
+    tables: Lab, changed: str
+) -> None:
+    """A global temporary view reads with settings of its maker's session and of the asking one."""
+    maker, reader = Lab(tables.spark.newSession()), Lab(tables.spark.newSession())
+    maker.sql("USE fingerprints")
+    maker.spark.table("csv_t").createOrReplaceGlobalTempView("both")
+    query = "SELECT id FROM global_temp.both WHERE ts = timestamp_seconds(3600 * 5)"
+    try:
+        reader.check(query, exactly=1)
+        session = maker if changed == "maker" else reader
+        with session.setting("spark.sql.session.timeZone", "Asia/Tokyo"):
+            reader.check(query, exactly=FILES)
+            assert reasons(reader, query) == CHANGED
+        reader.check(query, exactly=1)
+    finally:
+        maker.sql("DROP VIEW global_temp.both")
+
+
+def test_the_parts_of_the_mark(tables: Lab) -> None:
+    """These and no others go into the mark of a table when nothing is set."""
+    columns = {"format", "schema", "partitions", "spark", "case"}
+    zones = {"zone.session", "zone.jvm"}
+    text = columns | zones | {"ansi", "corrupt", "java"}
+    expected = {
+        "plain_t": columns,
+        "parquet_t": columns | zones,
+        "orc_t": columns | zones,
+        "csv_t": text,
+        "json_t": text,
+    }
+    assert {table: set(parts(tables, table)) for table in expected} == expected
+
+
+def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
+    """Of all that is set, exactly what decides on values goes in, and what nobody knows."""
+    session = Lab(tables.spark.newSession())
+    session.sql("USE fingerprints")
+    before = set(parts(session, "csv_t"))
+    for _, key, value in [*FLIPS, *HARMLESS]:
+        session.spark.conf.set(key, "false" if value == "flip" else value)
+    own = {key for _, key, _ in FLIPS}
+    fixed = {
+        "spark.sql.caseSensitive",
+        "spark.sql.session.timeZone",
+        "spark.sql.ansi.enabled",
+        "spark.sql.columnNameOfCorruptRecord",
+    }
+    # The last flip of this key, in the list of the harmless, is its default.
+    own -= {*fixed, "spark.sql.parquet.enableVectorizedReader"}
+    expected = {
+        f"conf.{key}" if key.startswith("spark.") else f"hadoop.{key}"
+        for key in own - {"mapred.linerecordreader.maxlength"}
+    }
+    assert set(parts(session, "csv_t")) - before == expected
