@@ -14,7 +14,7 @@ from lab import Lab, start_session
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``pytest tests/golden --regenerate`` writes the expected rows anew, from the index-off run."""
+    """``pytest tests/golden --regenerate`` writes the expected rows anew, without the index."""
     parser.addoption("--regenerate", action="store_true", help="write the golden .out files anew")
 
 

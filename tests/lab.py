@@ -1,4 +1,4 @@
-"""A Spark session with Sieve in it, and the question every query test asks: same rows, fewer files?"""
+"""A Spark session with Sieve in it, and what every query test asks: same rows, fewer files?"""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ statement's rows stand in the ``.out`` file beside it, sorted. Annotations stand
 
     --! files <= 2 of 20      with the index at most 2 files are read, without it 20 (also: = )
     --! modes on strict       the statement is run in these modes only (EXPLAIN SIEVE, say)
+
+``{{3..9 step 2}}`` in a statement stands for ``3, 5, 7, 9``: long lists would bury the rest.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 MODES = ("off", "on", "strict", "thrift")
 
 _QUERIES = "--@ queries"
+_SERIES = re.compile(r"\{\{(-?\d+)\.\.(-?\d+)(?: step (\d+))?\}\}")
 _FILES = re.compile(r"files (<=|=) (\d+) of (\d+)")
 
 
@@ -41,6 +44,11 @@ class Statement:
     text: str
     files: Files | None = None
     modes: tuple[str, ...] = MODES
+
+    @property
+    def sql(self) -> str:
+        """What is run."""
+        return _SERIES.sub(_series, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +105,11 @@ def _annotated(text: str, notes: Sequence[str]) -> Statement:
         else:
             raise ValueError(f"not an annotation: --! {note}")
     return Statement(text, files, modes)
+
+
+def _series(match: re.Match[str]) -> str:
+    first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
+    return ", ".join(map(str, range(first, last + 1, step)))
 
 
 def render(statement: Statement, rows: Sequence[str]) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Protocol
 
 from lab import files_read
+from pyhive.exc import OperationalError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -57,7 +59,9 @@ class SparkEngine:
         try:
             frame = self._spark.sql(sql)
             plan = frame._jdf.queryExecution().executedPlan()
-            lines = self._spark._jvm.org.apache.spark.sql.execution.HiveResult.hiveResultString(plan)
+            lines = self._spark._jvm.org.apache.spark.sql.execution.HiveResult.hiveResultString(
+                plan
+            )
             rows = [str(lines.apply(k)).split("\t") for k in range(lines.size())]
             return Result(presented(sql, frame.columns, rows), files_read(frame))
         except PySparkException as error:
@@ -72,8 +76,6 @@ class ThriftEngine:
 
     def run(self, sql: str) -> Result:
         """Rows in the words of spark-sql."""
-        from pyhive.exc import OperationalError
-
         try:
             self._cursor.execute(sql)
         except OperationalError as error:
@@ -116,4 +118,4 @@ def _cell(value: object) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
-    return str(value)
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)

@@ -1,14 +1,16 @@
-"""Every statement of the corpus gives its rows, however it is asked; with the index of few files."""
+"""Every statement of the corpus gives its rows, however it is asked, and reads few files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from corpus import MODES, Script, Statement, read_expected, read_script, render
-from engines import SETTINGS, Engine, Result, SparkEngine
+from engines import SETTINGS, Engine, Result, SparkEngine, ThriftEngine
 from lab import Lab
+from pyhive import hive
 
 SCRIPTS = sorted(Path(__file__).parent.glob("*.sql"))
 
@@ -35,17 +37,36 @@ def spark(script: Script, lab: Lab) -> Iterator[Connect]:
         yield connect
 
 
+@pytest.fixture(scope="module")
+def thrift(script: Script, thrift_port: int) -> Iterator[Connect]:
+    """Opens connections to a Thrift server, in which the file's tables are made once."""
+    database = f"golden_{script.name}"
+    with closing(hive.connect("localhost", thrift_port, username="golden")) as connection:
+        admin = ThriftEngine(connection.cursor())
+        admin.run(f"CREATE DATABASE {database}")
+        admin.run(f"USE {database}")
+        prepare(admin, script)
+        with closing(hive.connect("localhost", thrift_port, username="golden")) as client:
+
+            def connect() -> Engine:
+                engine = ThriftEngine(client.cursor())
+                engine.run(f"USE {database}")
+                return engine
+
+            yield connect
+        admin.run("USE default")
+        admin.run(f"DROP DATABASE {database} CASCADE")
+
+
 def prepare(engine: Engine, script: Script) -> None:
     """Make a file's tables and indexes."""
     for statement in script.setup:
-        rows = engine.run(statement.text).rows
+        rows = engine.run(statement.sql).rows
         assert not any(row.startswith("error:") for row in rows), (statement.text, rows)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_same_rows_in_every_mode(
-    script: Script, mode: str, request: pytest.FixtureRequest
-) -> None:
+def test_same_rows_in_every_mode(script: Script, mode: str, request: pytest.FixtureRequest) -> None:
     """A statement gives the rows of its ``.out`` file, and reads no more files than it may."""
     connect: Connect = request.getfixturevalue("thrift" if mode == "thrift" else "spark")
     results = answers(connect(), mode, script)
@@ -68,7 +89,7 @@ def answers(engine: Engine, mode: str, script: Script) -> list[Result | None]:
     """What each statement gives in a mode; None for those that are not run in it."""
     for key, value in SETTINGS[mode].items():
         engine.run(f"SET {key}={value}")
-    return [engine.run(s.text) if mode in s.modes else None for s in script.queries]
+    return [engine.run(s.sql) if mode in s.modes else None for s in script.queries]
 
 
 def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
@@ -76,10 +97,7 @@ def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
     allowed = statement.files
     if allowed is None or read is None:
         return []
-    if mode == "off":
-        right = read == allowed.total
-    else:
-        right = allowed.allow(read)
+    right = read == allowed.total if mode == "off" else allowed.allow(read)
     return [] if right else [f"{mode} reads {read} files, wanted {allowed}: {statement.text}"]
 
 

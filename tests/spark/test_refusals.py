@@ -15,7 +15,8 @@ def refusing(lab: Lab) -> Iterator[Lab]:
     """A database with a table of each kind that is not indexed."""
     with lab.database("refusals"):
         lab.sql(
-            "CREATE TABLE t USING parquet PARTITIONED BY (p) AS SELECT id, CAST(id AS STRING) AS s, "
+            "CREATE TABLE t USING parquet PARTITIONED BY (p) AS "
+            "SELECT id, CAST(id AS STRING) AS s, "
             "array(id) AS arr, map(id, id) AS m, named_struct('a', id) AS st, "
             "INTERVAL '1' DAY AS gap, 1 AS p FROM range(10)"
         )
