@@ -34,7 +34,7 @@ class Roots:
             raise UnsupportedError(
                 "SIEVE_ROOT_REFUSED",
                 f"the index lies in {root}, which is neither its database's {FOLDER} folder, "
-                "nor spark.sieve.path, nor in spark.sieve.roots, where an administrator may list it",
+                "nor spark.sieve.path, nor in spark.sieve.roots; an administrator may list it",
             )
 
     def for_new(self, database_location: str, settings: Settings) -> str:
