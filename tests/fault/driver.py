@@ -1,0 +1,113 @@
+"""Drivers in processes of their own, to be killed, starved or set beside another."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+LOGGING = """
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c{1}: %m%n
+logger.sieve.name = org.apache.spark.sql.sieve
+logger.sieve.level = info
+"""
+TESTS = Path(__file__).resolve().parent.parent
+
+
+class DriverError(Exception):
+    """A statement failed in the driver; the text is what its user saw."""
+
+
+class Driver:
+    """A PySpark driver that is talked to."""
+
+    def __init__(self, folder: Path, conf: dict[str, str]) -> None:
+        folder.mkdir(parents=True)
+        self.log = folder / "log"
+        logging = folder / "log4j2.properties"
+        logging.write_text(LOGGING)
+        options = (
+            f"-Dderby.system.home={folder / 'spark'} -Duser.timezone=UTC "
+            f"-Dlog4j2.configurationFile={logging.as_uri()}"
+        )
+        conf = {"spark.driver.extraJavaOptions": options, "spark.driver.memory": "1g"} | conf
+        path = [str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("driver_main.py")),
+                 str(folder / "spark"), json.dumps(conf)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in path if p)},
+                start_new_session=True,
+            )  # fmt: skip
+        self.jvm = int(self._reply()["jvm"])
+
+    def send(self, sql: str) -> None:
+        """Begin a statement; `receive` waits for its end."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(sql) + "\n")
+        self.process.stdin.flush()
+
+    def receive(self) -> tuple[list[list[Any]], int]:
+        """Rows of the statement sent before, and files read. Raises DriverError."""
+        reply = self._reply()
+        if "error" in reply:
+            raise DriverError(reply["error"])
+        return reply["rows"], reply["files"]
+
+    def sql(self, text: str) -> list[list[Any]]:
+        """The rows of a statement."""
+        self.send(text)
+        return self.receive()[0]
+
+    def files(self, text: str) -> int:
+        """How many files a query reads."""
+        self.send(text)
+        return self.receive()[1]
+
+    def logged(self, text: str) -> int:
+        """In how many lines of the driver's log a text stands."""
+        return sum(text in line for line in self.log.read_text(errors="replace").splitlines())
+
+    def end(self) -> None:
+        """End it as its user would."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(120)
+
+    def kill(self) -> None:
+        """End it as the system would when memory is short."""
+        for pid in (self.jvm, self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait(60)
+
+    def _reply(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith("@@"):
+                reply: dict[str, Any] = json.loads(line[2:])
+                return reply
+        raise AssertionError(f"the driver ended: {self.log.read_text(errors='replace')[-4000:]}")
+
+
+@contextlib.contextmanager
+def driver(folder: Path, **conf: str) -> Iterator[Driver]:
+    """A driver that is gone when the block ends, whatever happened in it."""
+    made = Driver(folder, conf)
+    try:
+        yield made
+    finally:
+        made.kill()

@@ -1,0 +1,68 @@
+"""When there is a front end, and when there is none."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from driver import DriverError, driver
+from processes import alive, front_ends, wait_until
+
+ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(1000)"
+POINT = "SELECT count(*) FROM t WHERE id = 123"
+
+
+def test_it_lives_with_its_driver(tmp_path: Path) -> None:
+    """Tables without an index start none; the first statement does, and it dies with its driver.
+
+    It is a process group of its own, so Ctrl-C in the driver's terminal leaves it alone, and what
+    happens to tables is told to it.
+    """
+    with driver(tmp_path / "driver") as it:
+        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
+        assert (it.sql(POINT), it.files(POINT)) == ([[1]], 10)
+        assert front_ends(it.jvm) == []
+        it.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+        (pid,) = front_ends(it.jvm)
+        assert it.files(POINT) == 1
+        assert os.getpgid(pid) == pid
+        os.killpg(os.getpgid(it.jvm), signal.SIGINT)
+        assert it.files(POINT) == 1
+        assert front_ends(it.jvm) == [pid]
+        it.sql("CREATE TABLE u USING parquet AS SELECT 1 AS a")
+        it.sql("ALTER TABLE u RENAME TO v")
+        it.sql("DROP TABLE v")
+        for event in ("create default.u", "rename default.u v", "drop default.v"):
+            wait_until(lambda e=event: it.logged(f"catalog event: {e}"), f"told of {event}")
+        it.kill()
+        wait_until(lambda: not alive(pid), "the front end of a killed driver ends")
+
+
+def test_a_front_end_that_cannot_start_costs_no_rows(tmp_path: Path) -> None:
+    """A statement says what to set; queries give their rows and one warning, or fail if strict."""
+    bare = tmp_path / "bare"
+    bare.write_text("#!/bin/sh\necho no module named sql_ext\nexit 3\n")
+    bare.chmod(0o755)
+    with driver(tmp_path / "driver", **{"spark.sieve.python": str(bare)}) as it:
+        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
+        with pytest.raises(DriverError, match=r"no module named sql_ext.*set spark\.sieve\.python"):
+            it.sql("CREATE SIEVE INDEX ON t (id)")
+        uuid = "01234567-89ab-cdef-0123-456789abcdef"
+        value = f'{{"format":1,"uuid":"{uuid}","column":["id"],"root":"file:/nowhere"}}'
+        it.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
+        it.sql("SET spark.sieve.registry.ttl = 0s")
+        it.sql(POINT)
+        wait_until(lambda: it.sql(POINT) == [[1]] and it.logged("is read in full"), "it is tried")
+        it.sql("SET spark.sieve.registry.ttl = 1h")
+        for _ in range(5):
+            it.send(POINT)
+            assert it.receive() == ([[1]], 10)
+        assert it.logged("is read in full: front-end-down") == 1
+        it.sql("SET spark.sieve.strict = true")
+        with pytest.raises(DriverError, match=r"SIEVE_STRICT.*front-end-down"):
+            it.sql(POINT)
+        bare.unlink()
+        with pytest.raises(DriverError, match=r"No such file.*set spark\.sieve\.python"):
+            it.sql("SHOW SIEVE INDEXES ON t")
