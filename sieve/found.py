@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sieve.errors import CorruptError, InvalidInputError, SieveError, UnsupportedError
+from sieve.errors import InvalidInputError, SieveError, UnsupportedError
 from sieve.manifest import Manifest
 from sieve.publish import newest
 from sieve.registration import Registration
@@ -22,7 +22,6 @@ class Found:
     Attributes:
         name: as registered, lower case.
         registration: what the table says of it.
-        store: where it lies.
         directory: its folder.
         manifest: the version in force; None where there is none to use.
         state: ready, disabled, failed or gone.
@@ -31,38 +30,50 @@ class Found:
 
     name: str
     registration: Registration
-    store: Store
     directory: str
     manifest: Manifest | None
     state: str
     problem: str = ""
+    opened: Store | None = None
+
+    @property
+    def store(self) -> Store:
+        """Where it lies. Raises UnsupportedError where it may not lie or cannot be reached."""
+        if self.opened is None:
+            raise self._unusable()
+        return self.opened
 
     def need(self) -> Manifest:
         """The version in force. Raises UnsupportedError where there is none."""
         if self.manifest is None:
-            raise UnsupportedError(
-                "SIEVE_INDEX_NOT_USABLE",
-                f"index {self.name} is {self.state}: {self.problem}; DROP SIEVE INDEX {self.name} "
-                "and create it again",
-            )
+            raise self._unusable()
         return self.manifest
+
+    def _unusable(self) -> UnsupportedError:
+        return UnsupportedError(
+            "SIEVE_INDEX_NOT_USABLE",
+            f"index {self.name} is {self.state}: {self.problem}; DROP SIEVE INDEX {self.name} "
+            "and create it again",
+        )
 
 
 def look_up(name: str, registration: Registration, identity: TableIdentity, world: World) -> Found:
     """One registered index, whatever state it is in; what is wrong becomes its problem."""
     directory = join(registration.root, registration.uuid)
-    store = world.open_store(registration.root)
+    store: Store | None = None
 
     def found(manifest: Manifest | None, state: str, problem: str = "") -> Found:
-        return Found(name, registration, store, directory, manifest, state, problem)
+        return Found(name, registration, directory, manifest, state, problem, store)
 
     try:
+        # First of all: a property must not lead to any place that is not meant for indexes.
         world.check_root(registration.root, identity.database)
+        store = world.open_store(registration.root)
         manifest = newest(store, directory)
-    except (CorruptError, UnsupportedError) as error:
-        return found(None, "failed", error.message)
     except GoneError as error:
         return found(None, "gone", error.message)
+    except SieveError as error:
+        return found(None, "failed", error.message)
     if manifest is None:
         return found(None, "gone", f"{directory} holds no version")
     if manifest.state == "dropped":
@@ -116,16 +127,11 @@ def choose(
 def all_of(
     registrations: Mapping[str, Registration], identity: TableIdentity, world: World
 ) -> dict[str, Found]:
-    """All indexes of a table by name; one that cannot be reached is `failed`."""
-    found = {}
-    for name, registration in registrations.items():
-        try:
-            found[name] = look_up(name, registration, identity, world)
-        except SieveError as error:
-            directory = join(registration.root, registration.uuid)
-            store = world.open_store(registration.root)
-            found[name] = Found(name, registration, store, directory, None, "failed", error.message)
-    return found
+    """All indexes of a table by name."""
+    return {
+        name: look_up(name, registration, identity, world)
+        for name, registration in registrations.items()
+    }
 
 
 def _label(identity: TableIdentity) -> str:

@@ -91,7 +91,7 @@ def parse_registration(value: str) -> Registration | None:
     if not isinstance(record, dict) or not _is_format_1(record.get("format")):
         return None
     uuid, column, root = (record.get(key) for key in ("uuid", "column", "root"))
-    if not _matches(uuid, UUID) or not _matches(root, _ROOT) or not _is_path(column):
+    if not _matches(uuid, UUID) or not _is_root(root) or not _is_path(column):
         return None
     return Registration(IndexUuid(uuid), tuple(column), root)
 
@@ -114,6 +114,10 @@ def _is_format_1(value: Any) -> bool:
 
 def _matches(value: Any, pattern: re.Pattern[str]) -> TypeGuard[str]:
     return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def _is_root(value: Any) -> TypeGuard[str]:
+    return _matches(value, _ROOT) and not {".", ".."} & set(value.split("/"))
 
 
 def _is_path(value: Any) -> TypeGuard[list[str]]:

@@ -1,0 +1,255 @@
+"""Damaged, missing and foreign index files, and lying properties: right rows, and a way out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from lab import Lab
+
+FILES = 4
+QUERY = "SELECT * FROM t WHERE id = 5"
+ROWS = {"(5,)": 1}
+
+
+@pytest.fixture
+def small(lab: Lab) -> Iterator[Lab]:
+    """An indexed table of four files that no scan has asked for yet, and its neighbour."""
+    with lab.database("damage"):
+        lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        yield lab
+
+
+def root_of(lab: Lab) -> Path:
+    """The folder of the current database's indexes."""
+    ((database,),) = lab.sql("SELECT current_database()")
+    facts = dict(row[:2] for row in lab.sql(f"DESCRIBE DATABASE {database}"))
+    return Path(facts["Location"].removeprefix("file:")) / ".sieve"
+
+
+def registration(lab: Lab, table: str = "t") -> tuple[str, str]:
+    """Key and value of a table's only registration."""
+    ((key, value),) = (
+        row for row in lab.sql(f"SHOW TBLPROPERTIES {table}") if row[0].startswith("sieve.index.")
+    )
+    return key, value
+
+
+def fresh(lab: Lab) -> Lab:
+    """A session that has seen nothing yet."""
+    ((database,),) = lab.sql("SELECT current_database()")
+    session = Lab(lab.spark.newSession())
+    session.sql(f"USE {database}")
+    return session
+
+
+def read_in_full(lab: Lab, reason: str, *, strict_fails: bool, table: str = "t") -> None:
+    """The query gives its rows from all files, for a reason; ``strict`` may take that amiss."""
+    query = QUERY.replace("FROM t", f"FROM {table}")
+    with lab.setting("spark.sieve.strict", "false"):
+        answer = lab.run(query)
+        assert (answer.rows, answer.files) == (ROWS, FILES)
+        assert lab.explain(query)[0]["reasons"] == f"{reason}: {FILES}"
+    with lab.setting("spark.sieve.strict", "true"):
+        if strict_fails:
+            with pytest.raises(Exception, match=f"SIEVE_STRICT.*{reason}"):
+                lab.run(query)
+        else:
+            assert lab.run(query) == answer
+
+
+def cut(path: Path) -> None:
+    """Lose the last third."""
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 2 // 3])
+
+
+def flip(path: Path) -> None:
+    """Turn one bit in the middle over."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+def empty(path: Path) -> None:
+    """Lose all bytes, but not the name."""
+    path.write_bytes(b"")
+
+
+def zeroed(path: Path) -> None:
+    """Keep the length, lose the content."""
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def swap(path: Path) -> None:
+    """Stand another index's file of the same kind in its place."""
+    kind = path.relative_to(path.parents[2 if path.parent.parent.name == "runs" else 1])
+    other = next(
+        p
+        for folder in path.parents[len(kind.parts)].iterdir()
+        for p in folder.rglob(f"{kind.parts[0]}/**/*{path.suffix}")
+        if p != path and folder.name not in path.parts
+    )
+    shutil.copyfile(other, path)
+
+
+def remove(path: Path) -> None:
+    """Lose the file."""
+    path.unlink()
+
+
+WHERE = {
+    "manifest": "versions/1.json",
+    "locations": "locations/*.parquet",
+    "run": "runs/*/*.parquet",
+}
+DAMAGE = [(kind, how) for kind in WHERE for how in (cut, flip, empty, zeroed, swap, remove)]
+
+
+@pytest.mark.parametrize(("kind", "how"), DAMAGE)
+def test_a_damaged_index_costs_speed_and_is_replaced(
+    small: Lab, kind: str, how: Callable[[Path], None]
+) -> None:
+    """Whatever has happened to whichever file of an index: found out, named, repaired."""
+    if how is swap:
+        small.sql("CREATE TABLE u USING parquet AS SELECT id + 9 AS id FROM range(0, 40, 1, 4)")
+        small.sql("CREATE SIEVE INDEX ON u (id)")
+    uuid = json.loads(registration(small)[1])["uuid"]
+    (path,) = (root_of(small) / uuid).glob(WHERE[kind])
+    how(path)
+    reason = "index-gone" if how is remove else "index-corrupt"
+    read_in_full(small, reason, strict_fails=True)
+    if kind == "manifest":
+        state = "gone" if how is remove else "failed"
+        assert small.sql("SHOW SIEVE INDEXES ON t")[0][6] == state
+        assert "problem" in dict(small.sql("DESCRIBE SIEVE INDEX id_sieve ON t"))
+        with pytest.raises(Exception, match=r"SIEVE_INDEX_NOT_USABLE.*DROP SIEVE INDEX"):
+            small.sql("REFRESH SIEVE INDEX ON t")
+        assert small.sql("DROP SIEVE INDEX id_sieve ON t") == [("id_sieve",)]
+        small.check(QUERY, exactly=FILES)
+        small.sql("CREATE SIEVE INDEX ON t (id)")
+    else:
+        small.sql("REFRESH SIEVE INDEX ON t FULL")
+    small.check(QUERY, exactly=1)
+
+
+def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> None:
+    """Without FULL too: what cannot be read is no proof that there is nothing to do."""
+    (path,) = root_of(small).glob("*/locations/*.parquet")
+    flip(path)
+    assert small.sql("REFRESH SIEVE INDEX ON t")[0][1] == 2
+    small.check(QUERY, exactly=1)
+
+
+def test_a_version_of_a_later_release_is_left_alone(small: Lab) -> None:
+    """A whole manifest of an unknown format is not used, not overwritten, and said to be newer."""
+    (path,) = root_of(small).glob("*/versions/1.json")
+    record = json.loads(path.read_bytes())
+    del record["checksum"]
+    body = json.dumps(record | {"format": 2}, separators=(",", ":")).encode()
+    checksum = hashlib.sha256(body).hexdigest()
+    path.write_bytes(body[:-1] + f',"checksum":"{checksum}"}}'.encode())
+    read_in_full(small, "version-too-new", strict_fails=True)
+    with pytest.raises(Exception, match="format 2"):
+        small.sql("REFRESH SIEVE INDEX ON t")
+    with pytest.raises(Exception, match="SIEVE_INDEX_EXISTS"):
+        small.sql("CREATE SIEVE INDEX ON t (id)")
+    assert [p.name for p in path.parent.iterdir()] == ["1.json"]
+
+
+def test_an_index_without_its_root_is_gone_and_can_be_made_anew(small: Lab) -> None:
+    """Someone deletes the folder of all indexes: queries read, CREATE makes a new one."""
+    shutil.rmtree(root_of(small))
+    read_in_full(small, "index-gone", strict_fails=True)
+    assert small.sql("SHOW SIEVE INDEXES ON t")[0][6] == "gone"
+    small.sql("CREATE SIEVE INDEX ON t (id)")
+    small.check(QUERY, exactly=1)
+
+
+def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
+    """Files that vanish under a driver that holds the index: what it knows stays proven."""
+    small.check(QUERY, exactly=1)
+    shutil.rmtree(root_of(small))
+    small.check(QUERY)
+    small.sql("INSERT INTO t SELECT 5 AS id")
+    assert small.check(QUERY).rows == {"(5,)": 2}
+    assert small.sql("DROP SIEVE INDEX id_sieve ON t") == [("id_sieve",)]
+    small.check(QUERY, exactly=FILES + 1)
+
+
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
+HOSTILE = {
+    "no JSON": ("not json", "no-index"),
+    "deep JSON": ("[" * 500, "no-index"),
+    "huge": ('{"format":1,"x":"' + "x" * 3000 + '"}', "no-index"),
+    "newer": (
+        json.dumps({"format": 2, "uuid": UUID, "column": ["id"], "root": "ROOT"}),
+        "no-index",
+    ),
+    "climbing": (
+        json.dumps({"format": 1, "uuid": "../" + UUID, "column": ["id"], "root": "ROOT"}),
+        "no-index",
+    ),
+    "climbing root": (
+        json.dumps({"format": 1, "uuid": UUID, "column": ["id"], "root": "ROOT/../../other"}),
+        "no-index",
+    ),
+    "other scheme": (
+        json.dumps({"format": 1, "uuid": UUID, "column": ["id"], "root": "http://127.0.0.1:1/x"}),
+        "no-index",
+    ),
+    "unknown root": (
+        json.dumps({"format": 1, "uuid": UUID, "column": ["id"], "root": "file:/etc"}),
+        "no-index",
+    ),
+    "wrong uuid": (
+        json.dumps({"format": 1, "uuid": UUID, "column": ["id"], "root": "ROOT"}),
+        "index-gone",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_registration_leads_nowhere(lab: Lab, name: str) -> None:
+    """Whatever stands in the property: rows are right, statements work, and it can be removed."""
+    value, reason = HOSTILE[name]
+    # A database of its own: this driver has not heard of its tables before.
+    with lab.database(f"hostile_{list(HOSTILE).index(name)}"):
+        lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
+        value = value.replace("ROOT", f"file:{root_of(lab)}")
+        lab.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
+        session = fresh(lab)
+        read_in_full(session, reason, strict_fails=reason == "index-gone")
+        shown = session.sql("SHOW SIEVE INDEXES ON t")
+        assert [row[6] for row in shown] in ([], ["gone"], ["failed"])
+        session.sql("DROP SIEVE INDEX IF EXISTS id_sieve ON t")
+        session.sql("CREATE SIEVE INDEX ON t (id)")
+        session.check(QUERY, exactly=1)
+        assert UUID not in registration(lab)[1]
+
+
+def test_a_registration_put_back_after_drop_is_gone(small: Lab) -> None:
+    """Another tool writes the property of a dropped index back: read in full, until CREATE."""
+    key, value = registration(small)
+    small.sql("DROP SIEVE INDEX id_sieve ON t")
+    small.sql(f"ALTER TABLE t SET TBLPROPERTIES ('{key}' = '{value}')")
+    session = fresh(small)
+    assert session.sql("SHOW SIEVE INDEXES ON t")[0][6] == "gone"
+    session.sql("CREATE SIEVE INDEX ON t (id)")
+    session.check(QUERY, exactly=1)
+    assert registration(small)[1] != value
+
+
+def test_a_registration_taken_away_costs_speed_only(small: Lab) -> None:
+    """Another tool removes the property: new sessions read in full; a new index can be made."""
+    key, _ = registration(small)
+    small.sql(f"ALTER TABLE t UNSET TBLPROPERTIES ('{key}')")
+    session = fresh(small)
+    session.check(QUERY)
+    session.sql("CREATE SIEVE INDEX IF NOT EXISTS ON t (id)")
+    session.check(QUERY, exactly=1)
