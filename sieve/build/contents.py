@@ -17,6 +17,7 @@ from sieve.locations import Locations, render_locations
 from sieve.options import IndexOptions
 from sieve.store import Store, parent
 from sieve.tables.catalog import CatalogTable, Column, DataFile
+from sieve.tables.kinds import refuse_option
 from sieve.transitions import Refresh
 from sieve.types import BuildStats, FileRef, LocationsRef
 from sieve.world import World
@@ -37,8 +38,12 @@ def build_contents(
     """Index the table as it is now into files below ``index_dir``; nothing refers to them yet.
 
     Raises:
+        UnsupportedError: the table's options make its values hang on what else a query reads.
         Py4JJavaError: a data file cannot be read; Spark's message names it.
     """
+    refused = refuse_option(table.info.label, table.info.fingerprint_parts)
+    if refused is not None:
+        raise refused
     started = time.monotonic()
     snapshot = settled_snapshot(table.files, store, index_dir)
     numbers = [k for k, settled in enumerate(snapshot.settled) if settled]

@@ -39,6 +39,7 @@ def settled_snapshot(
     store: Store,
     index_dir: str,
     sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.time,
 ) -> Snapshot:
     """List a table, once more after a short wait if its newest files are too young.
 
@@ -47,20 +48,25 @@ def settled_snapshot(
         store: of the index; asked for the time if the files lie on the same file system.
         index_dir: a folder in which a probe file may be made.
         sleep: waits some seconds.
+        clock: the driver's, seconds since the epoch.
     """
-    snapshot = _snapshot(list_files, store, index_dir)
-    youngest = max((file.mtime for file in snapshot.files), default=0)
-    wait_ms = youngest + SETTLE_MS - snapshot.instant_ms
-    if not all(snapshot.settled) and 0 < wait_ms <= SETTLE_MS:
+    snapshot = _snapshot(list_files, store, index_dir, clock)
+    # A file whose time lies in the future is not waited for, and holds up no other.
+    waits = (file.mtime + SETTLE_MS - snapshot.instant_ms for file in snapshot.files)
+    wait_ms = max((wait for wait in waits if 0 < wait <= SETTLE_MS), default=0)
+    if wait_ms and not all(snapshot.settled):
         sleep((wait_ms + 10) / 1000)
-        snapshot = _snapshot(list_files, store, index_dir)
+        snapshot = _snapshot(list_files, store, index_dir, clock)
     return snapshot
 
 
 def _snapshot(
-    list_files: Callable[[], Sequence[DataFile]], store: Store, index_dir: str
+    list_files: Callable[[], Sequence[DataFile]],
+    store: Store,
+    index_dir: str,
+    clock: Callable[[], float],
 ) -> Snapshot:
-    now = int(time.time() * 1000)
+    now = int(clock() * 1000)
     try:
         own = store.now_ms(index_dir)
     except SieveError:

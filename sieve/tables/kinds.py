@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sieve.errors import SieveError, UnsupportedError
 
 _INDEXED = "Sieve indexes Parquet, ORC, CSV and JSON tables of the session catalog"
@@ -17,6 +19,24 @@ def refuse_kind(name: str, kind: str) -> SieveError:
     """
     word, _, detail = kind.partition(" ")
     return UnsupportedError("SIEVE_UNSUPPORTED_TABLE", f"{name} {_what_it_is(kind, word, detail)}")
+
+
+def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
+    """The error for options under which a column's values hang on what else a query reads.
+
+    Args:
+        name: the table.
+        parts: what the reader's fingerprint is made of.
+    """
+    quotes = parts.get("option.unescapedquotehandling", "STOP_AT_DELIMITER")
+    if not parts["format"].startswith("csv ") or quotes.upper() == "STOP_AT_DELIMITER":
+        return None
+    return UnsupportedError(
+        "SIEVE_UNSUPPORTED_TABLE",
+        f"{name} has the option unescapedQuoteHandling = {quotes}: what Spark makes of a stray "
+        "quote then depends on the other columns that a query reads; only STOP_AT_DELIMITER, the "
+        "default, can be indexed",
+    )
 
 
 def _what_it_is(kind: str, word: str, detail: str) -> str:

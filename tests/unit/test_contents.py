@@ -1,0 +1,172 @@
+"""What a build may say of files that changed, vanished or were read in part: nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.build import contents, settle
+from sieve.build.run import BuiltRun
+from sieve.errors import UnsupportedError
+from sieve.local_store import LocalStore
+from sieve.locations import Locations, parse_locations
+from sieve.options import IndexOptions
+from sieve.tables.catalog import Column, DataFile
+from sieve.transitions import Refresh
+
+OLD = 1_600_000_000_000
+
+
+class Listed:
+    """A table that lists other files at each call, and remembers which were asked to be read."""
+
+    def __init__(self, *listings: Sequence[DataFile], **parts: str) -> None:
+        self.listings = [tuple(listing) for listing in listings]
+        self.read: list[int] = []
+        self.info = SimpleNamespace(
+            label="d.t",
+            format_name="parquet",
+            identity=SimpleNamespace(location="file:/warehouse/t"),
+            fingerprint="0" * 64,
+            fingerprint_parts={"format": "parquet x"} | parts,
+        )
+
+    def files(self) -> tuple[DataFile, ...]:
+        return self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
+
+    def frame(self, numbers: Sequence[int]) -> list[int]:
+        self.read = list(numbers)
+        return self.read
+
+
+def data_file(name: str, length: int = 10, mtime: int = OLD) -> DataFile:
+    """A file of the table."""
+    return DataFile(f"file:/warehouse/t/{name}", length, mtime)
+
+
+@contextlib.contextmanager
+def building(monkeypatch: pytest.MonkeyPatch, rows: Sequence[int]) -> Iterator[None]:
+    """A reader that finds this many rows in each file; -1 where it proves nothing."""
+
+    def build_run(_: Any, __: Any, n_files: int, *_args: Any, **_words: Any) -> BuiltRun:
+        assert n_files == len(rows)
+        counts = np.array(rows, np.int64)
+        return BuiltRun(None, counts, np.ones_like(counts), np.zeros_like(counts), 0.0)
+
+    monkeypatch.setattr(contents, "build_run", build_run)
+    yield
+
+
+def build(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, table: Listed, rows: Sequence[int]
+) -> tuple[Refresh, Locations]:
+    """The version's contents and its list of locations."""
+    store = LocalStore()
+    directory = f"file:{folder}"
+    store.mkdirs(f"{directory}/locations")
+    world = SimpleNamespace(check_cancelled=lambda: None, say=lambda _: None)
+    with building(monkeypatch, rows):
+        made = contents.build_contents(
+            table,  # type: ignore[arg-type]
+            Column(("id",), "bigint"),
+            IndexOptions(),
+            store,
+            directory,
+            world,  # type: ignore[arg-type]
+        )
+    data = store.read(f"{directory}/locations/{made.locations.file.name}")
+    return made, parse_locations(data, made.roots, made.locations.count)
+
+
+def proven(locations: Locations) -> dict[str, bool]:
+    """Which files the list says anything of."""
+    names = [path.rpartition("/")[2] for path in locations.paths]
+    return dict(zip(names, (locations.lengths >= 0).tolist(), strict=True))
+
+
+def test_files_that_stay_as_they_were_are_proven(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Listed alike before and after the reading, with all their rows."""
+    files = [data_file("a"), data_file("b")]
+    made, locations = build(monkeypatch, tmp_path, Listed(files), [3, 4])
+    assert proven(locations) == {"a": True, "b": True}
+    assert locations.rows.tolist() == [3, 4]
+    assert (made.stats.rows, made.stats.nulls, made.stats.files_total) == (7, 2, 2)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        [data_file("a"), data_file("b", length=11)],
+        [data_file("a"), data_file("b", mtime=OLD + 1)],
+        [data_file("a"), data_file("b", mtime=OLD - 1)],
+        [data_file("a")],
+    ],
+    ids=["longer", "later", "earlier", "gone"],
+)
+def test_a_file_that_changed_while_it_was_read_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, after: list[DataFile]
+) -> None:
+    """What was read may be the old bytes, the new ones, or some of both."""
+    before = [data_file("a"), data_file("b")]
+    _, locations = build(monkeypatch, tmp_path, Listed(before, after), [3, 4])
+    assert proven(locations) == {"a": True, "b": False}
+    assert locations.rows.tolist() == [3, 0]
+    assert locations.nulls.tolist() == [1, 0]
+
+
+def test_a_file_that_came_during_the_build_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It was not read, so the version does not speak of it."""
+    before = [data_file("a")]
+    _, locations = build(monkeypatch, tmp_path, Listed(before, [*before, data_file("b")]), [3])
+    assert proven(locations) == {"a": True}
+
+
+def test_a_file_read_in_part_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Fewer rows than its format counts, or none at all: absence of a key is no proof."""
+    files = [data_file("a"), data_file("b")]
+    made, locations = build(monkeypatch, tmp_path, Listed(files), [-1, 4])
+    assert proven(locations) == {"a": False, "b": True}
+    assert made.stats.rows == 4
+
+
+def test_an_unsettled_file_is_not_even_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A file from the future stays out, and the others keep their own numbers in the listing."""
+    monkeypatch.setattr(settle.time, "sleep", pytest.fail)
+    future = data_file("b", mtime=OLD + 10**13)
+    table = Listed([data_file("a"), future, data_file("c")])
+    made, locations = build(monkeypatch, tmp_path, table, [3, 4])
+    assert table.read == [0, 2]
+    assert proven(locations) == {"a": True, "c": True}
+    assert made.stats.files_total == 3
+
+
+def test_a_table_without_files_has_an_empty_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing is read and nothing is said."""
+    made, locations = build(monkeypatch, tmp_path, Listed([]), [])
+    assert (made.runs, locations.paths, made.stats.rows) == ((), (), 0)
+
+
+@pytest.mark.parametrize("handling", ["BACK_TO_DELIMITER", "skip_value"])
+def test_csv_whose_values_hang_on_the_projection_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, handling: str
+) -> None:
+    """With these ways of treating stray quotes Spark reads a column otherwise beside others."""
+    parts = {"format": "csv x", "option.unescapedquotehandling": handling}
+    with pytest.raises(UnsupportedError, match="unescapedQuoteHandling"):
+        build(monkeypatch, tmp_path, Listed([data_file("a")], **parts), [3])

@@ -1,0 +1,117 @@
+"""Which files are old enough for their length and time to tell them from a later state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sieve.build.settle import Snapshot, settled_snapshot
+from sieve.errors import UnavailableError
+from sieve.tables.catalog import DataFile
+
+NOW = 1_700_000_000_000
+INDEX = "file:/warehouse/.sieve/1"
+
+
+@dataclass
+class Clocked:
+    """A file system with a clock that only waiting moves."""
+
+    now: int = NOW
+    waited: list[float] = field(default_factory=list)
+    silent: bool = False
+
+    def now_ms(self, directory: str) -> int:
+        assert directory == INDEX
+        if self.silent:
+            raise UnavailableError("SIEVE_READ_ONLY", "no probe file can be written")
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.waited.append(seconds)
+        self.now += round(seconds * 1000)
+
+    def snapshot(self, *listings: Sequence[DataFile], driver: int | None = None) -> Snapshot:
+        """A snapshot of a table that looks like each listing in turn."""
+        left = iter(listings)
+        return settled_snapshot(
+            lambda: next(left),
+            self,  # type: ignore[arg-type]
+            INDEX,
+            self.sleep,
+            lambda: (self.now if driver is None else driver) / 1000,
+        )
+
+
+def aged(ms: int, name: str = "a", root: str = "file:/warehouse/t") -> DataFile:
+    """A file of this age."""
+    return DataFile(f"{root}/{name}", 10, NOW - ms)
+
+
+def test_two_seconds_are_enough_and_need_no_wait() -> None:
+    """A file of exactly two seconds is settled at once."""
+    disk = Clocked()
+    snapshot = disk.snapshot([aged(2000), aged(5000, "b")])
+    assert snapshot.settled == (True, True)
+    assert snapshot.instant_ms == NOW
+    assert disk.waited == []
+
+
+def test_a_young_file_is_waited_for() -> None:
+    """The rest of its two seconds passes, then the table is listed anew."""
+    disk = Clocked()
+    files = [aged(1999), aged(300, "b")]
+    snapshot = disk.snapshot(files, files)
+    assert snapshot.settled == (True, True)
+    assert disk.waited == [1.71]
+    assert snapshot.instant_ms == NOW + 1710
+
+
+def test_what_changes_during_the_wait_stays_unsettled() -> None:
+    """The second listing counts; a file that is young in it again is not waited for again."""
+    disk = Clocked()
+    again = DataFile("file:/warehouse/t/a", 10, NOW + 100)
+    snapshot = disk.snapshot([aged(1000)], [again, aged(5000, "b")])
+    assert snapshot.files == (again, aged(5000, "b"))
+    assert snapshot.settled == (False, True)
+    assert disk.waited == [1.01]
+
+
+def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
+    """A clock that ran ahead: that file stays unsettled, a young one beside it is waited for."""
+    disk = Clocked()
+    assert disk.snapshot([aged(-3_600_000)]).settled == (False,)
+    assert disk.waited == []
+    files = [aged(-3_600_000), aged(500, "b")]
+    assert disk.snapshot(files, files).settled == (False, True)
+    assert disk.waited == [1.51]
+
+
+def test_without_a_probe_a_minute_must_have_passed_by_the_drivers_clock() -> None:
+    """A file system whose clock cannot be asked may be a minute ahead or behind."""
+    disk = Clocked(silent=True)
+    assert disk.snapshot([aged(62_000), aged(30_000, "b")]).settled == (True, False)
+    assert disk.waited == []
+
+
+def test_another_file_system_has_another_clock() -> None:
+    """Files that do not lie where the index lies are held to the driver's clock less a minute."""
+    disk = Clocked()
+    far = "s3a://bucket/t"
+    snapshot = disk.snapshot([aged(62_000, root=far), aged(30_000, "b", far), aged(2000, "c")])
+    assert snapshot.settled == (True, False, True)
+
+
+def test_the_probe_decides_against_the_drivers_clock() -> None:
+    """A driver a day ahead does not make the file system's young files old."""
+    disk = Clocked()
+    day = NOW + 86_400_000
+    files = [aged(0)]
+    snapshot = disk.snapshot(files, files, driver=day)
+    assert (snapshot.settled, snapshot.instant_ms, disk.waited) == ((True,), NOW + 2010, [2.01])
+
+
+def test_an_empty_table_is_settled() -> None:
+    """No files: nothing to wait for."""
+    disk = Clocked()
+    assert disk.snapshot([]) == Snapshot((), (), NOW)
