@@ -30,7 +30,8 @@ MASKED_PROPERTIES = {
 
 _SIEVE = re.compile(r"\s*\w+\s+SIEVE\b", re.IGNORECASE)
 _SILENT = re.compile(r"\s*(SET|RESET|USE)\b", re.IGNORECASE)
-_ERROR = re.compile(r"\[(SIEVE_[A-Z_]+)\] [^\n]*")
+# The Thrift server names class and condition before the text, which begins with the condition again.
+_ERROR = re.compile(r".*(\[SIEVE_[A-Z_]+\] [^\n]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +106,13 @@ def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -
 
 def refusal(error: Exception) -> str:
     """Sieve's own error in an exception of a client; any other is raised again."""
-    found = _ERROR.search(str(error))
+    text = str(error)
+    if isinstance(error, OperationalError) and hasattr(error.args[0], "status"):
+        text = error.args[0].status.errorMessage
+    found = _ERROR.search(text)
     if found is None:
         raise error
-    return re.sub(r"file:/\S+?(?=[,;\s]|$)", "#", f"error: {found[0]}")
+    return re.sub(r"file:/\S+?(?=[,;\s]|$)", "#", f"error: {found[1]}")
 
 
 def _cell(value: object) -> str:
