@@ -1,0 +1,208 @@
+"""Many sessions of one driver: what one makes, stops or drops, all others see at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from lab import Lab, scans
+from pyspark.sql import SparkSession
+
+POINT = "SELECT r, s FROM sessions.t WHERE id = 123"
+ROWS = [(4, "k123")]
+
+
+@pytest.fixture
+def table(lab: Lab) -> Iterator[str]:
+    """Ten files in the order of ``id``, without an index."""
+    with lab.database("sessions"):
+        lab.spark.range(0, 1000, 1, 10).selectExpr(
+            "id", "cast(id % 7 AS int) AS r", "concat('k', id) AS s"
+        ).write.saveAsTable("t")
+        yield "sessions.t"
+
+
+@pytest.fixture
+def index(lab: Lab, table: str) -> str:
+    """Name of an index on the table's ``id``."""
+    lab.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
+    return "id_sieve"
+
+
+def opened(lab: Lab, number: int) -> list[Lab]:
+    """Sessions of users of their own, each of which has read the table before."""
+    sessions = [Lab(lab.spark.newSession()) for _ in range(number)]
+    for session in sessions:
+        assert session.sql(POINT) == ROWS
+    return sessions
+
+
+def test_open_sessions_see_create_disable_enable_and_drop(lab: Lab, table: str) -> None:
+    """Whichever session types a statement, every open one prunes, or stops, with its next query."""
+    first, second = opened(lab, 2)
+    everyone = (lab, first, second)
+    for session in everyone:
+        session.check(POINT, exactly=10)
+    first.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
+    for session in everyone:
+        session.check(POINT, exactly=1)
+        assert [row[2] for row in session.sql(f"SHOW SIEVE INDEXES ON {table}")] == ["id_sieve"]
+    second.sql(f"ALTER SIEVE INDEX id_sieve ON {table} DISABLE")
+    for session in everyone:
+        session.check(POINT, exactly=10)
+        (scan,) = session.explain(POINT)
+        assert scan["reasons"] == "disabled: 10"
+    lab.sql(f"ALTER SIEVE INDEX id_sieve ON {table} ENABLE")
+    for session in everyone:
+        session.check(POINT, exactly=1)
+    first.sql(f"DROP SIEVE INDEX id_sieve ON {table}")
+    for session in everyone:
+        session.check(POINT, exactly=10)
+        assert session.sql(f"SHOW SIEVE INDEXES ON {table}") == []
+        (scan,) = session.explain(POINT)
+        assert scan["reasons"] == "no-index: 10"
+
+
+@pytest.mark.usefixtures("index")
+def test_a_session_may_go_without(lab: Lab) -> None:
+    """``spark.sieve.enabled = false`` acts in the session that set it, and in no other."""
+    without, other = opened(lab, 2)
+    without.sql("SET spark.sieve.enabled = false")
+    assert without.run(POINT).files == 10
+    (scan,) = without.explain(POINT)
+    assert scan["reasons"] == "disabled: 10"
+    other.check(POINT, exactly=1)
+    assert lab.run(POINT).files == 1
+    without.sql("RESET spark.sieve.enabled")
+    assert without.run(POINT).files == 1
+
+
+@pytest.mark.usefixtures("index")
+def test_tables_of_one_name_in_two_databases(lab: Lab) -> None:
+    """An index belongs to the table of one database; the other of that name is read as it is."""
+    with lab.database("sessions_b"):
+        lab.spark.range(0, 2000, 1, 4).write.saveAsTable("t")
+        (other,) = opened(lab, 1)
+        other.sql("USE sessions")
+        other.check("SELECT * FROM t WHERE id = 123", exactly=1)
+        lab.check("SELECT * FROM t WHERE id = 123", exactly=4)
+        lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+        lab.check("SELECT * FROM t WHERE id = 1999", exactly=1)
+        other.check("SELECT * FROM t WHERE id = 1999", exactly=0)
+        lab.sql("DROP SIEVE INDEX ON t (id)")
+        other.check("SELECT * FROM t WHERE id = 123", exactly=1)
+        assert [row[0] for row in other.sql("SHOW SIEVE INDEXES")] == ["sessions"]
+        assert lab.sql("SHOW SIEVE INDEXES") == []
+    lab.sql("USE sessions")
+
+
+@pytest.mark.usefixtures("index")
+def test_a_replanned_query_keeps_its_pruning(lab: Lab, table: str) -> None:
+    """Adaptive execution plans stages again: rows stay, and each scan still reads its one file."""
+    lab.sql("CREATE TABLE few USING parquet AS SELECT CAST(id AS int) AS k FROM range(0, 3)")
+    query = (
+        f"SELECT a.s, count(*) FROM {table} a JOIN few ON a.r - 4 = few.k "
+        "WHERE a.id = 123 GROUP BY a.s"
+    )
+    for adaptive in ("true", "false"):
+        with lab.setting("spark.sql.adaptive.enabled", adaptive):
+            lab.check(query, at_most=1 + lab.run("SELECT * FROM few").files)
+
+
+@pytest.mark.usefixtures("index")
+def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
+    """A self join reads its side once, by a reused exchange, as it does without the index."""
+    side = f"(SELECT r, max(s) AS s FROM {table} WHERE id BETWEEN 120 AND 129 GROUP BY r)"
+    query = f"SELECT a.s, b.s FROM {side} a JOIN {side} b ON a.r = b.r"
+    with lab.setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
+        lab.check(query, exactly=1)
+        with lab.setting("spark.sql.adaptive.enabled", "false"):
+            plan = lab.spark.sql(query)._jdf.queryExecution().executedPlan()
+            assert "ReusedExchange" in plan.toString()
+
+
+@pytest.mark.usefixtures("index")
+def test_a_cached_table_is_whole(lab: Lab, table: str) -> None:
+    """A cache filled by a filtered query does not serve others; one of the table holds all rows."""
+    (other,) = opened(lab, 1)
+    try:
+        lab.sql(f"CACHE TABLE part AS SELECT * FROM {table} WHERE id = 123")
+        assert other.sql(f"SELECT count(*), sum(id) FROM {table}") == [(1000, 499500)]
+        lab.sql(f"CACHE TABLE {table}")
+        assert other.sql(POINT) == ROWS
+        assert other.sql(f"SELECT count(*), sum(id) FROM {table}") == [(1000, 499500)]
+    finally:
+        lab.sql("UNCACHE TABLE IF EXISTS part")
+        lab.sql(f"UNCACHE TABLE IF EXISTS {table}")
+
+
+def test_queries_beside_create_and_drop(lab: Lab, table: str) -> None:
+    """While indexes come and go, every query of every session gives its rows; none gets stuck."""
+    finished = threading.Event()
+    wrong: list[object] = []
+
+    def ask(session: Lab, start: int) -> int:
+        key, asked = start, 0
+        while not finished.is_set():
+            key, asked = (key + 97) % 1000, asked + 1
+            found = session.sql(f"SELECT id, s FROM {table} WHERE id = {key} OR s = 'k{key + 1}'")
+            expected = {(k, f"k{k}") for k in (key, key + 1) if k < 1000}
+            if set(found) != expected:
+                wrong.append((key, found))
+        return asked
+
+    sessions = opened(lab, 4)
+    with ThreadPoolExecutor(len(sessions)) as pool:
+        asking = [pool.submit(ask, session, 31 * k) for k, session in enumerate(sessions)]
+        try:
+            for _ in range(3):
+                lab.sql(f"CREATE SIEVE INDEX ON {table} (id, s) OPTIONS (error = 1)")
+                lab.sql(f"ALTER SIEVE INDEX s_sieve ON {table} DISABLE")
+                lab.sql(f"DROP SIEVE INDEX s_sieve ON {table}")
+                lab.sql(f"DROP SIEVE INDEX id_sieve ON {table}")
+        finally:
+            finished.set()
+        asked = [future.result(timeout=120) for future in asking]
+    assert not wrong
+    assert all(asked)
+
+
+def entries(lab: Lab) -> Any:
+    """The map of tables behind the registry, which nothing in the product shows."""
+    found = lab.spark._jvm.java.lang.Class.forName("org.apache.spark.sql.sieve.Registry$")
+    field = found.getDeclaredField("entries")
+    field.setAccessible(True)
+    return field.get(found.getField("MODULE$").get(None))
+
+
+def test_the_registry_forgets_the_least_used(lab: Lab, index: str, table: str) -> None:
+    """It holds 10,000 tables; one that fell out is known again from the metastore's properties."""
+    registry = lab.spark._jvm.org.apache.spark.sql.sieve.Registry
+    key = lab.spark._jvm.org.apache.spark.sql.sieve.TableKey
+    none = lab.spark._jvm.PythonUtils.toScalaMap({})
+    lab.check(POINT, exactly=1)
+    application = lab.spark.sparkContext.applicationId
+    for k in range(10_050):
+        registry.put(key(application, "spark_catalog", "elsewhere", f"t{k}"), none)
+    assert entries(lab).size() == 10_000
+    lab.sql(f"REFRESH TABLE {table}")
+    lab.check(POINT, exactly=1)
+    assert index == "id_sieve"
+
+
+def the_listing(session: SparkSession, query: str) -> str:
+    """Class of the listing that the only scan of a query has."""
+    (scan,) = scans(session.sql(query)._jdf.queryExecution().executedPlan())
+    return str(scan.relation().location().getClass().getSimpleName())
+
+
+def test_a_table_without_an_index_is_planned_as_ever(lab: Lab, table: str) -> None:
+    """Its scans keep Spark's own listing."""
+    assert the_listing(lab.spark, POINT) == "InMemoryFileIndex"
+    lab.sql(f"CREATE SIEVE INDEX ON {table} (id)")
+    assert the_listing(lab.spark, POINT) == "SieveFileIndex"
+    with lab.setting("spark.sieve.enabled", "false"):
+        assert the_listing(lab.spark, POINT) == "InMemoryFileIndex"
