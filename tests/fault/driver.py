@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from processes import alive, front_ends, wait_until
+
 LOGGING = """
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = console
@@ -80,6 +82,12 @@ class Driver:
     def logged(self, text: str) -> int:
         """In how many lines of the driver's log a text stands."""
         return sum(text in line for line in self.log.read_text(errors="replace").splitlines())
+
+    def kill_front_end(self) -> None:
+        """Its front end is dead afterwards, and the driver lives."""
+        (pid,) = front_ends(self.jvm)
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not alive(pid), "the front end is dead")
 
     def end(self) -> None:
         """End it as its user would."""

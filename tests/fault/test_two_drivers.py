@@ -1,0 +1,112 @@
+"""Two drivers on one standalone metastore; and the metastore goes away under a statement."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from driver import Driver, DriverError, driver
+from processes import alive, front_ends, wait_until
+
+from sql_ext import metastore
+from sql_ext.spark_home import find_spark
+
+ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, concat('k', id) AS s FROM range(1000)"
+POINT = "SELECT count(*) FROM shop.t WHERE id = 123"
+
+
+@dataclass(frozen=True, slots=True)
+class Metastore:
+    """A metastore server."""
+
+    process: subprocess.Popen[bytes]
+    conf: dict[str, str]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Metastore]:
+    """On Derby, in a folder of its own."""
+    with socket.create_server(("localhost", 0)) as free:
+        port = free.getsockname()[1]
+    site, warehouse = tmp_path / "site", tmp_path / "warehouse"
+    metastore.write_site(site / "hive-site.xml", metastore.derby_in(tmp_path), warehouse)
+    command = metastore.command(find_spark(os.environ), os.environ, site, port)
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        wait_until(lambda: answers(port) or process.poll() is not None, "the metastore serves")
+        assert process.poll() is None, (tmp_path / "log").read_text(errors="replace")[-3000:]
+        conf = {
+            "spark.hadoop.hive.metastore.uris": f"thrift://localhost:{port}",
+            "spark.sql.warehouse.dir": str(warehouse),
+            "spark.sieve.registry.ttl": "1s",
+            "spark.hadoop.hive.metastore.connect.retries": "2",
+        }
+        yield Metastore(process, conf)
+    finally:
+        process.kill()
+        process.wait(60)
+
+
+def answers(port: int) -> bool:
+    """Whether something accepts connections there."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("localhost", port)) == 0
+
+
+def reads(it: Driver, files: int) -> None:
+    """Before long the driver's point query reads so many files; it gives its row all the time."""
+
+    def so() -> bool:
+        it.send(POINT)
+        rows, read = it.receive()
+        assert rows == [[1]]
+        return read == files
+
+    wait_until(so, f"it reads {files} files")
+
+
+def test_drivers_and_their_metastore(server: Metastore, tmp_path: Path) -> None:
+    """What one driver publishes, disables and drops, another acts on within the registry's time.
+
+    A CREATE whose metastore goes away says so and leaves no file, and its driver goes on; a driver
+    that ends takes its front end with it.
+    """
+    with driver(tmp_path / "a", **server.conf) as one, driver(tmp_path / "b", **server.conf) as two:
+        one.sql("CREATE DATABASE shop")
+        one.sql(f"CREATE TABLE shop.t USING parquet AS {ROWS}")
+        assert two.files(POINT) == 10
+        one.sql("CREATE SIEVE INDEX ON shop.t (id) OPTIONS (error = 1)")
+        reads(two, 1)
+        assert two.sql("SHOW SIEVE INDEXES ON shop.t")[0][:7] == [
+            *("shop", "t", "id_sieve", "id", "bigint"), "sieve", "ready",
+        ]  # fmt: skip
+        two.sql("ALTER SIEVE INDEX id_sieve ON shop.t DISABLE")
+        reads(one, 10)
+        one.sql("ALTER SIEVE INDEX id_sieve ON shop.t ENABLE")
+        reads(two, 1)
+        two.sql("DROP SIEVE INDEX ON shop.t (id)")
+        reads(one, 10)
+        assert one.sql("SHOW SIEVE INDEXES IN shop") == []
+        assert one.logged("is read in full: index-corrupt") == 0
+
+        two.sql("CREATE SIEVE INDEX ON shop.t (id) OPTIONS (error = 1)")
+        reads(one, 1)
+        (pid,) = front_ends(two.jvm)
+        two.end()
+        wait_until(lambda: not alive(pid), "the front end of a driver that ended ends")
+
+        root = Path(server.conf["spark.sql.warehouse.dir"], "shop.db", ".sieve")
+        before = {path.name for path in root.iterdir()}
+        one.send("CREATE SIEVE INDEX ON shop.t (s)")
+        wait_until(lambda: {path.name for path in root.iterdir()} > before, "it has begun")
+        server.process.kill()
+        with pytest.raises(DriverError, match="metastore"):
+            one.receive()
+        assert {path.name for path in root.iterdir()} == before
+        assert one.sql("SELECT 1") == [[1]]

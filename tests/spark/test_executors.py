@@ -1,0 +1,68 @@
+"""Executors in processes of their own, which may lack what a build needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "fault"))
+
+from driver import Driver, DriverError, driver
+
+CLUSTER = {
+    "spark.master": "local-cluster[2,1,1024]",
+    "spark.executor.memory": "512m",
+    "spark.driver.memory": "1g",
+}
+ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, id % 7 AS r FROM range(1000)"
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> str:
+    """An interpreter of the same version without a package."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    return str(tmp_path / "venv" / "bin" / "python")
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Driver]:
+    """A driver with two executors that run the test run's own Python, an hour off."""
+    conf = CLUSTER | {
+        "spark.pyspark.python": sys.executable,
+        "spark.executor.extraJavaOptions": "-Duser.timezone=Europe/Berlin",
+    }
+    with driver(tmp_path / "driver", **conf) as it:
+        yield it
+
+
+def test_a_bare_python_is_named(bare: str, tmp_path: Path) -> None:
+    """CREATE says which interpreter of the executors lacks which packages; nothing is made."""
+    conf = CLUSTER | {"spark.master": "local-cluster[1,1,1024]", "spark.pyspark.python": bare}
+    with driver(tmp_path / "driver", **conf) as it:
+        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
+        with pytest.raises(DriverError, match="SIEVE_EXECUTOR_LACKS") as failed:
+            it.sql("CREATE SIEVE INDEX ON t (id)")
+        for word in (bare, "numpy", "pyarrow", "spark.pyspark.python"):
+            assert word in str(failed.value)
+        assert it.sql("SHOW SIEVE INDEXES ON t") == []
+
+
+def test_executors_build(cluster: Driver) -> None:
+    """Executors of their own build an index; they are sent the code once, also to a new front end.
+
+    Their time zone matters where a file's times are read in it, and only there.
+    """
+    cluster.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
+    cluster.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+    assert cluster.files("SELECT count(*) FROM t WHERE id = 123") == 1
+    cluster.kill_front_end()
+    cluster.sql("CREATE SIEVE INDEX ON t (r)")
+    assert cluster.files("SELECT count(*) FROM t WHERE id = 123") == 1
+    cluster.sql("CREATE TABLE o USING orc AS SELECT id, timestamp_seconds(id) AS ts FROM t")
+    cluster.sql("CREATE SIEVE INDEX ON o (id)")
+    with pytest.raises(DriverError, match=r"SIEVE_EXECUTOR_ZONE.*Europe/Berlin"):
+        cluster.sql("CREATE SIEVE INDEX ON o (ts)")
