@@ -30,7 +30,7 @@ MASKED_PROPERTIES = {
 
 _SIEVE = re.compile(r"\s*\w+\s+SIEVE\b", re.IGNORECASE)
 _SILENT = re.compile(r"\s*(SET|RESET|USE)\b", re.IGNORECASE)
-# The Thrift server names class and condition before the text, which begins with the condition again.
+# The Thrift server names the condition twice, and the class of the exception between.
 _ERROR = re.compile(r".*(\[SIEVE_[A-Z_]+\] [^\n]*)")
 
 
