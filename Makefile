@@ -11,6 +11,11 @@ SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/compat/*/*.scala) sql_
 # Stamps record what is done, so that a second `make setup` only compares file times.
 VENV_DONE  := .venv/.sieve-setup
 SPARK_DONE := build/spark-3.5/.sieve-setup
+SERVICES_DONE := build/services/.sieve-setup
+
+# What the tests of services run beside Spark's jars: a JDBC driver, and HDFS with what it leans on.
+SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-minicluster:3.4.2 \
+            org.mockito:mockito-core:2.28.2 junit:junit:4.13.2
 
 .PHONY: help setup jars lint type format test test-3.5 demo bench bench-planning wheel clean \
         test-services test-spark test-wheel soak
@@ -95,7 +100,17 @@ wheel: setup ## dist/sieve_index-*.whl with the jars of every supported Spark in
 test-wheel: wheel ## the wheel in empty environments beside PySpark 4.1 and 3.5
 	@$(BIN)/python -m pytest -m wheel $(ARGS)
 
-test-services: setup ## PostgreSQL metastore and HDFS (installs nothing; says what is missing)
+$(SERVICES_DONE): Makefile
+	@command -v mvn >/dev/null || { \
+	  echo "The tests of services need Maven: run 'apt-get install maven'."; exit 1; }
+	@for artifact in $(SERVICES); do \
+	  name=$${artifact#*:}; \
+	  [ -e "build/services/$${name/:/-}.jar" ] || { echo "Fetching $$artifact"; \
+	    mvn -B -q dependency:copy -Dartifact="$$artifact" \
+	      -DoutputDirectory="$(CURDIR)/build/services"; } || exit 1; done
+	@touch $@
+
+test-services: setup $(SERVICES_DONE) ## PostgreSQL metastore and HDFS (says what is missing)
 	@$(BIN)/python -m pytest -m services $(ARGS)
 
 soak: setup ## 100,000 generated table and predicate pairs

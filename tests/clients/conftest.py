@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from command import sieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +26,8 @@ class Site:
         return ["--conf", f"spark.hadoop.hive.metastore.uris={uri}"]
 
     def sieve(self, *args: str) -> str:
-        """Runs ``sieve`` to its end and returns its standard output; a failure shows both."""
-        done = subprocess.run(
-            [str(Path(sys.executable).with_name("sieve")), *args],
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-        return done.stdout
+        """Runs ``sieve`` in the folder to its end and returns its standard output."""
+        return sieve(self.folder, *args)
 
 
 def _free_ports() -> tuple[int, int]:

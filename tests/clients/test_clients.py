@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyhive import hive
 from pymetastore.metastore import HMS
+from tour import cells, check, tour
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,54 +25,24 @@ for statement in sys.argv[1].split(";"):
 """
 
 
-def _tour(table: str) -> list[str]:
-    rows = "SELECT /*+ REPARTITION_BY_RANGE(8, a) */ id AS a FROM range(1000) AS r(id)"
-    return [
-        f"CREATE TABLE {table} USING parquet AS {rows}",
-        f"CREATE SIEVE INDEX ON {table} (a)",
-        f"SELECT 'found' AS mark, a FROM {table} WHERE a = 7",
-        f"EXPLAIN SIEVE SELECT * FROM {table} WHERE a = 7",
-        f"SHOW SIEVE INDEXES ON {table}",
-        f"DROP SIEVE INDEX ON {table} (a)",
-        f"EXPLAIN SIEVE SELECT * FROM {table} WHERE a = 7",
-    ]
-
-
-def _check(lines: list[list[str]]) -> None:
-    """What the tour shows, whichever client printed it: cells as text, headings among them."""
-    rows = [line for line in lines if line[0] in {"a_sieve", "found", "1", "default"}]
-    created, found, explained, shown, dropped, explained_after = rows
-    assert created[:3] == ["a_sieve", "1", "8"]
-    assert found == ["found", "7"]
-    assert explained[2] == "a_sieve@1"
-    assert explained[4:6] == ["8", "1"]
-    assert shown[:5] == ["default", shown[1], "a_sieve", "a", "bigint"]
-    assert dropped == ["a_sieve"]
-    assert explained_after[4:6] == ["8", "8"]
-
-
-def _cells(output: str) -> list[list[str]]:
-    return [line.split("\t") for line in output.splitlines() if line.strip()]
-
-
 def test_spark_sql(site: Site) -> None:
     """spark-sql creates, uses, explains, shows and drops an index."""
-    text = "; ".join(_tour("by_spark_sql"))
-    _check(_cells(site.sieve("sql", *site.metastore_option, "-e", text)))
+    text = "; ".join(tour("by_spark_sql"))
+    check(cells(site.sieve("sql", *site.metastore_option, "-e", text)))
 
 
 def test_spark_submit(site: Site, tmp_path: Path) -> None:
     """A PySpark script run by spark-submit does too."""
     (tmp_path / "tour.py").write_text(SCRIPT)
-    text = ";".join(_tour("by_submit"))
+    text = ";".join(tour("by_submit"))
     output = site.sieve("submit", *site.metastore_option, str(tmp_path / "tour.py"), text)
-    _check(_cells(output))
+    check(cells(output))
 
 
 def test_beeline(site: Site) -> None:
     """Beeline does too, through the Thrift server."""
-    text = "; ".join(_tour("by_beeline"))
-    _check(_cells(site.sieve("beeline", "--outputformat=tsv2", "-e", text)))
+    text = "; ".join(tour("by_beeline"))
+    check(cells(site.sieve("beeline", "--outputformat=tsv2", "-e", text)))
 
 
 def test_pyhive(site: Site) -> None:
@@ -79,7 +50,7 @@ def test_pyhive(site: Site) -> None:
     lines: list[list[str]] = []
     with closing(hive.connect("localhost", site.thrift_port)) as connection:
         cursor = connection.cursor()
-        create, *rest = _tour("by_pyhive")
+        create, *rest = tour("by_pyhive")
         cursor.execute(create)
         for statement in rest:
             cursor.execute(statement)
@@ -87,7 +58,7 @@ def test_pyhive(site: Site) -> None:
             if statement.startswith("SHOW"):
                 names = [column[0] for column in cursor.description]
                 assert names[:4] == ["namespace", "table", "index", "column"]
-    _check(lines)
+    check(lines)
 
 
 def test_sessions_of_one_server_are_apart(site: Site) -> None:
@@ -101,7 +72,7 @@ def test_sessions_of_one_server_are_apart(site: Site) -> None:
             cursor.execute(f"CREATE DATABASE {database}_db")
             cursor.execute(f"USE {database}_db")
         for cursor in cursors.values():
-            for statement in _tour("same_name")[:2]:
+            for statement in tour("same_name")[:2]:
                 cursor.execute(statement)
         for database, cursor in cursors.items():
             cursor.execute("SHOW SIEVE INDEXES")
@@ -116,7 +87,7 @@ def test_a_foreign_client_reads_the_registration(site: Site) -> None:
     """The table property is readable by any client of the metastore, as documented."""
     with closing(hive.connect("localhost", site.thrift_port)) as connection:
         cursor = connection.cursor()
-        for statement in _tour("registered")[:2]:
+        for statement in tour("registered")[:2]:
             cursor.execute(statement)
     with HMS.create("localhost", site.metastore_port) as metastore:
         parameters = metastore.get_table("default", "registered").parameters

@@ -1,13 +1,11 @@
-"""The store contract through a real JVM: over a local folder, and over HDFS where it runs."""
+"""The store contract through a real JVM, over a local folder; faults that its renames may meet."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
@@ -15,12 +13,8 @@ from pyspark.java_gateway import launch_gateway
 
 from sieve.errors import InvalidInputError, UnavailableError, UnknownOutcomeError, UnsupportedError
 from sieve.hadoop_store import HadoopStore
-from sieve.permissions import Permissions
-from sieve.store import Store, join, store_for
-from tests.unit.store_contract import AtomicCreateContract, StoreContract
-
-HDFS = os.environ.get("SIEVE_TEST_HDFS", "")
-"""URI of a name node where the tests may make and delete folders, such as hdfs://localhost:9820."""
+from sieve.store import store_for
+from tests.unit.store_contract import StoreContract
 
 
 @pytest.fixture(scope="module")
@@ -60,43 +54,6 @@ class TestHadoopOverLocalFiles(StoreContract):
         if not all(folder.stat().st_mode & 0o001 for folder in tmp_path.parents):
             pytest.skip("the temporary folder lies in one that is closed to others")
         return f"file:{tmp_path}"
-
-
-@pytest.mark.services
-@pytest.mark.skipif(not HDFS, reason="SIEVE_TEST_HDFS names no HDFS")
-class TestHdfs(StoreContract, AtomicCreateContract):
-    """The whole contract over HDFS."""
-
-    @pytest.fixture
-    def store(self, jvm: Any, conf: Any) -> Store:
-        """The store that an hdfs: URI gets."""
-        return store_for(HDFS + "/", jvm, conf)
-
-    @pytest.fixture
-    def folder(self, store: Store) -> Iterator[str]:
-        """A folder of its own, deleted afterwards."""
-        folder = f"{HDFS}/sieve-test-{uuid4()}"
-        store.mkdirs(folder)
-        yield folder
-        store.delete(folder)
-
-    def test_lists_of_rights_are_not_copied(self, store: HadoopStore, folder: str) -> None:
-        """A table with an access control list lends only its owner's bits; restrict drops lists."""
-        jvm = store.jvm
-        path = jvm.org.apache.hadoop.fs.Path(folder)
-        entries = jvm.org.apache.hadoop.fs.permission.AclEntry.parseAclSpec(
-            "user:carol:r-x,default:user:carol:r-x", True
-        )
-        fs = path.getFileSystem(store.conf)
-        fs.modifyAclEntries(path, entries)
-        own = store.permissions(folder)
-        assert own.mode & 0o077 == 0
-        inner = join(folder, "index")
-        store.mkdirs(inner)
-        store.restrict(inner, Permissions(own.owner, own.group, 0o750))
-        status = fs.getFileStatus(jvm.org.apache.hadoop.fs.Path(inner))
-        assert not status.hasAcl()
-        assert status.getPermission().toShort() == 0o750
 
 
 @pytest.mark.parametrize("scheme", ["s3a", "abfss", "http", "viewfs"])

@@ -1,0 +1,29 @@
+"""The ``sieve`` command as a user runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def sieve(folder: Path, *args: str, **environ: str) -> str:
+    """Runs ``sieve`` in a folder to its end and returns its standard output.
+
+    Args:
+        folder: its working directory.
+        args: its command line.
+        environ: environment variables added to those of the test run.
+    """
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("sieve")), *args],
+        cwd=folder,
+        env=os.environ | environ,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout

@@ -1,0 +1,33 @@
+"""PostgreSQL and HDFS on this machine, each started when a test first needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from lab import Lab
+
+from sieve.store import Store, store_for
+from tests.services import hdfs as name_node
+from tests.services import postgres
+from tests.services.postgres import Postgres
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Postgres]:
+    """An empty PostgreSQL server."""
+    with postgres.started() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URI of an empty HDFS of one data node, without a slash at its end."""
+    with name_node.started(tmp_path_factory.mktemp("hdfs")) as uri:
+        yield uri
+
+
+@pytest.fixture
+def store(lab: Lab, hdfs: str) -> Store:
+    """The cluster's files as Sieve itself reaches them."""
+    return store_for(hdfs + "/", lab.spark._jvm, lab.spark._jsc.hadoopConfiguration())

@@ -1,0 +1,57 @@
+"""Hadoop's own mini cluster: a name node and one data node in a process beside the test."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sql_ext.spark_home import find_java, find_spark, log_option
+from tests.services.jars import jar
+
+START_SECONDS = 180
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[str]:
+    """URI of a new file system, whose superuser is the user of this test; stopped afterwards.
+
+    Args:
+        folder: where its nodes keep their data and its log.
+    """
+    jars = [str(jar(name)) for name in ("hadoop-client-minicluster", "mockito-core", "junit")]
+    details, log = folder / "details.json", folder / "log"
+    command = [
+        *(find_java(os.environ), "-Xmx512m", log_option()),
+        *("-cp", os.pathsep.join([*jars, str(find_spark(os.environ).path / "jars" / "*")])),
+        *("org.apache.hadoop.test.MiniDFSClusterManager", "-datanodes", "1", "-format"),
+        # Without -nnport the name node takes a free port, and the details tell which.
+        *("-writeDetails", str(details), "-D", f"hdfs.minidfs.basedir={folder / 'data'}"),
+    ]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
+    try:
+        yield f"hdfs://localhost:{_port(process, details, log)}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _port(process: subprocess.Popen[bytes], details: Path, log: Path) -> int:
+    """The name node's port, told when the data node has joined."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return int(json.loads(details.read_text())["namenode_port"])
+        except (FileNotFoundError, ValueError):  # not written yet, or half
+            ended = process.poll() is not None
+            assert not ended, f"the mini cluster ended: {log.read_text()[-3000:]}"
+            late = time.monotonic() > deadline
+            assert not late, f"no HDFS in {START_SECONDS} s: {log.read_text()[-3000:]}"
+            time.sleep(0.1)

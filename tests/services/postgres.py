@@ -1,0 +1,130 @@
+"""A PostgreSQL server of its own in a temporary folder."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+USER = "hive"
+PASSWORD = "not 'one' to & guess"
+DATABASE = "metastore"
+PROGRAMS = ("initdb", "pg_ctl", "createdb", "psql")
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A running server with an empty database.
+
+    Attributes:
+        programs: folder of PostgreSQL's programs.
+        port: the TCP port on the loopback address.
+    """
+
+    programs: Path
+    port: int
+
+    @property
+    def jdbc(self) -> str:
+        """JDBC URL of the database."""
+        return f"jdbc:postgresql://127.0.0.1:{self.port}/{DATABASE}"
+
+    def query(self, text: str) -> list[str]:
+        """The rows of a query, a line each."""
+        return self.run("psql", "--no-psqlrc", "-At", "-d", DATABASE, "-c", text).splitlines()
+
+    def run(self, program: str, *args: str) -> str:
+        """Runs one of PostgreSQL's clients as the metastore's user."""
+        at = ("-h", "127.0.0.1", "-p", str(self.port), "-U", USER, "-w")
+        return _run(self.programs / program, *at, *args, env=os.environ | {"PGPASSWORD": PASSWORD})
+
+
+@contextmanager
+def started() -> Iterator[Postgres]:
+    """A server that lets nobody in without a password, stopped and deleted afterwards."""
+    programs = _programs()
+    # Not pytest's folder, which is closed to the user that the server has to run as.
+    with tempfile.TemporaryDirectory(prefix="sieve-pg-") as name:
+        folder = Path(name)
+        account = _account()
+        data, secret = folder / "data", folder / "password"
+        secret.write_text(PASSWORD)
+        for path in (folder, secret):
+            os.chown(path, account.pw_uid, account.pw_gid)
+        # PostgreSQL refuses to run as root.
+        own: dict[str, Any] = {"cwd": folder}
+        if os.geteuid() == 0:
+            own |= {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+        _run(
+            programs / "initdb",
+            *("-D", str(data), "-U", USER, "--pwfile", str(secret), "-A", "scram-sha-256"),
+            *("-E", "UTF8", "--locale", "C", "--no-sync"),
+            **own,
+        )
+        port = _free_port()
+        # Nothing here outlives the test, hence no syncs.
+        options = f"-h 127.0.0.1 -p {port} -k '{folder}' -c fsync=off"
+        control = (programs / "pg_ctl", "-D", str(data), "-w")
+        log = folder / "log"
+        try:
+            _run(*control, "-l", str(log), "-o", options, "start", **own)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{log.read_text() if log.exists() else ''}") from error
+        try:
+            server = Postgres(programs, port)
+            server.run("createdb", DATABASE)
+            yield server
+        finally:
+            _run(*control, "-m", "immediate", "stop", **own)
+
+
+def _programs() -> Path:
+    """Where PostgreSQL's programs are: on the path, or where Debian keeps them, newest first."""
+    debian = Path("/usr/lib/postgresql").glob("*/bin")
+    newest = sorted(debian, key=lambda path: float(path.parent.name), reverse=True)
+    on_path = [Path(found).parent for found in [shutil.which("initdb")] if found]
+    for folder in (*on_path, *newest):
+        if all((folder / program).exists() for program in PROGRAMS):
+            return folder
+    pytest.fail("PostgreSQL is not installed: run `apt-get install postgresql`.", pytrace=False)
+
+
+def _account() -> pwd.struct_passwd:
+    """The user to run the server as: this one, or for root the one that Debian's package makes."""
+    if os.geteuid() != 0:
+        return pwd.getpwuid(os.geteuid())
+    accounts = {account.pw_name: account for account in pwd.getpwall()}
+    return accounts.get("postgres") or accounts["nobody"]
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _run(program: Path, *args: str, **how: Any) -> str:
+    # A file, not a pipe: the server that pg_ctl leaves behind would keep a pipe open.
+    with tempfile.TemporaryFile("w+") as output:
+        done = subprocess.run(
+            [str(program), *args],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            timeout=120,
+            check=False,
+            **how,
+        )
+        output.seek(0)
+        text = output.read()
+    assert done.returncode == 0, f"{program.name}: {text}"
+    return text

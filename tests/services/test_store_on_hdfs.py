@@ -1,0 +1,45 @@
+"""The store contract over HDFS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+from sieve.hadoop_store import HadoopStore
+from sieve.permissions import Permissions
+from sieve.store import Store, join
+from tests.unit.store_contract import AtomicCreateContract, StoreContract
+
+pytestmark = pytest.mark.services
+
+
+class TestHdfs(StoreContract, AtomicCreateContract):
+    """The whole contract over HDFS."""
+
+    @pytest.fixture
+    def folder(self, store: Store, hdfs: str) -> Iterator[str]:
+        """A folder of its own, deleted afterwards."""
+        folder = f"{hdfs}/sieve-test-{uuid4()}"
+        store.mkdirs(folder)
+        yield folder
+        store.delete(folder)
+
+    def test_lists_of_rights_are_not_copied(self, store: HadoopStore, folder: str) -> None:
+        """A table with an access control list lends only its owner's bits; restrict drops lists."""
+        jvm = store.jvm
+        path = jvm.org.apache.hadoop.fs.Path(folder)
+        entries = jvm.org.apache.hadoop.fs.permission.AclEntry.parseAclSpec(
+            "user:carol:r-x,default:user:carol:r-x", True
+        )
+        fs = path.getFileSystem(store.conf)
+        fs.modifyAclEntries(path, entries)
+        own = store.permissions(folder)
+        assert own.mode & 0o077 == 0
+        inner = join(folder, "index")
+        store.mkdirs(inner)
+        store.restrict(inner, Permissions(own.owner, own.group, 0o750))
+        status = fs.getFileStatus(jvm.org.apache.hadoop.fs.Path(inner))
+        assert not status.hasAcl()
+        assert status.getPermission().toShort() == 0o750

@@ -1,0 +1,35 @@
+"""What every client types: CREATE, a query, EXPLAIN SIEVE, SHOW, DROP."""
+
+from __future__ import annotations
+
+
+def tour(table: str) -> list[str]:
+    """The statements, on a new table of eight files; the first five leave its index in place."""
+    rows = "SELECT /*+ REPARTITION_BY_RANGE(8, a) */ id AS a FROM range(1000) AS r(id)"
+    return [
+        f"CREATE TABLE {table} USING parquet AS {rows}",
+        f"CREATE SIEVE INDEX ON {table} (a)",
+        f"SELECT 'found' AS mark, a FROM {table} WHERE a = 7",
+        f"EXPLAIN SIEVE SELECT * FROM {table} WHERE a = 7",
+        f"SHOW SIEVE INDEXES ON {table}",
+        f"DROP SIEVE INDEX ON {table} (a)",
+        f"EXPLAIN SIEVE SELECT * FROM {table} WHERE a = 7",
+    ]
+
+
+def check(lines: list[list[str]]) -> None:
+    """What the tour shows, whichever client printed it: cells as text, headings among them."""
+    rows = [line for line in lines if line[0] in {"a_sieve", "found", "1", "default"}]
+    created, found, explained, shown, dropped, explained_after = rows
+    assert created[:3] == ["a_sieve", "1", "8"]
+    assert found == ["found", "7"]
+    assert explained[2] == "a_sieve@1"
+    assert explained[4:6] == ["8", "1"]
+    assert shown[:5] == ["default", shown[1], "a_sieve", "a", "bigint"]
+    assert dropped == ["a_sieve"]
+    assert explained_after[4:6] == ["8", "8"]
+
+
+def cells(output: str) -> list[list[str]]:
+    """The cells of a client that prints them apart by tabs."""
+    return [line.split("\t") for line in output.splitlines() if line.strip()]
