@@ -76,11 +76,6 @@ def flip(path: Path) -> None:
     path.write_bytes(data)
 
 
-def empty(path: Path) -> None:
-    """Lose all bytes, but not the name."""
-    path.write_bytes(b"")
-
-
 def zeroed(path: Path) -> None:
     """Keep the length, lose the content."""
     path.write_bytes(bytes(path.stat().st_size))
@@ -108,7 +103,19 @@ WHERE = {
     "locations": "locations/*.parquet",
     "run": "runs/*/*.parquet",
 }
-DAMAGE = [(kind, how) for kind in WHERE for how in (cut, flip, empty, zeroed, swap, remove)]
+DAMAGE = [
+    ("manifest", cut),
+    ("manifest", flip),
+    ("manifest", swap),
+    ("manifest", remove),
+    ("locations", cut),
+    ("locations", swap),
+    ("locations", remove),
+    ("run", flip),
+    ("run", zeroed),
+    ("run", swap),
+    ("run", remove),
+]
 
 
 @pytest.mark.parametrize(("kind", "how"), DAMAGE)

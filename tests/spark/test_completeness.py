@@ -1,0 +1,233 @@
+"""A build that might have seen less than a query would: it fails, or leaves that file out."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lab import Lab
+from pyspark.sql import functions as sf
+
+import sieve.build.run as building
+from sieve.local_store import LocalStore
+from sieve.options import IndexOptions
+from sieve.tables.catalog import LOCATION, Column
+
+FILES = 4
+QUERY = "SELECT * FROM t WHERE id = 5"
+
+
+def location(lab: Lab, table: str) -> Path:
+    """The folder of a table."""
+    facts = {row[0]: row[1] for row in lab.sql(f"DESCRIBE EXTENDED {table}")}
+    return Path(facts["Location"].removeprefix("file:"))
+
+
+def data_files(lab: Lab, table: str, kind: str) -> list[Path]:
+    """The data files of a table, in the order of their names."""
+    return sorted(location(lab, table).glob(f"*.{kind}"))
+
+
+def indexes_below(lab: Lab, table: str) -> list[Path]:
+    """What lies in the root of the table's database."""
+    root = location(lab, table).parent / ".sieve"
+    return list(root.iterdir()) if root.exists() else []
+
+
+def cut(path: Path) -> None:
+    """Lose the second half, and with it Parquet's and ORC's table of contents."""
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def scramble(path: Path) -> None:
+    """Keep both ends, lose what is between."""
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + bytes(len(data) // 2) + data[4 + len(data) // 2 :])
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+@pytest.mark.parametrize("damage", [cut, scramble])
+def test_a_damaged_file_fails_the_build_even_where_queries_pass_over_it(
+    lab: Lab, kind: str, damage: Callable[[Path], None]
+) -> None:
+    """A session may ignore corrupt files, a build may not: it names the file and leaves nothing."""
+    with lab.database("corrupt"):
+        lab.sql(
+            f"CREATE TABLE t USING {kind} AS SELECT id, concat('some text ', id) s "
+            f"FROM range(0, 40, 1, {FILES})"
+        )
+        victim = data_files(lab, "t", kind)[0]
+        whole = victim.read_bytes()
+        with lab.setting("spark.sql.files.ignoreCorruptFiles", "true"):
+            damage(victim)
+            lab.sql("REFRESH TABLE t")
+            with pytest.raises(Exception, match=victim.name):
+                lab.sql("CREATE SIEVE INDEX ON t (id)")
+            assert indexes_below(lab, "t") == []
+            assert lab.sql("SHOW SIEVE INDEXES ON t") == []
+            victim.write_bytes(whole)
+            lab.sql("REFRESH TABLE t")
+            lab.sql("CREATE SIEVE INDEX ON t (id)")
+            assert lab.check(QUERY, exactly=1).rows == {"(5, 'some text 5')": 1}
+
+
+def test_ignore_corrupt_files_as_an_option_of_the_table_is_set_aside_too(lab: Lab) -> None:
+    """The table's own option is for queries as the session's is."""
+    with lab.database("corrupt_option"):
+        lab.sql(
+            "CREATE TABLE t USING parquet OPTIONS (ignoreCorruptFiles 'true', "
+            f"IGNOREMISSINGFILES 'true') AS SELECT id FROM range(0, 40, 1, {FILES})"
+        )
+        victim = data_files(lab, "t", "parquet")[0]
+        cut(victim)
+        lab.sql("REFRESH TABLE t")
+        assert len(lab.sql("SELECT * FROM t")) == 30
+        with pytest.raises(Exception, match=victim.name):
+            lab.sql("CREATE SIEVE INDEX ON t (id)")
+        assert indexes_below(lab, "t") == []
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_a_torn_archive_of_text_fails_the_build(lab: Lab, kind: str) -> None:
+    """A gzip file cut short is an error, not a shorter file."""
+    with lab.database("torn"):
+        lab.sql(
+            f"CREATE TABLE t USING {kind} OPTIONS (compression 'gzip') AS "
+            f"SELECT id, uuid() s FROM range(0, 4000, 1, {FILES})"
+        )
+        victim = data_files(lab, "t", "gz")[0]
+        cut(victim)
+        lab.sql("REFRESH TABLE t")
+        with (
+            lab.setting("spark.sql.files.ignoreCorruptFiles", "true"),
+            pytest.raises(Exception, match=victim.name.partition(".")[0]),
+        ):
+            lab.sql("CREATE SIEVE INDEX ON t (id)")
+        assert indexes_below(lab, "t") == []
+
+
+def test_a_missing_file_is_not_passed_over_by_a_build(lab: Lab) -> None:
+    """A partition's file that is gone by the time of the build is gone from its listing as well."""
+    with lab.database("missing"):
+        lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
+        with lab.setting("spark.sql.files.ignoreMissingFiles", "true"):
+            assert len(lab.sql("SELECT * FROM t")) == 40
+            victim = data_files(lab, "t", "parquet")[0]
+            kept = victim.read_bytes()
+            victim.unlink()
+            (row,) = lab.sql("CREATE SIEVE INDEX ON t (id)")
+            assert row[2] == FILES - 1
+            victim.write_bytes(kept)
+            lab.sql("REFRESH TABLE t")
+            lab.check(QUERY)
+            assert len(lab.sql("SELECT * FROM t")) == 40
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc", "csv", "json"])
+def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
+    """Absence of rows is no proof: what reads as empty today may be a reader that saw nothing."""
+    with lab.database("rowless"):
+        lab.sql(f"CREATE TABLE t (id BIGINT) USING {kind}")
+        lab.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")
+        folder = location(lab, "t")
+        lab.sql(f"CREATE TABLE nothing (id BIGINT) USING {kind}")
+        lab.spark.range(0, 10, 1, 2).where("id < 0").write.mode("append").format(kind).save(
+            str(location(lab, "nothing"))
+        )
+        # Spark itself does not open files of no bytes.
+        rowless = [path for path in data_files(lab, "nothing", kind) if path.stat().st_size]
+        for path in rowless:
+            shutil.copyfile(path, folder / f"empty-{path.name}")
+        if kind in ("csv", "json"):
+            rowless.append(folder / f"blank.{kind}")
+            rowless[-1].write_bytes(b"\n\n\n")
+        lab.sql("REFRESH TABLE t")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.check(QUERY, exactly=1 + len(rowless))
+
+
+@pytest.mark.parametrize("seen", ["fewer", "more"])
+def test_a_count_that_differs_leaves_the_file_unproven(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str
+) -> None:
+    """Rows seen with the column against rows counted without it: only equality proves."""
+    honest = building._row_counts
+
+    def counts(*args: Any) -> np.ndarray[Any, Any]:
+        found = honest(*args)
+        found[1] += 1 if seen == "fewer" else -1
+        return found
+
+    monkeypatch.setattr(building, "_row_counts", counts)
+    monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
+    file = (sf.col("id") / 10).cast("int")
+    frame = lab.spark.range(0, 40, 1, 1).withColumn(LOCATION, file)
+    store = LocalStore()
+    store.mkdirs(f"file:{tmp_path}/runs")
+    built = building.build_run(
+        frame,
+        Column(("id",), "bigint"),
+        FILES,
+        IndexOptions(),
+        store,
+        f"file:{tmp_path}",
+        counted=True,
+        say=lambda _: None,
+    )
+    assert built.rows.tolist() == [10, -1, 10, 10]
+    assert built.run is not None
+    assert built.run.rows == 30
+
+
+MALFORMED = {
+    "csv": "5,x,1\n6\n7,y\nbad,z,2\n8,w,notanumber\n,v,3\n9,u,4,extra\n",
+    "json": '{"a":5,"b":"x","c":1}\n{"a":6}\n{"a":7,"b":{"not":"text"},"c":[1]}\n{"a":"bad"}\n'
+    '{"a":8,"b":"w","c":"no"}\n{broken\n{"a":null,"b":"v","c":3}\n{"b":"q","a":9,"c":1.5}\n[]\n',
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+@pytest.mark.parametrize("corrupt", ["", ", broken STRING"])
+def test_malformed_text_gives_the_same_rows_in_every_projection(
+    lab: Lab, tmp_path: Path, kind: str, mode: str, corrupt: str
+) -> None:
+    """Which rows there are, and which values are NULL, changes with the columns that are read."""
+    for number in range(FILES):
+        shifted = MALFORMED[kind]
+        for digit in "56789":
+            shifted = shifted.replace(digit, str(int(digit) + 10 * number))
+        (tmp_path / f"{number}.{kind}").write_text(shifted)
+    with lab.database("malformed"):
+        lab.sql(
+            f"CREATE TABLE t (a INT, b STRING, c INT{corrupt}) USING {kind} OPTIONS "
+            f"(mode '{mode}', columnNameOfCorruptRecord 'broken') LOCATION '{tmp_path}'"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (a, c)")
+        for columns in ("a", "a, b", "*", "count(*)"):
+            for value in (6, 7, 8, 19):
+                lab.check(f"SELECT {columns} FROM t WHERE a = {value}", at_most=1)
+            for test in ("a IS NULL", "NOT (a <=> 5)"):
+                lab.check(f"SELECT {columns} FROM t WHERE {test}", exactly=FILES)
+            lab.check(f"SELECT {columns} FROM t WHERE a IS NOT NULL AND c IS NOT NULL")
+            lab.check(f"SELECT {columns} FROM t WHERE c = 1 OR a = 15")
+
+
+def test_csv_with_stray_quotes_beside_other_columns_is_refused(lab: Lab, tmp_path: Path) -> None:
+    """Spark reads another text in column a alone than beside b: an index would lose that row."""
+    (tmp_path / "1.csv").write_text('"\\ x,x,,,"""1 \n#a\n"')
+    with lab.database("quotes"):
+        lab.sql(
+            "CREATE TABLE t (a STRING, b INT, c STRING) USING csv OPTIONS (mode 'DROPMALFORMED', "
+            "unescapedQuoteHandling 'BACK_TO_DELIMITER', ignoreLeadingWhiteSpace 'true') "
+            f"LOCATION '{tmp_path}'"
+        )
+        with pytest.raises(Exception, match="unescapedQuoteHandling"):
+            lab.sql("CREATE SIEVE INDEX ON t (a)")
+        assert indexes_below(lab, "t") == []
