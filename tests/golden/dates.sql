@@ -1,4 +1,7 @@
 -- Dates, and functions of them that never fall.
+-- Spark 3.5 asks before it writes days this old.
+SET spark.sql.parquet.datetimeRebaseModeInWrite = CORRECTED;
+
 CREATE TABLE d USING parquet AS
 SELECT id, DATE_ADD(DATE '2023-01-01', CAST(id * 7 AS INT)) AS day,
   CASE id WHEN 0 THEN DATE '0001-01-01' WHEN 59 THEN DATE '9999-12-31' WHEN 30 THEN DATE '1582-10-15'

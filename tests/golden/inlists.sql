@@ -8,6 +8,8 @@ CREATE SIEVE INDEX ON l (id, s, q, v, day) OPTIONS (error = 1);
 
 --@ queries
 
+SET spark.sql.ansi.enabled = true;
+
 --! files = 1 of 20
 SELECT id FROM l WHERE id IN (33);
 

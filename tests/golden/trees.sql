@@ -130,8 +130,6 @@ SELECT count(*) FROM t WHERE (a = 57) = (b = 142);
 
 SELECT a FROM t WHERE a IN (57, 58) AND NOT a IN (58, 59);
 
-SELECT a FROM t WHERE (a, b) = (57L, 142L);
-
 SELECT a FROM t WHERE named_struct('x', a) = named_struct('x', 57L);
 
 SELECT a FROM t WHERE greatest(a, b) = 199;

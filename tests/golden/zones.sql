@@ -35,12 +35,6 @@ SELECT count(*), min(id), max(id) FROM autumn WHERE CAST(ts AS DATE) < DATE '202
 --! files <= 30 of 40
 SELECT count(*), min(id), max(id) FROM autumn WHERE CAST(ts AS DATE) >= DATE '2024-11-04';
 
---! files <= 6 of 40
-SELECT count(*), min(id), max(id) FROM autumn WHERE CAST(ts AS TIMESTAMP_NTZ) = TIMESTAMP_NTZ '2024-11-03 00:20:00';
-
---! files <= 6 of 40
-SELECT count(*), min(id), max(id) FROM autumn WHERE CAST(ts AS TIMESTAMP_NTZ) > TIMESTAMP_NTZ '2024-11-03 00:20:00' AND CAST(ts AS TIMESTAMP_NTZ) < TIMESTAMP_NTZ '2024-11-03 00:59:00';
-
 --! files <= 2 of 40
 SELECT count(*), min(id), max(id) FROM autumn WHERE ts = TIMESTAMP '2024-11-03 12:00:00';
 
