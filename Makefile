@@ -6,6 +6,7 @@ MAKEFLAGS += --no-print-directory
 BIN     := .venv/bin
 SPARK35 := 3.5.9
 JARS    := sql_ext/jars/sieve-spark-4.1_2.13.jar sql_ext/jars/sieve-spark-3.5_2.12.jar
+OTHERS  := 4.0 4.2 4.3
 SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py
 
 # Stamps record what is done, so that a second `make setup` only compares file times.
@@ -94,7 +95,8 @@ bench: setup ## the measurements there are
 bench-planning: setup ## what an index adds to the planning of a scan
 	@$(BIN)/python -m bench planning $(ARGS)
 
-wheel: setup ## dist/sieve_index-*.whl with the jars of every supported Spark inside
+wheel: setup $(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar) ## dist/sieve_index-*.whl with the jars of every supported Spark inside
+	@rm -rf dist
 	@$(BIN)/python -m build --wheel --outdir dist . >/dev/null && ls dist/*.whl
 
 test-wheel: wheel ## the wheel in empty environments beside PySpark 4.1 and 3.5
@@ -118,14 +120,19 @@ soak: setup ## 100,000 generated table and predicate pairs
 
 # One more line of Spark: VERSION=4.2 takes its newest release.
 test-spark: $(VENV_DONE) ## VERSION=4.2: compile and smoke-test the shim on that Spark
-	@if [ -z "$(VERSION)" ]; then echo "Name a line of Spark: make test-spark VERSION=4.2"; exit 1; fi
-	@if [ ! -e build/spark-$(VERSION)/.sieve-setup ]; then \
-	  rm -rf build/spark-$(VERSION); \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	    --target build/spark-$(VERSION) 'pyspark==$(VERSION).*' && \
-	  touch build/spark-$(VERSION)/.sieve-setup; fi
-	@$(BIN)/python sql_ext/jvm/build.py build/spark-$(VERSION)/pyspark
+	@$(if $(filter $(VERSION),$(OTHERS)),,echo "Name a line of Spark (make test has 4.1 and 3.5):" \
+	  $(OTHERS:%='make test-spark VERSION=%'); exit 1)
+	@$(MAKE) sql_ext/jars/sieve-spark-$(VERSION)_2.13.jar
 	@$(call ON,$(VERSION)) $(BIN)/python -m pytest tests/smoke $(ARGS)
+
+$(OTHERS:%=build/spark-%/.sieve-setup): build/spark-%/.sieve-setup: | $(VENV_DONE)
+	@echo "Fetching Spark $*"
+	@rm -rf build/spark-$*
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target build/spark-$* 'pyspark==$*.*'
+	@touch $@
+
+$(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar): sql_ext/jars/sieve-spark-%_2.13.jar: $(SCALA) | build/spark-%/.sieve-setup
+	@$(BIN)/python sql_ext/jvm/build.py build/spark-$*/pyspark
 
 clean: ## remove what the targets made, .venv and the Spark homes included
 	@rm -rf .venv build dist sql_ext/jars .pytest_cache .mypy_cache .ruff_cache .hypothesis \

@@ -5,13 +5,13 @@ from __future__ import annotations
 import getpass
 import os
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
 import click
 from rich.console import Console
 
+import sieve
 from sieve.errors import SieveError
 from sql_ext import launch, metastore, servers
 from sql_ext.spark_home import SparkHome, conf_file, find_spark, log_option, shim_jar
@@ -35,7 +35,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands)
-@click.version_option(version("sieve-index"), prog_name="sieve")
+@click.version_option(sieve.__version__, prog_name="sieve")
 def main() -> None:
     """Data-skipping indexes for Spark SQL.
 
@@ -94,7 +94,7 @@ def conf() -> None:
     """Prints what an existing Spark's spark-defaults.conf needs to load Sieve."""
     spark = find_spark(os.environ)
     lines = launch.wiring(shim_jar(spark))
-    click.echo(f"# Sieve {version('sieve-index')} for Spark {spark.line} at {spark.path}")
+    click.echo(f"# Sieve {sieve.__version__} for Spark {spark.line} at {spark.path}")
     click.echo(
         "# Where a line of that name exists, add to its value: lists by comma, paths by colon."
     )

@@ -1,0 +1,100 @@
+"""The built wheel, installed as a user would: beside a PySpark, or for a Spark that is there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import sieve
+
+pytestmark = pytest.mark.wheel
+
+TOP = Path(__file__).resolve().parent.parent.parent
+
+TOUR = """
+CREATE TABLE t USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(8, id) */ id FROM range(1000);
+CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1);
+SELECT concat('found ', id) AS r FROM t WHERE id = 7;
+EXPLAIN SIEVE SELECT * FROM t WHERE id = 7;
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    """The wheel that `make wheel` has just built."""
+    (path,) = (TOP / "dist").glob("sieve_index-*.whl")
+    return path
+
+
+def environment(tmp_path: Path, *packages: str) -> Path:
+    """A new virtual environment with these packages alone; gives its folder of programs."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    programs = tmp_path / "venv" / "bin"
+    pip = [programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, *packages], check=True)
+    return programs
+
+
+def run(command: list[str | Path], folder: Path, **settings: str) -> str:
+    """Standard output of a program, which knows nothing of this checkout or its Spark."""
+    hidden = ("SPARK", "PYSPARK", "PYTHON", "VIRTUAL_ENV")
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(hidden)} | settings
+    folder.mkdir(exist_ok=True)
+    done = subprocess.run(
+        command, cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def check_tour(output: str) -> None:
+    """The row is found, and EXPLAIN says that the index leaves one file of eight."""
+    lines = [line.split("\t") for line in output.splitlines()]
+    assert ["found 7"] in lines
+    (scan,) = [line for line in lines if "id_sieve@1" in line]
+    assert scan[4:6] == ["8", "1"]
+
+
+def test_it_holds_what_it_needs(wheel: Path) -> None:
+    """A jar for each line of Spark, the configuration inside a package of ours, the version."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    jars = {name for name in names if name.endswith(".jar")}
+    assert jars == {
+        "sql_ext/jars/sieve-spark-3.5_2.12.jar",
+        *(f"sql_ext/jars/sieve-spark-4.{minor}_2.13.jar" for minor in range(4)),
+    }
+    for inside in ("conf/spark-defaults.conf", "conf/log4j2.properties", "grammar.lark"):
+        assert f"sql_ext/{inside}" in names
+    tops = {name.split("/", 1)[0] for name in names}
+    assert tops == {"sql_ext", "sieve", "udfs", f"sieve_index-{sieve.__version__}.dist-info"}
+
+
+@pytest.mark.parametrize("version", ["4.1.4", "3.5.9"])
+def test_beside_pyspark(wheel: Path, tmp_path: Path, version: str) -> None:
+    """In an environment with nothing but it and PySpark, `sieve sql` creates and prunes."""
+    programs = environment(tmp_path, str(wheel), f"pyspark=={version}")
+    said = run([programs / "sieve", "--version"], tmp_path / "work")
+    assert said.split()[-1] == sieve.__version__
+    check_tour(run([programs / "sieve", "sql", "-e", TOUR], tmp_path / "work"))
+
+
+def test_an_existing_spark(wheel: Path, tmp_path: Path) -> None:
+    """A Spark elsewhere needs the lines of `sieve conf` in its spark-defaults, and nothing else."""
+    programs = environment(tmp_path, str(wheel))
+    home = TOP / "build" / "spark-3.5" / "pyspark"
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    lines = run([programs / "sieve", "conf"], tmp_path / "work", SPARK_HOME=str(home))
+    (conf / "spark-defaults.conf").write_text(lines)
+    output = run(
+        [home / "bin" / "spark-sql", "-e", TOUR],
+        tmp_path / "work",
+        SPARK_HOME=str(home),
+        SPARK_CONF_DIR=str(conf),
+    )
+    check_tour(output)
