@@ -34,10 +34,10 @@ def drop_index(table: CatalogTable, found: Found, world: World) -> None:
     """Drop an index: tombstone, then the property, then the files.
 
     A registration whose index belongs to another table, or is gone, loses its property only: the
-    files are not this table's to delete.
+    files are not this table's to delete. A drop that was cut short after its tombstone is finished.
     """
     if found.manifest is not None:
         change_index(found, Drop(), world)
     table.unregister(found.name)
-    if found.manifest is not None:
+    if found.manifest is not None or found.half_dropped:
         found.store.delete(found.directory)

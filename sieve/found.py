@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sieve.errors import InvalidInputError, SieveError, UnsupportedError
 from sieve.manifest import Manifest
@@ -26,6 +26,8 @@ class Found:
         manifest: the version in force; None where there is none to use.
         state: ready, disabled, failed or gone.
         problem: why it is failed or gone.
+        opened: the store, where it may be used.
+        half_dropped: it has its tombstone, but a drop did not come to its end.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Found:
     state: str
     problem: str = ""
     opened: Store | None = None
+    half_dropped: bool = False
 
     @property
     def store(self) -> Store:
@@ -77,7 +80,8 @@ def look_up(name: str, registration: Registration, identity: TableIdentity, worl
     if manifest is None:
         return found(None, "gone", f"{directory} holds no version")
     if manifest.state == "dropped":
-        return found(None, "gone", "it was dropped")
+        ours = same_table(manifest.table, identity)
+        return replace(found(None, "gone", "it was dropped"), half_dropped=ours)
     if not same_table(manifest.table, identity):
         return found(None, "gone", f"it belongs to {_label(manifest.table)}")
     return found(manifest, manifest.state)

@@ -65,35 +65,39 @@ def _work(gateway: Any, lane: str, handlers: Mapping[str, Handler]) -> None:
         try:
             text = gateway.take(lane, POLL_MS)
             if text:
-                request = _request(gateway, text)
-                gateway.answer(request.id, json.dumps(_answer(request, handlers)))
+                number, pieces = (int(word) for word in text.partition("\n")[0].split())
+                answer = _answer(gateway, number, pieces, text, handlers)
+                gateway.answer(number, json.dumps(answer))
         except Py4JNetworkError:
             return
         except (Py4JError, ValueError):
             log.exception("a request of the driver could not be read")
 
 
-def _request(gateway: Any, text: str) -> Request:
-    head, _, first = text.partition("\n")
-    number, pieces = (int(word) for word in head.split())
-    rest = (gateway.piece(number, k) for k in range(1, pieces))
-    body = json.loads("".join((first, *rest)))
-    return Request(number, body.pop("kind"), body, gateway)
+def _answer(
+    gateway: Any, number: int, pieces: int, text: str, handlers: Mapping[str, Handler]
+) -> Mapping[str, Any]:
+    """The handler's answer, or its failure in a form that the driver raises again.
 
-
-def _answer(request: Request, handlers: Mapping[str, Handler]) -> Mapping[str, Any]:
-    """The handler's answer, or its failure in a form that the driver raises again."""
+    Whatever a request is like, it gets an answer: a thread that ended over one would be missed by
+    all later ones.
+    """
     try:
+        rest = (gateway.piece(number, k) for k in range(1, pieces))
+        body = json.loads("".join((text.partition("\n")[2], *rest)))
+        request = Request(number, body.pop("kind"), body, gateway)
         return handlers[request.kind](request)
     except SieveError as error:
         return _failure(error.condition, error.message)
+    except Py4JNetworkError:
+        raise
     except Py4JJavaError as error:
         return _failure(*_java_cause(error))
     except PySparkException as error:
         return _failure(*_spark_error(error))
     except Exception as error:
         # The last resort: whatever it was, the user must be told and the driver must go on.
-        log.exception("request %d (%s) failed", request.id, request.kind)
+        log.exception("request %d failed", number)
         return _failure("SIEVE_INTERNAL_ERROR", f"{type(error).__name__}: {error}")
 
 

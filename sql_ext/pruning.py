@@ -7,7 +7,7 @@ import hashlib
 import json
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -88,13 +88,14 @@ class PruneService:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._files: OrderedDict[tuple[str, ...], _Files] = OrderedDict()
         self._reading: set[str] = set()
-        self._forgotten = 0
+        self._forgotten: Counter[str] = Counter()
+        self._first_reads: dict[str, threading.Lock] = {}
 
     def forget(self, directory: str) -> None:
         """A statement has changed the index in this folder: the next scan reads it anew."""
         with self._lock:
             self._held.pop(directory, None)
-            self._forgotten += 1
+            self._forgotten[directory] += 1
 
     def prune(self, request: Request) -> Mapping[str, Any]:
         """Body: table, registrations, fingerprints, predicate. See docs/architecture.md."""
@@ -170,8 +171,13 @@ class PruneService:
             held = self._held.get(directory)
             if held is not None:
                 self._held.move_to_end(directory)
+            first = self._first_reads.setdefault(directory, threading.Lock())
         if held is None:
-            return self._read(registration, None)
+            # Scans that come together wait for one of them to read, rather than all reading.
+            with first:
+                with self._lock:
+                    held = self._held.get(directory)
+                return held or self._read(registration, None)
         if time.monotonic() - held.read_at > settings.registry_ttl_s:
             self._read_later(registration, held)
         return held
@@ -196,7 +202,7 @@ class PruneService:
         """Read the newest version; what goes wrong becomes a reason, for this index alone."""
         now = time.monotonic()
         directory = join(registration.root, registration.uuid)
-        forgotten = self._forgotten
+        forgotten = self._forgotten[directory]
         try:
             store = self._open_store(registration.root)
             hint = known.manifest.version if known else 0
@@ -217,7 +223,7 @@ class PruneService:
             held = _Held(None, "error", str(error), now)
         with self._lock:
             # What was read while a statement changed an index may be older than the change.
-            if forgotten == self._forgotten:
+            if forgotten == self._forgotten[directory]:
                 self._held[directory] = held
             while len(self._held) > MOST_TABLES:
                 self._held.popitem(last=False)

@@ -156,8 +156,15 @@ def _iso(ms: int) -> str:
 
 
 def is_current(locations: Locations, snapshot: Snapshot) -> bool:
-    """Whether a version's locations are exactly the table's settled files of now."""
-    known = set(
-        zip(locations.paths, locations.lengths.tolist(), locations.mtimes.tolist(), strict=True)
+    """Whether a version's locations are exactly the table's settled files of now.
+
+    A location that proves nothing, such as a file without rows, is current by its time alone: to
+    read it again would prove no more.
+    """
+    lengths, times = locations.lengths.tolist(), locations.mtimes.tolist()
+    known = dict(zip(locations.paths, zip(lengths, times, strict=True), strict=True))
+    return (
+        all(snapshot.settled)
+        and len(known) == len(snapshot.files)
+        and all(known.get(f.path) in ((f.length, f.mtime), (-1, f.mtime)) for f in snapshot.files)
     )
-    return all(snapshot.settled) and known == {(f.path, f.length, f.mtime) for f in snapshot.files}

@@ -25,3 +25,10 @@ def test_a_misspelt_statement_fails_in_our_words(lab: Lab) -> None:
     """A SIEVE statement that does not parse raises Spark's own kind of error, with a caret."""
     with pytest.raises(AnalysisException, match=r"(?s)SIEVE_SYNTAX_ERROR.*INDX.*\^"):
         lab.sql("CREATE SIEVE INDX ON t (id)")
+
+
+def test_long_blanks_and_comments_before_a_statement_are_no_burden(lab: Lab) -> None:
+    """Generated SQL that begins with thousands of blanks or comments is parsed as ever."""
+    assert lab.sql(" " * 20_000 + "SELECT 1") == [(1,)]
+    assert lab.sql("-- generated\n" * 20_000 + "SELECT 2") == [(2,)]
+    assert lab.sql("-- generated\n" * 20_000 + "SHOW SIEVE INDEXES IN default") == []

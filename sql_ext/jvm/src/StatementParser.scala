@@ -28,12 +28,13 @@ object StatementParser {
       .asInstanceOf[ParserInterface]
   }
 
-  private val gap = """(?:\s|--[^\n]*(?:\n|$)|/\*(?s:.*?)\*/)"""
+  // Possessive throughout: Java's backtracking would take a stack frame for each blank.
+  private val gap = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
   private val verbs = "CREATE|REFRESH|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE"
   // A table may be called sieve, so the verbs that take a bare table name need one word more.
   private val verbsOfTables = "DESCRIBE|DESC|OPTIMIZE|VACUUM"
   private val ours =
-    s"(?i)^$gap*(?:(?:$verbs)$gap+SIEVE\\b|(?:$verbsOfTables)$gap+SIEVE$gap+IND)".r
+    s"(?i)^$gap*+(?:(?:$verbs)$gap++SIEVE\\b|(?:$verbsOfTables)$gap++SIEVE$gap++INDEX)".r
 
   /** Decided by the position of the keywords, so that no literal or name can claim a statement. */
   def owns(sql: String): Boolean = ours.findFirstIn(sql).isDefined
