@@ -27,9 +27,11 @@ _SETTINGS = {
     # Interpreted: each predicate runs over a few hundred rows, too few to pay for compiling it.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # Staged files and tables hold days before 1582; these two are what Spark 4 does by itself.
+    # Staged files and tables hold days before 1582; these are what Spark 4 does by itself.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     # Each staged file in a task of its own, so that each makes a file of the table.
     "spark.sql.files.openCostInBytes": str(1 << 30),
     # What is pushed into the readers answers by rules of its own: ORC's fails on a NULL in a list
