@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,12 @@ import pyarrow.parquet as pq
 from sieve.errors import CorruptError
 
 Counts = npt.NDArray[np.int64]
+
+UNPROVEN: Final = -1
+"""In place of a length: the file was read and proves nothing, such as one without rows."""
+
+UNSETTLED: Final = -2
+"""In place of a length: the file was too young, or of a time to come, to be read at all."""
 
 _SCHEMA = pa.schema(
     [("root", pa.int32()), ("path", pa.string())]
@@ -27,7 +34,7 @@ class Locations:
 
     Attributes:
         paths: absolute qualified paths, as Spark's listing writes them.
-        lengths: int64[n], bytes.
+        lengths: int64[n], bytes; `UNPROVEN` or `UNSETTLED` for a file that is always read.
         mtimes: int64[n], modification times, ms since the epoch.
         rows: int64[n], rows of the file.
         nulls: int64[n], rows whose value is NULL.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from sieve.found import Found
 from sieve.keys import Encoder
+from sieve.locations import UNPROVEN, UNSETTLED
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
 from sieve.refresh import load_locations
@@ -104,7 +105,9 @@ def _against_now(table: CatalogTable, found: Found, manifest: Manifest) -> Count
         fact = by_path.pop(file.path, None)
         if fact is None:
             counts["new"] += 1
-        elif fact == (file.length, file.mtime):
+        elif fact == (UNSETTLED, file.mtime):
+            counts["new"] += 1
+        elif fact in ((file.length, file.mtime), (UNPROVEN, file.mtime)):
             counts["indexed"] += 1
         else:
             counts["changed"] += 1

@@ -102,14 +102,18 @@ def _refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
     table = at.table(command.table)
     column = None if command.column is None else command.column.parts
     chosen = choose(at.found(table), table.info.label, command.name, column)
-    at.check_executors(table, [found.need().type for found in chosen])
+    usable = [found for found in chosen if found.manifest is not None]
+    at.check_executors(table, [found.need().type for found in usable])
     rows: list[Row] = []
-    for found in chosen:
+    for found in usable:
         manifest = refresh_index(table, found, command.full, at.world)
         at.forget(found.directory)
         rows.append(_built(manifest))
     # Another session of this driver may still believe that there is no index.
     table.announce()
+    for found in chosen:
+        # One that cannot be refreshed is told, after it has kept none of the others from it.
+        found.need()
     return rows
 
 

@@ -48,9 +48,20 @@ class Roots:
         """The default root of a database."""
         with self._lock:
             known = self._databases.get(database)
-        if known is None or time.monotonic() - known[1] > REMEMBERED_S:
-            location = str(self._driver.databaseLocation(session(), database))
-            known = (f"{location.rstrip('/')}/{FOLDER}", time.monotonic())
-            with self._lock:
-                self._databases[database] = known
+            old = known is not None and time.monotonic() - known[1] > REMEMBERED_S
+            if known is not None and old:
+                # Scans go on with what is known; one of them has it read again.
+                self._databases[database] = (known[0], time.monotonic())
+        if known is None:
+            return self._read(database, session())
+        if old:
+            arguments = (database, session())
+            threading.Thread(target=self._read, args=arguments, daemon=True).start()
         return known[0]
+
+    def _read(self, database: str, session: Any) -> str:
+        location = str(self._driver.databaseLocation(session, database))
+        root = f"{location.rstrip('/')}/{FOLDER}"
+        with self._lock:
+            self._databases[database] = (root, time.monotonic())
+        return root

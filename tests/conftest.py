@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from lab import Lab, start_session
+from lab import THRIFT_PORT, Lab, start_session
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,6 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The session of the test run."""
-    spark = start_session(tmp_path_factory.mktemp("spark"))
+    with socket.create_server(("localhost", 0)) as free:
+        port = str(free.getsockname()[1])
+    # Hive keeps what it finds when the metastore is first asked; the server itself starts later.
+    spark = start_session(tmp_path_factory.mktemp("spark"), **{THRIFT_PORT: port})
     yield Lab(spark)
     spark.stop()

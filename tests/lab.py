@@ -17,6 +17,9 @@ from sql_ext.launch import wiring
 from sql_ext.spark_home import find_spark, shim_jar
 
 
+THRIFT_PORT = "spark.hadoop.hive.server2.thrift.port"
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Rows of a query as a multiset, and the data files that its scans read."""

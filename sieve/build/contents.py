@@ -13,7 +13,7 @@ from sieve.build.run import BuiltRun, build_run
 from sieve.build.settle import Snapshot, settled_snapshot
 from sieve.errors import UnavailableError
 from sieve.layout import locations_file
-from sieve.locations import Locations, render_locations
+from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations
 from sieve.options import IndexOptions
 from sieve.store import Store, parent
 from sieve.tables.catalog import CatalogTable, Column, DataFile
@@ -51,6 +51,9 @@ def build_contents(
     built = _run(table, column, options, store, index_dir, files, numbers, world)
     world.check_cancelled()
     locations = _unchanged(built, files, table.files())
+    young = [f for f, settled in zip(snapshot.files, snapshot.settled, strict=True) if not settled]
+    locations = _with_unsettled(locations, young)
+    files = [*files, *young]
     roots = _roots(table, files)
     ref = _store_locations(store, index_dir, locations, roots)
     known = built.rows >= 0
@@ -120,11 +123,22 @@ def _unchanged(built: BuiltRun, files: list[DataFile], after: tuple[DataFile, ..
     # no file has.
     return Locations(
         tuple(file.path for file in files),
-        np.where(proven, [file.length for file in files], -1).astype(np.int64),
+        np.where(proven, [file.length for file in files], UNPROVEN).astype(np.int64),
         np.array([file.mtime for file in files], np.int64),
         np.where(proven, built.rows, 0),
         np.where(proven, built.nulls, 0),
         np.where(proven, built.nans, 0),
+    )
+
+
+def _with_unsettled(locations: Locations, files: list[DataFile]) -> Locations:
+    """The locations and, behind those of the run, the files that were left for a later refresh."""
+    none = np.zeros(len(files), np.int64)
+    return Locations(
+        (*locations.paths, *(file.path for file in files)),
+        np.append(locations.lengths, none + UNSETTLED),
+        np.append(locations.mtimes, np.array([file.mtime for file in files], np.int64)),
+        *(np.append(column, none) for column in (locations.rows, locations.nulls, locations.nans)),
     )
 
 
@@ -156,15 +170,15 @@ def _iso(ms: int) -> str:
 
 
 def is_current(locations: Locations, snapshot: Snapshot) -> bool:
-    """Whether a version's locations are exactly the table's settled files of now.
+    """Whether a version's locations are exactly the table's files of now.
 
-    A location that proves nothing, such as a file without rows, is current by its time alone: to
-    read it again would prove no more.
+    A location that proves nothing, such as a file without rows, is current by its time alone, and
+    so is one that is still unsettled: to read it again would prove no more.
     """
     lengths, times = locations.lengths.tolist(), locations.mtimes.tolist()
     known = dict(zip(locations.paths, zip(lengths, times, strict=True), strict=True))
-    return (
-        all(snapshot.settled)
-        and len(known) == len(snapshot.files)
-        and all(known.get(f.path) in ((f.length, f.mtime), (-1, f.mtime)) for f in snapshot.files)
+    return len(known) == len(snapshot.files) and all(
+        known.get(f.path)
+        in (((f.length, f.mtime), (UNPROVEN, f.mtime)) if settled else ((UNSETTLED, f.mtime),))
+        for f, settled in zip(snapshot.files, snapshot.settled, strict=True)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,9 @@ from sieve.types import TableIdentity, identity_from
 
 LOCATION = "__sieve_location__"
 """Name of the column that tells a row's file in `CatalogTable.frame`."""
+
+# Two statements of one driver must not both find a name free.
+_registering = threading.Lock()
 
 # PySpark translates some failures of the JVM and passes others on as they are.
 _FAILURES = (Py4JError, PySparkException)
@@ -117,13 +121,24 @@ class CatalogTable:
         """Write an index's property and tell all sessions of this driver.
 
         Raises:
+            InvalidInputError: another statement has taken the name meanwhile.
             UnavailableError: the metastore does not answer; nothing was written.
             UnknownOutcomeError: it stopped answering in the middle.
             Py4JError, PySparkException: it refused; nothing was written.
         """
         key, value = property_key(name), render_registration(registration)
-        # A read first: a metastore that is gone is noticed while nothing can be half done.
-        self.announce()
+        with _registering:
+            # A read first: a metastore that is gone is noticed while nothing can be half done.
+            now = registrations(self.announce())
+            if now.get(name) != self.info.registrations.get(name):
+                raise InvalidInputError(
+                    "SIEVE_INDEX_EXISTS",
+                    f"table {self.info.label} was given an index {name} meanwhile; choose another "
+                    "name, or REFRESH that one",
+                )
+            self._set_property(name, key, value)
+
+    def _set_property(self, name: str, key: str, value: str) -> None:
         try:
             self._access.setProperty(key, value)
         except _FAILURES:

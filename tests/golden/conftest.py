@@ -1,39 +1,39 @@
-"""A Thrift server of its own for the corpus, on an embedded metastore."""
+"""A Thrift server in the test run's own driver, so that its metrics tell what a client's query read.
+
+Servers in processes of their own are started, asked and stopped by the tests of the clients.
+"""
 
 from __future__ import annotations
 
 import socket
-import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lab import THRIFT_PORT, Lab
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
-def thrift_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Port of a server started, and stopped, by the commands that a user would type."""
-    folder = tmp_path_factory.mktemp("thrift")
-    with socket.create_server(("localhost", 0)) as free:
-        port = int(free.getsockname()[1])
-
-    def sieve(*args: str) -> None:
-        command = [str(Path(sys.executable).with_name("sieve")), "thriftserver", *args]
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=240, check=False
-        )
-        assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-
-    settings = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-    }
-    options = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
-    sieve("start", "--port", str(port), *options)
+def thrift_port(lab: Lab) -> Iterator[int]:
+    """Port of a HiveThriftServer2 over the run's session."""
+    port = int(lab.spark.conf.get(THRIFT_PORT))
+    servers = lab.spark._jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
+    server = servers.startWithContext(lab.spark._jsparkSession.sqlContext())
+    _await(port)
     yield port
-    sieve("stop", "--port", str(port))
+    server.stop()
+
+
+def _await(port: int, seconds: float = 60) -> None:
+    """The server binds its port in a thread of its own."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return socket.create_connection(("localhost", port), 1).close()
+        except OSError:
+            assert time.monotonic() < deadline, f"nobody listens on {port}"
+            time.sleep(0.1)

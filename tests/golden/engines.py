@@ -70,22 +70,51 @@ class SparkEngine:
 
 
 class ThriftEngine:
-    """A connection to a Thrift server, as BI tools and notebooks open it."""
+    """A connection to a Thrift server, as BI tools and notebooks open it.
 
-    def __init__(self, cursor: Any) -> None:
+    Args:
+        cursor: PyHive's.
+        server: a session of the driver that the server runs in, which counts the files read.
+    """
+
+    def __init__(self, cursor: Any, server: SparkSession) -> None:
         self._cursor = cursor
+        self._server = server
+        self._store = server._jsparkSession.sharedState().statusStore()
 
     def run(self, sql: str) -> Result:
         """Rows in the words of spark-sql."""
+        before = self._executions()
         try:
             self._cursor.execute(sql)
         except OperationalError as error:
             return Result((refusal(error),))
+        files = self._files_read(before)
         if self._cursor.description is None:
-            return Result(())
+            return Result((), files)
         columns = [column[0] for column in self._cursor.description]
         rows = [[_cell(value) for value in row] for row in self._cursor.fetchall()]
-        return Result(presented(sql, columns, rows))
+        return Result(presented(sql, columns, rows), files)
+
+    def _executions(self) -> int:
+        self._server.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+        return int(self._store.executionsCount())
+
+    def _files_read(self, before: int) -> int:
+        """Sum of the scans' metric over the executions since, as the UI shows it."""
+        fresh = self._store.executionsList(before, self._executions() - before)
+        read = 0
+        for k in range(fresh.size()):
+            execution = fresh.apply(k)
+            values = self._store.executionMetrics(execution.executionId())
+            metrics = execution.metrics()
+            wanted = {
+                metrics.apply(m).accumulatorId()
+                for m in range(metrics.size())
+                if metrics.apply(m).name() == "number of files read"
+            }
+            read += sum(int(values.apply(m).replace(",", "")) for m in wanted if values.contains(m))
+        return read
 
 
 def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[str, ...]:

@@ -38,24 +38,17 @@ def spark(script: Script, lab: Lab) -> Iterator[Connect]:
 
 
 @pytest.fixture(scope="module")
-def thrift(script: Script, thrift_port: int) -> Iterator[Connect]:
-    """Opens connections to a Thrift server, in which the file's tables are made once."""
-    database = f"golden_{script.name}"
-    with closing(hive.connect("localhost", thrift_port, username="golden")) as connection:
-        admin = ThriftEngine(connection.cursor())
-        admin.run(f"CREATE DATABASE {database}")
-        admin.run(f"USE {database}")
-        prepare(admin, script)
-        with closing(hive.connect("localhost", thrift_port, username="golden")) as client:
+def thrift(script: Script, lab: Lab, spark: Connect, thrift_port: int) -> Iterator[Connect]:
+    """Opens connections to the run's Thrift server, whose driver has made the file's tables."""
+    assert spark
+    with closing(hive.connect("localhost", thrift_port, username="golden")) as client:
 
-            def connect() -> Engine:
-                engine = ThriftEngine(client.cursor())
-                engine.run(f"USE {database}")
-                return engine
+        def connect() -> Engine:
+            engine = ThriftEngine(client.cursor(), lab.spark)
+            engine.run(f"USE golden_{script.name}")
+            return engine
 
-            yield connect
-        admin.run("USE default")
-        admin.run(f"DROP DATABASE {database} CASCADE")
+        yield connect
 
 
 def prepare(engine: Engine, script: Script) -> None:

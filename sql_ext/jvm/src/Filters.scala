@@ -21,21 +21,28 @@ class Filters(index: SieveFileIndex) {
   // Each value costs two searches over the column's domain.
   private val mostSolved = 20
 
-  def conjunction(filters: Seq[Expression]): ObjectNode =
-    join("and", filters.map(f => translate(f, negated = false)))
+  // Readers of JSON refuse what is nested much deeper.
+  private val deepest = 200
 
-  private def translate(e: Expression, negated: Boolean): ObjectNode = e match {
-    case _ if !e.deterministic => unknown(e)
-    case Not(child) => translate(child, !negated)
-    case And(a, b) => join(if (negated) "or" else "and", Seq(translate(a, negated), translate(b, negated)))
-    case Or(a, b) => join(if (negated) "and" else "or", Seq(translate(a, negated), translate(b, negated)))
+  def conjunction(filters: Seq[Expression]): ObjectNode =
+    join("and", filters.map(f => translate(f, negated = false, 1)))
+
+  private def translate(e: Expression, negated: Boolean, depth: Int): ObjectNode = e match {
+    case _ if depth > deepest || !e.deterministic => unknown(e)
+    case Not(child) => translate(child, !negated, depth + 1)
+    case _: And =>
+      val parts = operands(e) { case And(a, b) => (a, b) }
+      join(if (negated) "or" else "and", parts.map(translate(_, negated, depth + 1)))
+    case _: Or =>
+      val parts = operands(e) { case Or(a, b) => (a, b) }
+      join(if (negated) "and" else "or", parts.map(translate(_, negated, depth + 1)))
     case Literal(v, BooleanType) => node(if (v != null && v != negated) "true" else "false")
     case c: BinaryComparison => compare(c, negated)
     case In(Column(path, t), list) if list.forall(_.isInstanceOf[Literal]) =>
       member(e, path, t, list.map(_.asInstanceOf[Literal].value), negated)
     case InSet(Column(path, t), set) => member(e, path, t, set.toSeq, negated)
     case In(f, list) if !negated && list.size <= mostSolved && list.forall(_.isInstanceOf[Literal]) =>
-      join("or", list.map(v => translate(EqualTo(f, v), negated = false)))
+      join("or", list.map(v => translate(EqualTo(f, v), negated = false, depth + 1)))
     case IsNull(Column(path, _)) => leaf(if (negated) "is not null" else "is null", path)
     case IsNotNull(Column(path, _)) => leaf(if (negated) "is null" else "is not null", path)
     case StartsWith(Column(path, StringType), Literal(v: UTF8String, StringType)) if !negated =>
@@ -47,6 +54,20 @@ class Filters(index: SieveFileIndex) {
       else leaf("starts with", path).put("value", base64(fixed.getBytes("UTF-8")))
     case Column(path, BooleanType) => leaf("=", path).put("value", !negated)
     case _ => unknown(e)
+  }
+
+  /** What a chain of one connective, however long, holds together, in order. */
+  private def operands(e: Expression)(
+      split: PartialFunction[Expression, (Expression, Expression)]): Seq[Expression] = {
+    val found = Seq.newBuilder[Expression]
+    var open = List(e)
+    while (open.nonEmpty) {
+      val next = open.head
+      open = open.tail
+      if (split.isDefinedAt(next)) { val (a, b) = split(next); open = a :: b :: open }
+      else found += next
+    }
+    found.result()
   }
 
   private def compare(c: BinaryComparison, negated: Boolean): ObjectNode = {

@@ -18,8 +18,13 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory
 final case class Pruned(
     kept: Seq[PartitionDirectory], used: Seq[String], reasons: Map[String, Long])
 
-/** A file as an index knows it: its ordinal, and the length and time it had when it was read. */
-final case class Known(ordinal: Int, length: Long, modified: Long)
+/**
+ * A file as an index knows it: its ordinal, and the length and time it had when it was read; a
+ * length below zero is that of a file which proves nothing, `unsettled` one that was not read yet.
+ */
+final case class Known(ordinal: Int, length: Long, modified: Long) {
+  def unsettled: Boolean = length == -2
+}
 
 /**
  * Asks the front end which files may be dropped and drops them. The one place where a failure
@@ -79,11 +84,13 @@ object Pruner extends Logging {
       listed: Seq[PartitionDirectory], reply: JsonNode, known: JHashMap[Path, Known],
       told: Map[String, Long]): Pruned = {
     val skip = BitSet.valueOf(Base64.getDecoder.decode(reply.get("skip").asText))
-    var fresh, changed = 0L
+    var fresh, unsettled, changed = 0L
     val kept = listed.map { directory =>
       val files = directory.files.filter { file =>
         known.get(file.getPath) match {
           case null => fresh += 1; true
+          case k if k.unsettled && k.modified == file.getModificationTime =>
+            unsettled += 1; true
           case k if k.length != file.getLen || k.modified != file.getModificationTime =>
             changed += 1; true
           case k => !skip.get(k.ordinal)
@@ -92,7 +99,8 @@ object Pruner extends Logging {
       if (files.size == directory.files.size) directory else directory.copy(files = files)
     }.filter(_.files.nonEmpty)
     val used = reply.get("used").elements.asScala.map(_.asText).toList
-    val seen = Seq("new-file" -> fresh, "changed-file" -> changed).filter(_._2 > 0)
+    val seen = Seq(
+      "new-file" -> fresh, "unsettled-file" -> unsettled, "changed-file" -> changed).filter(_._2 > 0)
     Pruned(kept, used, told ++ seen)
   }
 

@@ -11,7 +11,8 @@ import org.apache.spark.sql.internal.SQLConf
 /**
  * The settings that decide what a reader makes of a file's bytes, as a session has them now: every
  * key that is set under the readers' prefixes, less those known to be harmless, so that a key nobody
- * here has heard of makes queries read. A key set to its own default is as good as not set.
+ * here has heard of makes queries read. A key set to its own default is as good as not set, but for
+ * the modes of rebasing, which have second names under which another value may stand.
  */
 object ReaderSettings {
   // What the first read of any table does anyway: from then on Hadoop knows mapred-site.xml and the
@@ -71,7 +72,8 @@ object ReaderSettings {
 
   private val unset = new SQLConf
   private def isDefault(key: String, value: String): Boolean =
-    Try(unset.getConfString(key)).toOption.contains(value)
+    !key.endsWith("RebaseModeInRead") &&
+      Try(unset.getConfString(key)).toOption.contains(value)
 
   /** What readers find in Hadoop's configuration: the context's, under the session's own keys. */
   private def hadoop(context: Configuration, set: Map[String, String]): Map[String, String] = {

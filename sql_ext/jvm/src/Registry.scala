@@ -35,12 +35,12 @@ object Registry extends Logging {
   private var reading = Set.empty[TableKey]
   private val statements = new Object
 
-  def key(session: Compat.Session, table: CatalogTable): TableKey = {
-    def lower(s: String): String = s.toLowerCase(Locale.ROOT)
+  private def lower(s: String): String = s.toLowerCase(Locale.ROOT)
+
+  def key(session: Compat.Session, table: CatalogTable): TableKey =
     TableKey(
       session.sparkContext.applicationId, lower(table.identifier.catalog.getOrElse("spark_catalog")),
       lower(table.identifier.database.getOrElse("default")), lower(table.identifier.table))
-  }
 
   def registrations(table: CatalogTable): Map[String, String] =
     table.properties.filter(_._1.startsWith(prefix)).toMap
@@ -48,8 +48,7 @@ object Registry extends Logging {
   /** The table's entry if it has an index; never waits for the metastore. */
   def find(session: Compat.Session, table: CatalogTable): Option[Entry] = {
     val k = key(session, table)
-    val known = synchronized(Option(entries.get(k)))
-    val entry = known.getOrElse(put(k, registrations(table)))
+    val entry = synchronized(Option(entries.get(k)).getOrElse(put(k, registrations(table))))
     if (System.currentTimeMillis - entry.readAt > Settings.registryMillis(session)) {
       readAgain(session, table, k)
     }
@@ -68,6 +67,13 @@ object Registry extends Logging {
     val entry = Entry(registrations, epoch, System.currentTimeMillis)
     entries.put(k, entry)
     entry
+  }
+
+  /** What bore these names is gone: a table made anew starts with its own properties. */
+  def forget(application: String, database: String, table: Option[String]): Unit = synchronized {
+    entries.keySet.removeIf(k =>
+      k.application == application && k.database == lower(database) &&
+        table.forall(t => lower(t) == k.table))
   }
 
   private def readAgain(session: Compat.Session, table: CatalogTable, k: TableKey): Unit = {
