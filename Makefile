@@ -14,6 +14,9 @@ VENV_DONE  := .venv/.sieve-setup
 SPARK_DONE := build/spark-3.5/.sieve-setup
 SERVICES_DONE := build/services/.sieve-setup
 
+# A worker has a Spark session of its own; the tests of one file share it.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+
 # What the tests of services run beside Spark's jars: a JDBC driver, and HDFS with what it leans on.
 SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-minicluster:3.4.2 \
             org.mockito:mockito-core:2.28.2 junit:junit:4.13.2
@@ -79,11 +82,11 @@ format: $(VENV_DONE) ## let ruff lay out the code
 	@$(BIN)/ruff check --fix --quiet .
 
 test: setup lint type ## everything that needs no further services
-	@$(BIN)/python -m pytest -m 'not services and not wheel and not soak' $(ARGS)
+	@$(PYTEST) -m 'not services and not wheel and not soak' $(ARGS)
 	$(if $(ARGS),,@$(MAKE) test-3.5)
 
 test-3.5: setup ## on Spark 3.5: the SQL corpus in strict mode, a tenth of the random predicates
-	@$(call ON,3.5) $(BIN)/python -m pytest -m 'not soak' -k 'smoke or strict or random' \
+	@$(call ON,3.5) $(PYTEST) -m 'not soak' -k 'smoke or strict or random' \
 	  tests/smoke tests/golden tests/property/test_random_tables.py $(ARGS)
 
 demo: setup ## TPC-H with and without the index
