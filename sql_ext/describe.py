@@ -103,9 +103,7 @@ def _against_now(table: CatalogTable, found: Found, manifest: Manifest) -> Count
     counts = Counter({"indexed": 0, "new": 0, "changed": 0, "gone": 0})
     for file in table.files():
         fact = by_path.pop(file.path, None)
-        if fact is None:
-            counts["new"] += 1
-        elif fact == (UNSETTLED, file.mtime):
+        if fact is None or fact == (UNSETTLED, file.mtime):
             counts["new"] += 1
         elif fact in ((file.length, file.mtime), (UNPROVEN, file.mtime)):
             counts["indexed"] += 1

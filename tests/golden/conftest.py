@@ -1,4 +1,4 @@
-"""A Thrift server in the test run's own driver, so that its metrics tell what a client's query read.
+"""A Thrift server in the test run's own driver, whose metrics tell what a client's query read.
 
 Servers in processes of their own are started, asked and stopped by the tests of the clients.
 """
