@@ -84,7 +84,7 @@ class ThriftEngine:
 
     def run(self, sql: str) -> Result:
         """Rows in the words of spark-sql."""
-        before = self._executions()
+        before = self._last_execution()
         try:
             self._cursor.execute(sql)
         except OperationalError as error:
@@ -96,16 +96,19 @@ class ThriftEngine:
         rows = [[_cell(value) for value in row] for row in self._cursor.fetchall()]
         return Result(presented(sql, columns, rows), files)
 
-    def _executions(self) -> int:
+    def _last_execution(self) -> int:
         self._server.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-        return int(self._store.executionsCount())
+        known = self._store.executionsList()
+        return int(known.last().executionId()) if known.size() else -1
 
     def _files_read(self, before: int) -> int:
         """Sum of the scans' metric over the executions since, as the UI shows it."""
-        fresh = self._store.executionsList(before, self._executions() - before)
         read = 0
-        for k in range(fresh.size()):
-            execution = fresh.apply(k)
+        for number in range(before + 1, self._last_execution() + 1):
+            found = self._store.execution(number)
+            if found.isEmpty():
+                continue
+            execution = found.get()
             values = self._store.executionMetrics(execution.executionId())
             metrics = execution.metrics()
             wanted = {

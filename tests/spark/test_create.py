@@ -32,3 +32,16 @@ def test_long_blanks_and_comments_before_a_statement_are_no_burden(lab: Lab) -> 
     assert lab.sql(" " * 20_000 + "SELECT 1") == [(1,)]
     assert lab.sql("-- generated\n" * 20_000 + "SELECT 2") == [(2,)]
     assert lab.sql("-- generated\n" * 20_000 + "SHOW SIEVE INDEXES IN default") == []
+
+
+def test_long_and_deep_filters(lab: Lab) -> None:
+    """A chain of hundreds prunes; AND and OR nested past what is asked of an index are read."""
+    with lab.database("deep"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        chain = " OR ".join(f"(id = {k % 20} AND id != {-k})" for k in range(400))
+        lab.check(f"SELECT * FROM t WHERE {chain}", exactly=2)
+        nested = "id = 5"
+        for k in range(105):
+            nested = f"(id != {-k - 1} AND ({nested})) OR id = {-k - 1000}"
+        lab.check(f"SELECT * FROM t WHERE {nested}", exactly=8)

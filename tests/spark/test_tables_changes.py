@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 from lab import Lab
@@ -174,3 +175,21 @@ def test_null_structs_have_null_fields(lab: Lab) -> None:
         lab.check("SELECT id FROM t WHERE s IS NULL")
         lab.check("SELECT id FROM t WHERE NOT (s.a <=> 35)", exactly=4)
         lab.check("SELECT id FROM t WHERE s.a <=> 35", exactly=1)
+
+
+def test_a_file_of_a_time_to_come_is_always_read(lab: Lab) -> None:
+    """Its time may pass over a later change, so it is no part of the index, and known not to be."""
+    with lab.database("unsettled"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        tomorrow = time.time() + 86_400
+        os.utime(data_files(lab, "t")[3], (tomorrow, tomorrow))
+        lab.sql("REFRESH TABLE t")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=2)
+        (scan,) = lab.explain("SELECT * FROM t WHERE id = 5")
+        assert scan["reasons"] == "unsettled-file: 1"
+        assert facts(lab, "id_sieve", "t")["files new"] == "1"
+        assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 1
+        os.utime(data_files(lab, "t")[3], (1_000_000_000, 1_000_000_000))
+        assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 2
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from lab import Lab
+from pyspark.errors import AnalysisException
 
 
 def index_folders(lab: Lab, database: str) -> list[Path]:
@@ -154,3 +158,52 @@ def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
         told = dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON t"))
         assert "error = 3" in told["options"]
         assert "options after next refresh" not in told
+
+
+def test_a_dropped_database_takes_its_indexes_along(lab: Lab) -> None:
+    """DROP DATABASE CASCADE names no table, and yet a namesake made anew is planned as it is."""
+    with lab.database("cascade"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+    with lab.database("cascade"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=4)
+        (scan,) = lab.explain("SELECT * FROM t WHERE id = 5")
+        assert scan["reasons"] == "no-index: 4"
+
+
+def test_a_name_is_given_once(lab: Lab) -> None:
+    """Of two sessions that make one index at a time, one is refused and leaves nothing."""
+    with lab.database("taken") as database:
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
+
+        def create(column: str) -> str:
+            session = Lab(lab.spark.newSession())
+            session.sql(f"USE {database}")
+            try:
+                session.sql(f"CREATE SIEVE INDEX both ON t ({column})")
+            except AnalysisException as error:
+                return str(error)
+            return ""
+
+        with ThreadPoolExecutor(2) as pool:
+            told = sorted(pool.map(create, ["id", "r"]))
+        assert told[0] == ""
+        assert "[SIEVE_INDEX_EXISTS]" in told[1]
+        assert len(properties(lab, "t")) == 1
+        assert len(index_folders(lab, database)) == 1
+
+
+def test_one_lost_index_keeps_refresh_from_no_other(lab: Lab) -> None:
+    """REFRESH of all indexes of a table does what can be done, and then names what could not."""
+    with lab.database("lost") as database:
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (r)")
+        (lost,) = index_folders(lab, database)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        shutil.rmtree(lost)
+        lab.sql("INSERT INTO t SELECT id, id % 7 AS r FROM range(40, 50, 1, 1)")
+        with pytest.raises(AnalysisException, match=r"SIEVE_INDEX_NOT_USABLE.*r_sieve"):
+            lab.sql("REFRESH SIEVE INDEX ON t")
+        assert lab.sql("REFRESH SIEVE INDEX id_sieve ON t")[0][:3] == ("id_sieve", 2, 5)

@@ -14,7 +14,7 @@ from pyspark.java_gateway import launch_gateway
 from sieve.errors import InvalidInputError, UnavailableError, UnknownOutcomeError, UnsupportedError
 from sieve.hadoop_store import HadoopStore
 from sieve.store import store_for
-from tests.unit.store_contract import StoreContract
+from tests.unit.store_contract import StoreContract, open_to_others
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +48,7 @@ class TestHadoopOverLocalFiles(StoreContract):
     @pytest.fixture
     def folder(self, tmp_path: Path) -> str:
         """Its empty folder; those that pytest closed to others are opened."""
-        for folder in (tmp_path, *tmp_path.parents):
-            if folder == tmp_path or folder.name.startswith("pytest-"):
-                folder.chmod(0o755)
-        if not all(folder.stat().st_mode & 0o001 for folder in tmp_path.parents):
-            pytest.skip("the temporary folder lies in one that is closed to others")
+        open_to_others(tmp_path)
         return f"file:{tmp_path}"
 
 

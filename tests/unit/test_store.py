@@ -17,7 +17,7 @@ from sieve.errors import (
 from sieve.local_store import LocalStore
 from sieve.permissions import Permissions, behind, mode_for, without_acl
 from sieve.store import base_name, join, parent, split, store_for
-from tests.unit.store_contract import AtomicCreateContract, StoreContract
+from tests.unit.store_contract import AtomicCreateContract, StoreContract, open_to_others
 
 
 class TestLocalStore(StoreContract, AtomicCreateContract):
@@ -36,11 +36,7 @@ class TestLocalStore(StoreContract, AtomicCreateContract):
     @pytest.fixture(autouse=True)
     def open_folders(self, tmp_path: Path) -> None:
         """Folders that pytest made and closed to others are opened; no other is touched."""
-        for folder in (tmp_path, *tmp_path.parents):
-            if folder == tmp_path or folder.name.startswith("pytest-"):
-                folder.chmod(0o755)
-        if not all(folder.stat().st_mode & 0o001 for folder in tmp_path.parents):
-            pytest.skip("the temporary folder lies in one that is closed to others")
+        open_to_others(tmp_path)
 
 
 def failing(number: int) -> Callable[..., Any]:
