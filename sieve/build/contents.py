@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import secrets
 import time
@@ -11,8 +12,8 @@ import numpy as np
 
 from sieve.build.run import BuiltRun, build_run
 from sieve.build.settle import Snapshot, settled_snapshot
-from sieve.errors import UnavailableError
-from sieve.layout import locations_file
+from sieve.errors import SieveError, UnavailableError
+from sieve.layout import locations_file, run_dir
 from sieve.locations import Locations, render_locations
 from sieve.options import IndexOptions
 from sieve.store import Store, parent
@@ -37,6 +38,8 @@ def build_contents(
 ) -> Refresh:
     """Index the table as it is now into files below ``index_dir``; nothing refers to them yet.
 
+    What fails leaves none of them.
+
     Raises:
         UnsupportedError: the table's options make its values hang on what else a query reads.
         Py4JJavaError: a data file cannot be read; Spark's message names it.
@@ -49,10 +52,16 @@ def build_contents(
     numbers = [k for k, settled in enumerate(snapshot.settled) if settled]
     files = [snapshot.files[k] for k in numbers]
     built = _run(table, column, options, store, index_dir, files, numbers, world)
-    world.check_cancelled()
-    locations = _unchanged(built, files, table.files())
     roots = _roots(table, files)
-    ref = _store_locations(store, index_dir, locations, roots)
+    try:
+        world.check_cancelled()
+        locations = _unchanged(built, files, table.files())
+        ref = _store_locations(store, index_dir, locations, roots)
+    except BaseException:
+        if built.run is not None:
+            with contextlib.suppress(SieveError):
+                store.delete(run_dir(index_dir, built.run.id))
+        raise
     known = built.rows >= 0
     return Refresh(
         instant=_iso(snapshot.instant_ms),
