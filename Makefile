@@ -17,9 +17,13 @@ SERVICES_DONE := build/services/.sieve-setup
 # A worker has a Spark session of its own; the tests of one file share it.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-# What the tests of services run beside Spark's jars: a JDBC driver, and HDFS with what it leans on.
+# What the tests of services run beside Spark's jars: a JDBC driver, HDFS with what it leans on, and
+# table formats that are not ours.
 SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-minicluster:3.4.2 \
-            org.mockito:mockito-core:2.28.2 junit:junit:4.13.2
+            org.mockito:mockito-core:2.28.2 junit:junit:4.13.2 \
+            io.delta:delta-spark_4.1_2.13:4.4.0 io.delta:delta-storage:4.4.0 \
+            org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 \
+            org.apache.spark:spark-avro_2.13:4.1.1
 
 .PHONY: help setup jars lint type format test test-3.5 demo bench bench-planning wheel clean \
         test-services test-spark test-wheel soak
@@ -115,7 +119,7 @@ $(SERVICES_DONE): Makefile
 	      -DoutputDirectory="$(CURDIR)/build/services"; } || exit 1; done
 	@touch $@
 
-test-services: setup $(SERVICES_DONE) ## PostgreSQL metastore and HDFS (says what is missing)
+test-services: setup $(SERVICES_DONE) ## PostgreSQL, HDFS, other table formats (says what is missing)
 	@$(BIN)/python -m pytest -m services $(ARGS)
 
 soak: setup ## 100,000 generated table and predicate pairs

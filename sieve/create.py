@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sieve.build.contents import build_contents
-from sieve.errors import InvalidInputError, SieveError, UnknownOutcomeError
+from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
 from sieve.intents import remove_abandoned, write_intent
 from sieve.keys import Encoder
 from sieve.layout import REGISTERED, versions_dir
@@ -103,7 +103,14 @@ def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:
     store = world.open_store(root)
     registration = Registration(IndexUuid(str(uuid.uuid4())), one.column.path, root)
     directory = join(root, registration.uuid)
-    store.mkdirs(directory)
+    try:
+        store.mkdirs(directory)
+    except UnavailableError as error:
+        raise UnavailableError(
+            error.condition,
+            f"{error.message}; an index needs a folder that you may write to: name one with "
+            "spark.sieve.path",
+        ) from error
     index = _Begun(one, registration, store, directory)
     try:
         # While the folder is empty: nobody who may not read the table gets to see a key of it.

@@ -12,7 +12,7 @@ from pyspark import SparkContext
 
 from sieve.change import change_index, drop_index
 from sieve.create import Wanted, create_indexes, default_name, refuse_taken
-from sieve.errors import InvalidInputError
+from sieve.errors import InvalidInputError, UnsupportedError
 from sieve.found import Found, all_of, choose, look_up
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions, parse_options
@@ -56,6 +56,7 @@ class Statement:
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
         """Raise UnavailableError if executors cannot build indexes of columns of these types."""
+        self.world.say("asking the executors")
         ship.check_executors(self.context)
         if any(ship.zone_matters(table.info.format_name, type_name) for type_name in types):
             ship.check_zones(self.context, attach.wrap_session(self.context, self.session))
@@ -167,17 +168,26 @@ def _show(command: commands.ShowIndexes, at: Statement) -> list[Row]:
     if command.table is not None:
         table = at.table(command.table)
         return [_shown(found, table.info.identity) for found in at.found(table).values()]
-    namespace = command.namespace
-    if namespace is None:
-        database = str(at.session.catalog().currentDatabase())
-    else:
-        database = namespace.parts[-1]
+    database = _database(command.namespace, at.session.catalog())
     rows: list[Row] = []
     for raw in json.loads(at.driver.registered(at.session, database)):
         identity = identity_from(raw)
         for name, registration in registrations(raw["registrations"]).items():
             rows.append(_shown(look_up(name, registration, identity, at.world), identity))
     return rows
+
+
+def _database(namespace: commands.Namespace | None, catalog: Any) -> str:
+    """The database that a namespace means, which is one of the session catalog."""
+    parts = (str(catalog.currentDatabase()),) if namespace is None else namespace.parts
+    holder = str(catalog.currentCatalog()) if len(parts) == 1 else parts[0]
+    if holder.lower() != "spark_catalog":
+        raise UnsupportedError(
+            "SIEVE_UNSUPPORTED_CATALOG",
+            f"{holder} is not the session catalog, whose tables alone have indexes; name one of "
+            "its databases: SHOW SIEVE INDEXES IN spark_catalog.<database>",
+        )
+    return parts[-1]
 
 
 def _shown(found: Found, identity: Any) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import secrets
 import time
@@ -11,8 +12,8 @@ import numpy as np
 
 from sieve.build.run import BuiltRun, build_run
 from sieve.build.settle import Snapshot, settled_snapshot
-from sieve.errors import UnavailableError
-from sieve.layout import locations_file
+from sieve.errors import SieveError, UnavailableError
+from sieve.layout import locations_file, run_dir
 from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations
 from sieve.options import IndexOptions
 from sieve.store import Store, parent
@@ -37,6 +38,8 @@ def build_contents(
 ) -> Refresh:
     """Index the table as it is now into files below ``index_dir``; nothing refers to them yet.
 
+    What fails leaves none of them.
+
     Raises:
         UnsupportedError: the table's options make its values hang on what else a query reads.
         Py4JJavaError: a data file cannot be read; Spark's message names it.
@@ -49,13 +52,17 @@ def build_contents(
     numbers = [k for k, settled in enumerate(snapshot.settled) if settled]
     files = [snapshot.files[k] for k in numbers]
     built = _run(table, column, options, store, index_dir, files, numbers, world)
-    world.check_cancelled()
-    locations = _unchanged(built, files, table.files())
     young = [f for f, settled in zip(snapshot.files, snapshot.settled, strict=True) if not settled]
-    locations = _with_unsettled(locations, young)
-    files = [*files, *young]
-    roots = _roots(table, files)
-    ref = _store_locations(store, index_dir, locations, roots)
+    roots = _roots(table, [*files, *young])
+    try:
+        world.check_cancelled()
+        locations = _with_unsettled(_unchanged(built, files, table.files()), young)
+        ref = _store_locations(store, index_dir, locations, roots)
+    except BaseException:
+        if built.run is not None:
+            with contextlib.suppress(SieveError):
+                store.delete(run_dir(index_dir, built.run.id))
+        raise
     known = built.rows >= 0
     return Refresh(
         instant=_iso(snapshot.instant_ms),

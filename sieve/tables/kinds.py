@@ -8,6 +8,12 @@ from sieve.errors import SieveError, UnsupportedError
 
 _INDEXED = "Sieve indexes Parquet, ORC, CSV and JSON tables of the session catalog"
 
+_LAKES = {
+    "delta": "a Delta table, which skips files by statistics of its own (CLUSTER BY, ZORDER BY)",
+    "iceberg": "an Iceberg table, which skips files by statistics of its own (WRITE ORDERED BY)",
+    "hudi": "a Hudi table",
+}
+
 
 def refuse_kind(name: str, kind: str) -> SieveError:
     """The error for a relation of some kind, as the driver describes it.
@@ -40,20 +46,19 @@ def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
 
 
 def _what_it_is(kind: str, word: str, detail: str) -> str:
-    lake = next(
-        (lake for lake in ("Delta", "Iceberg", "Hudi") if lake.lower() in detail.lower()), ""
-    )
+    lake = next((lake for lake in _LAKES if lake in detail.lower()), "")
     what = {
         "view": "is a view; create the index on the table it reads",
         "temporary": f"is a {kind}; create the index on the table it reads",
-        "stream": "is a streaming source; only stored tables can be indexed",
+        "stream": "is a streaming source; write it to a table and create the index on that",
         "path": "is read by its path alone; save it as a table first (CREATE TABLE ... USING ... "
         "LOCATION ...)",
         "hive": _hive(detail.lower()),
-        "format": f"is stored as {detail}; {_INDEXED}",
+        "format": f"is stored as {detail}; {_INDEXED}: copy it into one (CREATE TABLE ... USING "
+        "parquet AS SELECT ...)",
     }
     if lake:
-        return f"is a {lake} table; {_INDEXED}"
+        return f"is {_LAKES[lake]}; {_INDEXED}"
     return what.get(word, f"is read through {detail}, which Sieve does not know; {_INDEXED}")
 
 

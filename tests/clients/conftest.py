@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +14,21 @@ from command import sieve
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A working directory with servers in it, and the ``sieve`` command run there."""
+    """A working directory with servers in it, and the ``sieve`` command run there.
+
+    Attributes:
+        folder: the directory.
+        metastore_port: of the metastore server.
+        thrift_port: of the Thrift server.
+        ui_port: of the Thrift server's user interface.
+        other_port: a free one.
+    """
 
     folder: Path
     metastore_port: int
     thrift_port: int
+    ui_port: int
+    other_port: int
 
     @property
     def metastore_option(self) -> list[str]:
@@ -30,16 +41,19 @@ class Site:
         return sieve(self.folder, *args)
 
 
-def _free_ports() -> tuple[int, int]:
-    with socket.create_server(("localhost", 0)) as a, socket.create_server(("localhost", 0)) as b:
-        return int(a.getsockname()[1]), int(b.getsockname()[1])
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(socket.create_server(("localhost", 0))) for _ in range(count)
+        ]
+        return [int(server.getsockname()[1]) for server in servers]
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Started by the commands a user would type, stopped likewise."""
-    site = Site(tmp_path_factory.mktemp("site"), *_free_ports())
-    small = ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=4"]
+    site = Site(tmp_path_factory.mktemp("site"), *_free_ports(4))
+    small = ["--conf", f"spark.ui.port={site.ui_port}", "--conf", "spark.sql.shuffle.partitions=4"]
     uri = site.sieve("metastore", "start", "--port", str(site.metastore_port))
     assert uri.split() == site.metastore_option
     try:

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ class DriverError(Exception):
 class Driver:
     """A PySpark driver that is talked to."""
 
-    def __init__(self, folder: Path, conf: dict[str, str]) -> None:
+    def __init__(self, folder: Path, conf: dict[str, str], under: Sequence[str] = ()) -> None:
         folder.mkdir(parents=True)
         self.log = folder / "log"
         logging = folder / "log4j2.properties"
@@ -48,7 +48,7 @@ class Driver:
         path = [str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("driver_main.py")),
+                [*under, sys.executable, str(Path(__file__).with_name("driver_main.py")),
                  str(folder / "spark"), json.dumps(conf)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in path if p)},
@@ -112,9 +112,15 @@ class Driver:
 
 
 @contextlib.contextmanager
-def driver(folder: Path, **conf: str) -> Iterator[Driver]:
-    """A driver that is gone when the block ends, whatever happened in it."""
-    made = Driver(folder, conf)
+def driver(folder: Path, *, under: Sequence[str] = (), **conf: str) -> Iterator[Driver]:
+    """A driver that is gone when the block ends, whatever happened in it.
+
+    Args:
+        folder: where it keeps what it needs.
+        under: a command that starts it, such as ``setpriv``.
+        conf: settings.
+    """
+    made = Driver(folder, conf, under)
     try:
         yield made
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,8 +32,13 @@ def bare(tmp_path: Path) -> str:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Driver]:
     """A driver with two executors that run the test run's own Python, an hour off."""
+    (tmp_path / "events").mkdir()
     conf = CLUSTER | {
         "spark.pyspark.python": sys.executable,
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (tmp_path / "events").as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
         "spark.executor.extraJavaOptions": "-Duser.timezone=Europe/Berlin",
     }
     with driver(tmp_path / "driver", **conf) as it:
@@ -51,10 +57,11 @@ def test_a_bare_python_is_named(bare: str, tmp_path: Path) -> None:
         assert it.sql("SHOW SIEVE INDEXES ON t") == []
 
 
-def test_executors_build(cluster: Driver) -> None:
+def test_executors_build(cluster: Driver, tmp_path: Path) -> None:
     """Executors of their own build an index; they are sent the code once, also to a new front end.
 
-    Their time zone matters where a file's times are read in it, and only there.
+    Their time zone matters where a file's times are read in it, and only there. Every job of a
+    statement carries it, the probes of executors too.
     """
     cluster.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
     cluster.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
@@ -66,3 +73,13 @@ def test_executors_build(cluster: Driver) -> None:
     cluster.sql("CREATE SIEVE INDEX ON o (id)")
     with pytest.raises(DriverError, match=r"SIEVE_EXECUTOR_ZONE.*Europe/Berlin"):
         cluster.sql("CREATE SIEVE INDEX ON o (ts)")
+    cluster.end()
+    (log,) = (tmp_path / "events").iterdir()
+    jobs = [json.loads(line) for line in log.read_text().splitlines() if "JobStart" in line]
+    labels = {
+        job["Properties"].get("spark.job.description", "")
+        for job in jobs
+        if "sieve-" in job["Properties"].get("spark.job.tags", "")
+    }
+    assert "CREATE SIEVE INDEX ON t (r) (asking the executors)" in labels
+    assert all(label.startswith("CREATE SIEVE INDEX ON ") for label in labels)

@@ -107,6 +107,22 @@ def test_a_read_by_path_is_refused(refusing: Lab) -> None:
            r"is read by its path alone; save it as a table first")  # fmt: skip
 
 
+def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
+    """A view of what is still flowing in holds no files of its own, read from files or made up."""
+    refusing.spark.range(3).write.parquet(str(tmp_path / "in"))
+    files = refusing.spark.readStream.schema("id LONG").parquet(str(tmp_path / "in"))
+    files.createTempView("flow")
+    refusing.spark.readStream.format("rate").load().createTempView("rate")
+    try:
+        files.where("id = 1").createTempView("trickle")
+        for statement in ("flow (id)", "rate (value)", "trickle (id)"):
+            refuse(refusing, f"CREATE SIEVE INDEX ON {statement}", "SIEVE_UNSUPPORTED_TABLE",
+                   r"is a streaming source; write it to a table and create the index")  # fmt: skip
+    finally:
+        for view in ("flow", "rate", "trickle"):
+            refusing.sql(f"DROP VIEW IF EXISTS {view}")
+
+
 def test_an_unknown_table_suggests_near_ones(refusing: Lab) -> None:
     """An unknown table's error has Sieve's or Spark's class and names the table."""
     refuse(refusing, "CREATE SIEVE INDEX ON pedded (id)", "SIEVE_UNKNOWN_TABLE",

@@ -1,5 +1,8 @@
 package org.apache.spark.sql.sieve
 
+import scala.collection.mutable
+import scala.util.Try
+
 import org.apache.spark.sql.SparkSessionExtensions
 
 /** What `spark.sql.extensions` names: the list of all hooks that Sieve puts into a session. */
@@ -7,5 +10,18 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectParser((session, delegate) => StatementParser(session, delegate))
     extensions.injectPlannerStrategy(session => new SieveStrategy(session))
+    lastStrategyFirst(extensions)
+  }
+
+  /**
+   * The first strategy that takes a scan plans it, and Delta's takes every scan of files. Ours takes
+   * those of indexed tables alone, so it has to be asked first, in whichever order both are named;
+   * there is no public way to say so. A Spark that keeps its strategies elsewhere asks in turn.
+   */
+  private def lastStrategyFirst(extensions: SparkSessionExtensions): Unit = Try {
+    val field = classOf[SparkSessionExtensions].getDeclaredField("plannerStrategyBuilders")
+    field.setAccessible(true)
+    val builders = field.get(extensions).asInstanceOf[mutable.Buffer[AnyRef]]
+    builders.insert(0, builders.remove(builders.size - 1))
   }
 }

@@ -104,11 +104,12 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
 
   /** "files" for a table that can be indexed; else what it is, for the error to say. */
   def kind: String = plan match {
+    // However deep below a view: there is no table to index instead.
+    case _ if plan.isStreaming => "stream"
     case l: LogicalRelation => l.relation match {
-      case _ if l.isStreaming => "stream"
-      case fs: HadoopFsRelation if l.catalogTable.isEmpty => "path"
       case fs: HadoopFsRelation if !SieveStrategy.known(fs.location) =>
         s"location ${fs.location.getClass.getName}"
+      case _: HadoopFsRelation if l.catalogTable.isEmpty => "path"
       case _: HadoopFsRelation => "files"
       case other => s"source ${other.getClass.getName}"
     }

@@ -1,0 +1,77 @@
+"""A disk that is full, whichever of a statement's files comes to find out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab import Lab
+from pyspark.errors import PySparkException
+
+PAGE = 4096
+PAGES = 64
+QUERY = "SELECT * FROM t WHERE id = 5"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 pages."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    size = f"size={PAGES * PAGE}"
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", folder], capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"may not mount a small disk: {done.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def free(disk: Path) -> int:
+    """Pages that are left."""
+    return os.statvfs(disk).f_bavail
+
+
+def leave(disk: Path, pages: int) -> None:
+    """Fill the disk up to so many pages."""
+    filler = disk / "filler"
+    filler.unlink(missing_ok=True)
+    filler.write_bytes(bytes((free(disk) - pages) * PAGE))
+    assert free(disk) == pages
+
+
+def squeeze(lab: Lab, disk: Path, statement: str) -> int:
+    """Try a statement with ever more pages left until it works; how often it failed.
+
+    A try that fails says why and leaves nothing on the disk; the query keeps its rows all along.
+    """
+    for pages in range(PAGES // 2):
+        leave(disk, pages)
+        try:
+            lab.sql(statement)
+        except PySparkException as error:
+            failure = str(error)
+        else:
+            return pages
+        assert "No space left on device" in failure
+        assert free(disk) == pages, sorted(disk.rglob("*"))
+        lab.check(QUERY)
+    raise AssertionError(f"no room for {statement}")
+
+
+def test_a_full_disk_fails_statements_and_nothing_else(lab: Lab, disk: Path) -> None:
+    """CREATE, REFRESH and DROP on a disk that fills up at any step: all done, or nothing."""
+    with lab.database("full"), lab.setting("spark.sieve.path", disk.as_uri()):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        assert squeeze(lab, disk, "CREATE SIEVE INDEX ON t (id)") > 2
+        lab.check(QUERY, exactly=1)
+        lab.sql("INSERT INTO t SELECT 40")
+        assert squeeze(lab, disk, "REFRESH SIEVE INDEX ON t") > 2
+        lab.check(QUERY, exactly=1)
+        assert squeeze(lab, disk, "DROP SIEVE INDEX ON t (id)") > 0
+        assert [path.name for path in disk.iterdir()] == ["filler"]
+        lab.check(QUERY, exactly=5)

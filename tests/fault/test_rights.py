@@ -1,0 +1,76 @@
+"""Folders that the user may not write to: the table's, and the index's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from driver import Driver, DriverError, driver
+
+ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id FROM range(100)"
+POINT = "SELECT * FROM theirs.t WHERE id = 7"
+SOMEBODY = 65534
+# Root writes everywhere; without these powers it is a user like others.
+POWERS = "-dac_override,-dac_read_search,-fowner,-chown"
+AS_A_USER = ("setpriv", "--inh-caps=-all", f"--bounding-set={POWERS}") if not os.geteuid() else ()
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[Driver]:
+    """A driver of a user who may read the table ``theirs.t`` and the folder around it, no more."""
+    with driver(tmp_path / "driver", under=AS_A_USER) as it:
+        it.sql(f"CREATE DATABASE theirs LOCATION '{tmp_path / 'theirs'}'")
+        it.sql(f"CREATE TABLE theirs.t USING parquet AS {ROWS}")
+        close(tmp_path / "theirs")
+        yield it
+        open_up(tmp_path)
+
+
+def close(folder: Path) -> None:
+    """Give a folder and all in it to somebody else, for all to read."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+        if os.geteuid() == 0:
+            os.chown(path, SOMEBODY, SOMEBODY)
+
+
+def open_up(folder: Path) -> None:
+    """Take it back."""
+    for path in (folder, *folder.rglob("*")):
+        if os.geteuid() == 0:
+            os.chown(path, 0, 0)
+        if path.is_dir():
+            path.chmod(0o755)
+
+
+def test_a_table_that_may_only_be_read(user: Driver, tmp_path: Path) -> None:
+    """CREATE says that it cannot write and what to set; with that, a read-only table is indexed.
+
+    An index that has become read-only is used as before; statements on it fail by its name.
+    """
+    theirs, mine = tmp_path / "theirs", tmp_path / "mine"
+    with pytest.raises(DriverError, match=r"theirs/\.sieve.*Permission denied.*spark\.sieve\.path"):
+        user.sql("CREATE SIEVE INDEX ON theirs.t (id)")
+    assert "sieve.index" not in str(user.sql("SHOW TBLPROPERTIES theirs.t"))
+    files = {path: path.stat().st_mtime_ns for path in theirs.rglob("*")}
+
+    user.sql(f"SET spark.sieve.path = {mine.as_uri()}")
+    user.sql("CREATE SIEVE INDEX ON theirs.t (id) OPTIONS (error = 1)")
+    assert user.files(POINT) == 1
+    assert {path: path.stat().st_mtime_ns for path in theirs.rglob("*")} == files
+
+    before = set(mine.rglob("*"))
+    close(mine)
+    for statement in ("REFRESH SIEVE INDEX ON theirs.t FULL", "DROP SIEVE INDEX ON theirs.t (id)",
+                      "ALTER SIEVE INDEX id_sieve ON theirs.t DISABLE"):  # fmt: skip
+        with pytest.raises(DriverError, match=r"mine/.*Permission denied"):
+            user.sql(statement)
+        assert (user.sql(POINT), user.files(POINT)) == ([[7]], 1)
+    assert set(mine.rglob("*")) == before
+    open_up(mine)
+    assert user.sql("REFRESH SIEVE INDEX ON theirs.t FULL")[0][1] == 2
+    user.sql("DROP SIEVE INDEX ON theirs.t (id)")
+    assert list(mine.iterdir()) == []
+    assert user.files(POINT) == 4

@@ -1,0 +1,106 @@
+"""Delta, Iceberg and Avro tables, which keep out of Sieve's hands, and it out of theirs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "fault"))
+
+from driver import Driver, DriverError, driver
+
+from sql_ext.launch import EXTENSIONS
+from sql_ext.spark_home import find_spark, shim_jar
+from tests.services.jars import jar
+
+pytestmark = pytest.mark.services
+
+JARS = (
+    "delta-spark_4.1_2.13",
+    "delta-storage",
+    "iceberg-spark-runtime-4.1_2.13",
+    "spark-avro_2.13",
+)
+DELTA = "is a Delta table, which skips files by statistics of its own .*ZORDER"
+ICEBERG = "is an Iceberg table, which skips files by statistics of its own .*WRITE ORDERED BY"
+ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id FROM range(100)"
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """A driver with all of them beside Sieve, and a table of each of the same rows."""
+    folder = tmp_path_factory.mktemp("mixed")
+    conf = {
+        "spark.jars": ",".join([str(shim_jar(find_spark(os.environ))), *map(str, map(jar, JARS))]),
+        "spark.sql.extensions": ",".join(
+            [
+                "io.delta.sql.DeltaSparkSessionExtension",
+                EXTENSIONS,
+                "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+            ]
+        ),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice.type": "hadoop",
+        "spark.sql.catalog.ice.warehouse": str(folder / "ice"),
+        "spark.sieve.prune.timeout": "30s",
+    }
+    with driver(folder / "driver", **conf) as it:
+        it.sql(f"CREATE TABLE p USING parquet AS {ROWS}")
+        it.sql(f"CREATE TABLE d USING delta AS {ROWS}")
+        it.sql(f"CREATE TABLE a USING avro AS {ROWS}")
+        it.sql(f"CREATE TABLE ice.db.t USING iceberg AS {ROWS}")
+        yield it
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [("d", DELTA), ("ice.db.t", ICEBERG),
+     ("a", "is stored as avro; Sieve indexes Parquet.* copy it into one .CREATE TABLE")],
+)  # fmt: skip
+def test_create_is_refused(mixed: Driver, table: str, words: str) -> None:
+    """CREATE names what it has met and what to do; the table's own queries go on."""
+    for statement in (f"CREATE SIEVE INDEX ON {table} (id)", f"SHOW SIEVE INDEXES ON {table}"):
+        with pytest.raises(DriverError, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{table} {words}"):
+            mixed.sql(statement)
+    assert mixed.sql(f"SELECT count(*) FROM {table} WHERE id > 89") == [[10]]
+    assert mixed.sql("SHOW SIEVE INDEXES") == []
+
+
+def test_a_folder_of_delta_is_refused(mixed: Driver) -> None:
+    """Named by its path it is a Delta table all the same: to save it as a table would not help."""
+    facts = dict(row[:2] for row in mixed.sql("DESCRIBE EXTENDED d"))
+    folder = facts["Location"].removeprefix("file:")
+    with pytest.raises(DriverError, match=DELTA):
+        mixed.sql(f"CREATE SIEVE INDEX ON delta.`{folder}` (id)")
+
+
+def test_another_catalog_shows_no_indexes(mixed: Driver) -> None:
+    """A database of another catalog is not taken for the session catalog's of the same name."""
+    mixed.sql("CREATE DATABASE db")
+    mixed.sql(f"CREATE TABLE db.p USING parquet AS {ROWS}")
+    mixed.sql("CREATE SIEVE INDEX ON db.p (id)")
+    assert len(mixed.sql("SHOW SIEVE INDEXES IN spark_catalog.db")) == 1
+    refusal = "(?s)SIEVE_UNSUPPORTED_CATALOG.*ice is not the session catalog"
+    with pytest.raises(DriverError, match=refusal):
+        mixed.sql("SHOW SIEVE INDEXES IN ice.db")
+    mixed.sql("USE ice.db")
+    try:
+        with pytest.raises(DriverError, match=refusal):
+            mixed.sql("SHOW SIEVE INDEXES")
+    finally:
+        mixed.sql("USE spark_catalog.default")
+    mixed.sql("DROP SIEVE INDEX ON db.p (id)")
+
+
+def test_indexes_work_beside_them(mixed: Driver) -> None:
+    """A Parquet table is indexed and pruned under their catalogs, in queries that join them all."""
+    mixed.sql("CREATE SIEVE INDEX ON p (id) OPTIONS (error = 1)")
+    assert mixed.files("SELECT * FROM p WHERE id = 7") == 1
+    query = "SELECT id FROM p JOIN d USING (id) JOIN a USING (id) JOIN ice.db.t USING (id)"
+    assert mixed.sql(f"{query} WHERE id = 7") == [[7]]
+    mixed.sql("DROP SIEVE INDEX ON p (id)")
