@@ -35,9 +35,19 @@ def drop_index(table: CatalogTable, found: Found, world: World) -> None:
 
     A registration whose index belongs to another table, or is gone, loses its property only: the
     files are not this table's to delete. A drop that was cut short after its tombstone is finished.
+
+    Raises:
+        UnavailableError: the metastore does not serve; dropping it again finishes what is left.
     """
     if found.manifest is not None:
         change_index(found, Drop(), world)
-    table.unregister(found.name)
+    try:
+        table.unregister(found.name)
+    except UnavailableError as error:
+        raise UnavailableError(
+            error.condition,
+            f"{error.message}; index {found.name} is out of use, but still registered: run DROP "
+            "SIEVE INDEX again",
+        ) from error
     if found.manifest is not None or found.half_dropped:
         found.store.delete(found.directory)

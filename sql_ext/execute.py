@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from pyspark import SparkContext
 
 from sieve.change import change_index, drop_index
 from sieve.create import Wanted, create_indexes, default_name, refuse_taken
-from sieve.errors import InvalidInputError, UnsupportedError
+from sieve.errors import InvalidInputError, UnavailableError, UnsupportedError
 from sieve.found import Found, all_of, choose, look_up
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions, parse_options
@@ -96,6 +97,8 @@ def _create(command: commands.CreateIndex, at: Statement) -> list[Row]:
     if wanted:
         at.check_executors(table, [one.column.type for one in wanted])
         made = create_indexes(table, wanted, options, command.comment, at.world)
+    elif kept:
+        _announce(table)
     return [_built(found.need()) for found in kept] + [_built(manifest) for manifest in made]
 
 
@@ -110,8 +113,7 @@ def _refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
         manifest = refresh_index(table, found, command.full, at.world)
         at.forget(found.directory)
         rows.append(_built(manifest))
-    # Another session of this driver may still believe that there is no index.
-    table.announce()
+    _announce(table)
     for found in chosen:
         # One that cannot be refreshed is told, after it has kept none of the others from it.
         found.need()
@@ -160,8 +162,15 @@ def _alter(
     (found,) = choose(at.found(table), table.info.label, index, None)
     manifest = change_index(found, change(found.need()), at.world)
     at.forget(found.directory)
-    table.announce()
+    _announce(table)
     return [(found.name, manifest.state)]
+
+
+def _announce(table: CatalogTable) -> None:
+    """Another session of this driver may still believe that there is no index."""
+    # What the statement was for is done, and scans find out by themselves in a while.
+    with contextlib.suppress(UnavailableError):
+        table.announce()
 
 
 def _show(command: commands.ShowIndexes, at: Statement) -> list[Row]:

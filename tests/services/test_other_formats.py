@@ -20,10 +20,13 @@ from tests.services.jars import jar
 pytestmark = pytest.mark.services
 
 JARS = (
-    "delta-spark_4.1_2.13",
-    "delta-storage",
-    "iceberg-spark-runtime-4.1_2.13",
+    *("delta-spark_4.1_2.13", "delta-storage", "iceberg-spark-runtime-4.1_2.13"),
     "spark-avro_2.13",
+)
+EXTENSION_LIST = (
+    "io.delta.sql.DeltaSparkSessionExtension",
+    EXTENSIONS,
+    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
 )
 DELTA = "is a Delta table, which skips files by statistics of its own .*ZORDER"
 ICEBERG = "is an Iceberg table, which skips files by statistics of its own .*WRITE ORDERED BY"
@@ -36,13 +39,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     folder = tmp_path_factory.mktemp("mixed")
     conf = {
         "spark.jars": ",".join([str(shim_jar(find_spark(os.environ))), *map(str, map(jar, JARS))]),
-        "spark.sql.extensions": ",".join(
-            [
-                "io.delta.sql.DeltaSparkSessionExtension",
-                EXTENSIONS,
-                "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-            ]
-        ),
+        "spark.sql.extensions": ",".join(EXTENSION_LIST),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.ice.type": "hadoop",

@@ -1,0 +1,52 @@
+"""A program of the JVM, compiled and submitted as a jar: no Python in sight."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tour import cells, check, tour
+
+from sql_ext.spark_home import find_java, find_spark
+
+if TYPE_CHECKING:
+    from conftest import Site
+
+PROGRAM = """
+import org.apache.spark.sql.SparkSession
+
+object Tour {
+  def main(statements: Array[String]): Unit = {
+    val spark = SparkSession.builder.getOrCreate()
+    for (statement <- statements; row <- spark.sql(statement).collect())
+      println(row.mkString("\\t"))
+    spark.stop()
+  }
+}
+"""
+
+
+def compiled(folder: Path) -> Path:
+    """A jar of the program, made by the Scala compiler among Spark's own jars."""
+    source, classes, jar = folder / "Tour.scala", folder / "classes", folder / "tour.jar"
+    source.write_text(PROGRAM)
+    classes.mkdir()
+    jars = str(find_spark(os.environ).path / "jars" / "*")
+    compiler = ("scala.tools.nsc.Main", "-usejavacp", "-d", str(classes), str(source))
+    subprocess.run([find_java(os.environ), "-Xss8m", "-cp", jars, *compiler], check=True)
+    with zipfile.ZipFile(jar, "w") as archive:
+        for path in classes.rglob("*.class"):
+            archive.write(path, path.relative_to(classes))
+    return jar
+
+
+def test_spark_submit_of_a_jar(site: Site, tmp_path: Path) -> None:
+    """A Scala program creates, uses, explains, shows and drops an index."""
+    output = site.sieve(
+        *("submit", *site.metastore_option, "--class", "Tour", str(compiled(tmp_path))),
+        *tour("by_jar"),
+    )
+    check(cells(output))

@@ -1,0 +1,123 @@
+"""A metastore that is killed at a chosen moment: between a request and its reply."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from processes import wait_until
+
+from sql_ext import metastore
+from sql_ext.spark_home import find_spark
+
+
+def never(_: bytes) -> bool:
+    """No moment."""
+    return False
+
+
+def free_port() -> int:
+    """A TCP port that nothing listens on."""
+    with socket.create_server(("localhost", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+class CutMetastore:
+    """A metastore server on Derby, and the door through which clients reach it.
+
+    Attributes:
+        conf: settings of a Spark that uses it.
+        before: given what a client sends; where it says yes, the server is killed first.
+        after: likewise, but the server has answered when it is killed, and nobody hears it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port, self._outer = free_port(), free_port()
+        self._door: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self.before: Callable[[bytes], bool] = never
+        self.after: Callable[[bytes], bool] = never
+        self.conf = {
+            "spark.hadoop.hive.metastore.uris": f"thrift://localhost:{self._outer}",
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+            "spark.hadoop.hive.metastore.connect.retries": "1",
+            "spark.hadoop.hive.metastore.failure.retries": "1",
+            "spark.hadoop.hive.metastore.client.connect.retry.delay": "1",
+        }
+        site = folder / "site"
+        metastore.write_site(
+            site / "hive-site.xml", metastore.derby_in(folder), folder / "warehouse"
+        )
+        self._command = metastore.command(find_spark(os.environ), os.environ, site, self._port)
+
+    def start(self) -> None:
+        """Serve, for the first time or again."""
+        self.before = self.after = never
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, cwd=self._folder, stdout=log, stderr=subprocess.STDOUT
+            )
+        wait_until(lambda: self._reach() is not None, "the metastore serves")
+        self._door = socket.create_server(("localhost", self._outer))
+        threading.Thread(target=self._serve, args=(self._door,), daemon=True).start()
+
+    def kill(self) -> None:
+        """Gone, in the middle of whatever it does; who comes now is refused."""
+        if self._door is not None:
+            # A thread that waits in `accept` would keep it open.
+            with contextlib.suppress(OSError):
+                self._door.shutdown(socket.SHUT_RDWR)
+            self._door.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(60)
+            # What a killed Derby leaves; it would look for its owner's process by itself.
+            (self._folder / "metastore_db" / "db.lck").unlink(missing_ok=True)
+
+    def _reach(self) -> socket.socket | None:
+        try:
+            return socket.create_connection(("localhost", self._port))
+        except OSError:
+            return None
+
+    def _serve(self, door: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = door.accept()
+                threading.Thread(target=self._attend, args=(client,), daemon=True).start()
+
+    def _attend(self, client: socket.socket) -> None:
+        server = self._reach()
+        if server is None:
+            client.close()
+            return
+        doomed = threading.Event()
+        answering = threading.Thread(target=self._answer, args=(server, client, doomed))
+        answering.start()
+        with client, server, contextlib.suppress(OSError):
+            while request := client.recv(1 << 20):
+                if self.before(request):
+                    self.kill()
+                    break
+                if self.after(request):
+                    doomed.set()
+                server.sendall(request)
+            server.shutdown(socket.SHUT_RDWR)
+            answering.join()
+
+    def _answer(
+        self, server: socket.socket, client: socket.socket, doomed: threading.Event
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while reply := server.recv(1 << 20):
+                if doomed.is_set():
+                    self.kill()
+                    break
+                client.sendall(reply)
+            client.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,126 @@
+"""The metastore dies under a statement: it fails in clear words or is done, and never by half."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cut import CutMetastore
+from driver import Driver, DriverError, driver
+
+ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range(100)"
+POINT = "SELECT id FROM shop.t WHERE id = 7"
+CREATE = "CREATE SIEVE INDEX ON shop.t (id) OPTIONS (error = 1)"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
+    """A server that runs."""
+    made = CutMetastore(tmp_path_factory.mktemp("metastore"))
+    made.start()
+    yield made
+    made.kill()
+
+
+@pytest.fixture(scope="module")
+def user(server: CutMetastore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """A driver that uses it, with a table."""
+    conf = server.conf | {"spark.sieve.registry.ttl": "1h"}
+    with driver(tmp_path_factory.mktemp("user") / "driver", **conf) as it:
+        it.sql("CREATE DATABASE shop")
+        it.sql(f"CREATE TABLE shop.t USING parquet AS {ROWS}")
+        yield it
+
+
+@pytest.fixture
+def index(user: Driver, server: CutMetastore) -> Iterator[Path]:
+    """The folder of an index on the table, dropped afterwards if it is still there."""
+    user.sql(CREATE)
+    (property_,) = user.sql("SHOW TBLPROPERTIES shop.t ('sieve.index.id_sieve')")
+    yield root(server) / json.loads(property_[1])["uuid"]
+    user.sql("DROP SIEVE INDEX IF EXISTS id_sieve ON shop.t")
+    assert folders(server) == []
+
+
+def root(server: CutMetastore) -> Path:
+    """Where the indexes of the database lie."""
+    return Path(server.conf["spark.sql.warehouse.dir"], "shop.db", ".sieve")
+
+
+def folders(server: CutMetastore) -> list[str]:
+    """The indexes that have a folder."""
+    return [path.name for path in root(server).iterdir()]
+
+
+def is_registration(request: bytes) -> bool:
+    """Whether a client is about to write the index's property."""
+    return b"alter_table" in request and b"sieve.index.id_sieve" in request
+
+
+def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) -> None:
+    """Statements fail and change nothing; afterwards the index is as it was."""
+    server.kill()
+    before = set(root(server).rglob("*"))
+    for statement in (
+        "REFRESH SIEVE INDEX ON shop.t FULL", "ALTER SIEVE INDEX id_sieve ON shop.t DISABLE",
+        "DROP SIEVE INDEX ON shop.t (id)", "CREATE SIEVE INDEX ON shop.t (s)",
+    ):  # fmt: skip
+        with pytest.raises(DriverError, match=r"(?i)metastore"):
+            user.sql(statement)
+    assert set(root(server).rglob("*")) == before
+    server.start()
+    assert user.sql("SHOW SIEVE INDEXES ON shop.t")[0][6] == "ready"
+    assert user.files(POINT) == 1
+    assert index.exists()
+
+
+def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: Path) -> None:
+    """REFRESH and ALTER whose version is there are done: the metastore had no part in it."""
+    server.before = lambda _: (index / "versions" / "2.json").exists()
+    assert user.sql("REFRESH SIEVE INDEX ON shop.t FULL")[0][1] == 2
+    server.start()
+    assert user.files(POINT) == 1
+    server.before = lambda _: (index / "versions" / "3.json").exists()
+    user.sql("ALTER SIEVE INDEX id_sieve ON shop.t DISABLE")
+    server.start()
+    assert user.sql("SHOW SIEVE INDEXES ON shop.t")[0][6] == "disabled"
+    assert user.files(POINT) == 4
+
+
+def test_gone_when_an_index_is_half_dropped(
+    user: Driver, server: CutMetastore, index: Path
+) -> None:
+    """DROP says what is left to do; the index is out of use, and the same DROP finishes it."""
+    server.before = lambda _: (index / "versions" / "2.json").exists()
+    with pytest.raises(DriverError, match=r"(?i)metastore.*DROP SIEVE INDEX again"):
+        user.sql("DROP SIEVE INDEX ON shop.t (id)")
+    server.start()
+    assert user.sql("SHOW SIEVE INDEXES ON shop.t")[0][6] == "gone"
+    assert (user.sql(POINT), user.files(POINT)) == ([[7]], 4)
+    user.sql("DROP SIEVE INDEX ON shop.t (id)")
+    assert not index.exists()
+    assert "sieve.index" not in str(user.sql("SHOW TBLPROPERTIES shop.t"))
+
+
+@pytest.mark.parametrize(("moment", "shown"), [("after", ["ready"]), ("before", [])])
+def test_gone_at_the_registration(
+    user: Driver, server: CutMetastore, moment: str, shown: list[str]
+) -> None:
+    """Nobody can tell whether a write without a reply took place; CREATE says that SHOW will tell.
+
+    If it did, the index is whole; if not, there is none, and the same CREATE makes it.
+    """
+    setattr(server, moment, is_registration)
+    with pytest.raises(DriverError, match=r"SIEVE_REGISTRATION_UNKNOWN.*SHOW SIEVE INDEXES"):
+        user.sql(CREATE)
+    server.start()
+    assert [row[6] for row in user.sql("SHOW SIEVE INDEXES ON shop.t")] == shown
+    user.sql(CREATE.replace("INDEX", "INDEX IF NOT EXISTS"))
+    assert user.sql("SHOW SIEVE INDEXES ON shop.t")[0][6] == "ready"
+    assert user.files(POINT) == 1
+    user.sql("DROP SIEVE INDEX ON shop.t (id)")
+    assert user.files(POINT) == 4
+    # Files that a registration could have named are kept until they are known for dead.
+    assert len(folders(server)) == (0 if shown else 1)
