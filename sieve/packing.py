@@ -31,7 +31,8 @@ Words = npt.NDArray[np.uint64]
 MAX_BITS: Final = 56
 
 _HEAD: Final = struct.Struct("<BI")
-_EXCEPTION_BYTES: Final = 12
+EXCEPTION_BYTES: Final = 12
+ARRAY_HEAD_BYTES: Final = _HEAD.size
 _POWERS: Final[Words] = np.uint64(1) << np.arange(64, dtype=np.uint64)
 # Packing goes through one byte a bit; a slice of a multiple of 8 values ends on a byte.
 _SLICE: Final = 1 << 16
@@ -49,13 +50,9 @@ def pack(values: Words) -> bytes:
     outliers = np.flatnonzero(lengths > bits)
     kept = values.astype("<u8")
     kept[outliers] = 0
-    body = b"".join(
-        _packed_bits(kept[at : at + _SLICE], bits) for at in range(0, len(kept), _SLICE)
-    )
     head = _HEAD.pack(bits, len(outliers))
-    return b"".join(
-        [head, body, outliers.astype("<u4").tobytes(), values[outliers].astype("<u8").tobytes()]
-    )
+    places, whole = outliers.astype("<u4").tobytes(), values[outliers].astype("<u8").tobytes()
+    return b"".join([head, pack_bits(kept, bits), places, whole])
 
 
 def unpack(payload: bytes, at: int, count: int) -> tuple[Words, int]:
@@ -71,10 +68,11 @@ def unpack(payload: bytes, at: int, count: int) -> tuple[Words, int]:
         raise _corrupt("has an array with an impossible head")
     at += _HEAD.size
     end = at + (count * bits + 7) // 8
-    after = end + exceptions * _EXCEPTION_BYTES
+    after = end + exceptions * EXCEPTION_BYTES
     if after > len(payload):
         raise _corrupt("ends inside an array")
-    values = _unpacked_bits(payload[at:end], bits, count)
+    padded = byte_words(payload[at:end] + bytes(8))
+    values = bits_at(padded, bits, np.arange(count, dtype=np.uint64))
     if exceptions:
         places = np.frombuffer(payload, "<u4", exceptions, end)
         if places[-1] >= count or np.any(places[1:] <= places[:-1]):
@@ -83,30 +81,41 @@ def unpack(payload: bytes, at: int, count: int) -> tuple[Words, int]:
     return values, after
 
 
+def pack_bits(values: Words, bits: int) -> bytes:
+    """The lowest `bits` bits, at most 56, of each value, value i in bits i * bits onwards."""
+    if bits == 0:
+        return b""
+    image = values.astype("<u8").view(np.uint8).reshape(-1, 8)
+    return b"".join(
+        np.packbits(
+            np.unpackbits(image[at : at + _SLICE], axis=1, count=bits, bitorder="little"),
+            bitorder="little",
+        ).tobytes()
+        for at in range(0, len(image), _SLICE)
+    )
+
+
+def byte_words(data: bytes, start: int = 0) -> Words:
+    """The words of 8 bytes that begin at each byte from `start` on, u64[len(data) - start - 7]."""
+    words: Words = np.ndarray((len(data) - start - 7,), "<u8", data, start, (1,))
+    return words
+
+
+def bits_at(words: Words, bits: int, places: Words) -> Words:
+    """The values at some places, any shape, of what `pack_bits` made, given as `byte_words`.
+
+    Seven bytes must follow the last value's first byte.
+    """
+    start = places * np.uint64(bits)
+    found = words[(start >> np.uint64(3)).astype(np.int64)] >> (start & np.uint64(7))
+    return found & np.uint64((1 << bits) - 1)
+
+
 def _cheapest(histogram: npt.NDArray[np.intp], count: int) -> int:
     """The width in bits that makes an array shortest, from how many values have each length."""
     longer = count - np.cumsum(histogram)[: MAX_BITS + 1]
     widths = np.arange(MAX_BITS + 1)
-    return int(np.argmin((count * widths + 7) // 8 + _EXCEPTION_BYTES * longer))
-
-
-def _packed_bits(values: Words, bits: int) -> bytes:
-    if bits == 0:
-        return b""
-    image = values.view(np.uint8).reshape(-1, 8)
-    return np.packbits(
-        np.unpackbits(image, axis=1, count=bits, bitorder="little"), bitorder="little"
-    ).tobytes()
-
-
-def _unpacked_bits(data: bytes, bits: int, count: int) -> Words:
-    if bits == 0:
-        return np.zeros(count, np.uint64)
-    padded = np.frombuffer(data + bytes(8), np.uint8)
-    words: Words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))
-    start = np.arange(count, dtype=np.uint64) * np.uint64(bits)
-    found = words[(start >> np.uint64(3)).astype(np.int64)] >> (start & np.uint64(7))
-    return found & np.uint64((1 << bits) - 1)
+    return int(np.argmin((count * widths + 7) // 8 + EXCEPTION_BYTES * longer))
 
 
 def _corrupt(problem: str) -> CorruptError:

@@ -1,0 +1,185 @@
+"""Intervals of keys that a location may hold: cut where it is read, united and clipped later.
+
+Between two neighbouring keys of a location lies a gap that queries may fall into without need of
+that location. Keeping a gap costs an interval more, about the same bytes everywhere, and saves what
+the gap is worth. So the best choice under a budget keeps every gap above one threshold, and each
+location gets as many intervals as it deserves.
+
+Source: generalises the interval lists of He, Chen and Du, "HIndex", whose k is the same for every
+split and whose gaps count by length alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.mass import Codes, Mass
+from sieve.prices import least_price
+
+# What travels to the step that knows the price: three times what a budget can pay for at the
+# least bytes an entry takes, and never so few that a small location is cut blindly.
+_GENEROSITY: Final = 3
+_LEAST_ENTRY_BYTES: Final = 2
+_LEAST_INTERVALS: Final = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """Intervals in flat arrays: ``location[i]`` may hold keys in ``[first[i], last[i]]``.
+
+    Attributes:
+        first: int64[n], key code of the first key.
+        last: int64[n], key code of the last key, not below `first`.
+        location: int32[n], ordinal.
+        keys: int64[n], distinct keys of the location inside; 0 where they are counted elsewhere.
+        rows: int64[n], rows of the location inside, likewise.
+    """
+
+    first: Codes
+    last: Codes
+    location: npt.NDArray[np.int32]
+    keys: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def take(self, places: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Intervals:
+        """The intervals at some places, or where a mask is true."""
+        return Intervals(*(getattr(self, field.name)[places] for field in fields(self)))
+
+
+def concatenated(parts: list[Intervals]) -> Intervals:
+    """All intervals of some lists, one list after another."""
+    if not parts:
+        none = np.empty(0, np.int64)
+        return Intervals(none, none, np.empty(0, np.int32), none, none)
+    return Intervals(
+        *(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Intervals))
+    )
+
+
+def cut_location(
+    codes: Codes,
+    rows: npt.NDArray[np.int64],
+    location: int,
+    mass: Mass,
+    threshold: float,
+    most: int | None = None,
+) -> Intervals:
+    """The intervals of one location, cut at every gap that is worth more than a threshold.
+
+    Args:
+        codes: int64[k], k >= 1, the location's distinct key codes, ascending.
+        rows: int64[k], rows with each.
+        location: ordinal.
+        mass: what queries ask.
+        threshold: least worth of a gap, a share of all queries.
+        most: intervals to make at most, at least 1; the gaps of most worth are kept.
+    """
+    worth = mass.worth(codes[:-1], codes[1:])
+    kept = np.flatnonzero(worth > threshold)
+    if most is not None and len(kept) >= most:
+        kept = (
+            np.sort(kept[np.argpartition(worth[kept], len(kept) - most + 1)[1 - most :]])
+            if most > 1
+            else kept[:0]
+        )
+    start = np.append(0, kept + 1)
+    stop = np.append(kept, len(codes) - 1)
+    return Intervals(
+        codes[start],
+        codes[stop],
+        np.full(len(start), location, np.int32),
+        (stop - start + 1).astype(np.int64),
+        np.add.reduceat(rows, start),
+    )
+
+
+def generous_threshold(locations: int, budget_bytes: float) -> float:
+    """A threshold for `cut_location` below any that a budget will lead to.
+
+    An interval takes about a byte at least, so a gap that is worth less than a byte at the least
+    price is never kept. `generous_most` bounds how many intervals that may leave.
+    """
+    return least_price(locations, budget_bytes)
+
+
+def generous_most(rows: int, rows_in_table: int, budget_bytes: float) -> int:
+    """Intervals that a location of `rows` rows may send on: its share of three times the budget.
+
+    Over all locations these are no more than 3 / 2 a byte of budget, and 64 a location.
+    """
+    return _LEAST_INTERVALS + int(_entries(budget_bytes) * rows / max(1, rows_in_table))
+
+
+def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32], Intervals]:
+    """Intervals clipped to stretches of the domain, so that each stretch can be handled alone.
+
+    Args:
+        intervals: in any order.
+        borders: int64[p - 1], strictly ascending: stretch i ends before ``borders[i]``, and the
+            next begins there.
+
+    Returns:
+        The stretch of each piece, int32[m], 0 to p - 1, and the pieces. One interval's pieces
+        follow each other; its keys and rows are counted in the first alone.
+    """
+    from_ = np.searchsorted(borders, intervals.first, side="right")
+    to = np.searchsorted(borders, intervals.last, side="right")
+    pieces = to - from_ + 1
+    if len(pieces) == 0 or pieces.max() == 1:
+        return from_.astype(np.int32), intervals
+    source = np.repeat(np.arange(len(intervals)), pieces)
+    stretch = np.arange(len(source)) - np.repeat(np.cumsum(pieces) - pieces - from_, pieces)
+    split = intervals.take(source)
+    later = np.append(False, source[1:] == source[:-1])
+    ends = np.append(later[1:], False)
+    split.first[later] = borders[stretch[later] - 1]
+    split.last[ends] = borders[stretch[ends]] - 1
+    split.keys[later] = 0
+    split.rows[later] = 0
+    return stretch.astype(np.int32), split
+
+
+def united(intervals: Intervals) -> Intervals:
+    """The intervals in order of location and first key, those of one location disjoint.
+
+    Pieces of one location that overlap (a file that several tasks read in parts) become one; keys
+    in more than one of them are then counted more than once.
+    """
+    order = np.lexsort((intervals.first, intervals.location))
+    lists = intervals.take(order)
+    if len(lists) < 2:
+        return lists
+    fresh = np.append(True, lists.location[1:] != lists.location[:-1])
+    apart = lists.first[1:] > _reach(lists.last, fresh)[:-1]
+    fresh[1:] |= apart
+    start = np.flatnonzero(fresh)
+    if len(start) == len(lists):
+        return lists
+    return Intervals(
+        lists.first[start],
+        np.maximum.reduceat(lists.last, start),
+        lists.location[start],
+        np.add.reduceat(lists.keys, start),
+        np.add.reduceat(lists.rows, start),
+    )
+
+
+def _reach(last: Codes, fresh: npt.NDArray[np.bool_]) -> Codes:
+    """Greatest of the values so far since the last fresh place."""
+    # Ranks fit above the group's number in one integer, which codes would not.
+    group = np.cumsum(fresh)
+    values, rank = np.unique(last, return_inverse=True)
+    highest = np.maximum.accumulate(group * len(values) + rank)
+    reach: Codes = values[highest - group * len(values)]
+    return reach
+
+
+def _entries(budget_bytes: float) -> float:
+    return _GENEROSITY * budget_bytes / _LEAST_ENTRY_BYTES

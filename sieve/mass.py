@@ -1,0 +1,167 @@
+"""What queries are expected to ask of a column, estimated from a sample of its keys.
+
+A structure that may name too many locations is judged by how often it does, so every place where
+it could spend bytes is worth the share of queries that fall into it. Six kinds count alike:
+
+0. a key that occurs, each distinct key as likely as any other
+1. a key that occurs, each row as likely as any other
+2. a key code anywhere between the least and the greatest key
+3. a range of 0.05 % of that domain
+4. a range of 1 % of that domain
+5. a range over 0.1 % of the distinct keys
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.errors import InvalidInputError
+
+Codes = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+
+KINDS: Final = 6
+SHORT_RANGE: Final = 0.0005
+LONG_RANGE: Final = 0.01
+RANK_RANGE: Final = 0.001
+# Eight bytes of key and eight of rows each: a mass of 1 MB travels with every task.
+MOST_KEYS: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mass:
+    """Where a column's keys lie, as far as a sample shows; small, and picklable.
+
+    Attributes:
+        codes: int64[m], 1 <= m <= `MOST_KEYS`, distinct key codes, ascending.
+        rows: int64[m], how many sampled rows each stands for, at least 1.
+        unseen: share of the column's keys that lie between those of the sample, 0 to 1.
+    """
+
+    codes: Codes
+    rows: npt.NDArray[np.int64]
+    unseen: float = 0.0
+    _keys_to: Numbers = field(init=False, repr=False)
+    _rows_to: Numbers = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_keys_to", np.arange(len(self.codes) + 1) / len(self.codes))
+        rows_to = np.concatenate([[0.0], np.cumsum(self.rows, dtype=np.float64)])
+        object.__setattr__(self, "_rows_to", rows_to / rows_to[-1])
+
+    @staticmethod
+    def of_sample(codes: Codes, rows: npt.NDArray[np.int64] | None = None) -> Mass:
+        """The mass of sampled rows.
+
+        Args:
+            codes: int64[n], n >= 1, key codes in any order, repeated or not.
+            rows: int64[n], rows of each; one if None.
+
+        Raises:
+            InvalidInputError: there is no code at all.
+        """
+        if len(codes) == 0:
+            raise InvalidInputError(
+                "SIEVE_EMPTY_SAMPLE", "no key was sampled; a column without keys has no segments"
+            )
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        counted = np.bincount(inverse, rows, len(distinct)).astype(np.int64)
+        # The share of rows whose key was not sampled is about that of the keys seen once (Good,
+        # "The Population Frequencies of Species").
+        unseen = np.count_nonzero(counted == 1) / float(counted.sum())
+        step = -(-len(distinct) // MOST_KEYS)
+        if step == 1:
+            return Mass(distinct, counted, unseen)
+        # Each kept key stands for its neighbours; the domain keeps both of its ends.
+        kept = np.append(np.arange(0, len(distinct) - 1, step), len(distinct) - 1)
+        unseen = 1 - (1 - unseen) / step
+        return Mass(distinct[kept], np.add.reduceat(counted, kept), unseen)
+
+    def worth(self, low: Codes, high: Codes) -> Numbers:
+        """Expected share of queries that fall wholly between two keys.
+
+        Args:
+            low: int64[n], last key before each gap.
+            high: int64[n], first key after it, above `low`.
+
+        Returns:
+            float64[n], mean over the six kinds, 0 to 1.
+        """
+        inside = np.flatnonzero(high.view(np.uint64) - low.view(np.uint64) > 1)
+        worth = np.zeros(len(low))
+        worth[inside] = self.shares(low[inside] + 1, high[inside] - 1).mean(axis=0)
+        return worth
+
+    def shares(self, first: Codes, last: Codes) -> Numbers:
+        """Expected share of queries of each kind that fall wholly into ``[first, last]``.
+
+        Args:
+            first: int64[n].
+            last: int64[n], not below `first`.
+
+        Returns:
+            float64[6, n], each 0 to 1.
+        """
+        keys_before, rows_before, length_before = self._cumulated(first, 0)
+        keys, rows, length = self._cumulated(last, 1)
+        keys -= keys_before
+        rows -= rows_before
+        length -= length_before
+        shares = np.empty((KINDS, len(first)))
+        shares[0], shares[1], shares[2] = keys, rows, length
+        for kind, size, of in ((3, SHORT_RANGE, length), (4, LONG_RANGE, length)):
+            shares[kind] = (of - size) / (1 - size)
+        shares[5] = (keys - RANK_RANGE) / (1 - RANK_RANGE)
+        return np.clip(shares, 0, 1, out=shares)
+
+    def density(self, codes: Codes) -> Numbers:
+        """Expected share of queries that a code more in an entry costs, near some codes.
+
+        Points by key, by row and by code count with the ranges that behave like them.
+        """
+        at = np.clip(np.searchsorted(self.codes, codes, side="right"), 1, len(self.codes) - 1)
+        if len(self.codes) == 1:
+            return np.ones(len(codes))
+        step = np.maximum(_distance(self.codes[at], self.codes[at - 1]), 1.0)
+        rows = self.rows[at - 1] / float(self.rows.sum())
+        domain = int(self.codes[-1]) - int(self.codes[0]) + 1
+        density: Numbers = (2 / len(self.codes) + rows) / step / KINDS + 3 / KINDS / domain
+        return density
+
+    def _cumulated(self, at: Codes, inclusive: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Shares of keys, rows and domain up to some codes, these included or not."""
+        codes, n = self.codes, len(self.codes)
+        below = np.searchsorted(codes, at, side="right" if inclusive else "left")
+        offset = _distance(np.clip(at, codes[0], codes[-1]), codes[:1])
+        keys, rows = self._keys_to[below], self._rows_to[below]
+        if self.unseen and n > 1:
+            low = np.clip(below - 1, 0, n - 2)
+            start = _distance(codes[low], codes[:1])
+            # Far from the least key, neighbours may be one number once rounded.
+            step = np.maximum(_distance(codes[low + 1], codes[:1]) - start, 1.0)
+            part = np.clip((offset - start) / step, 0, 1)
+            keys += self.unseen * (_spread(self._keys_to, low, part) - keys)
+            rows += self.unseen * (_spread(self._rows_to, low, part) - rows)
+        length = (offset + inclusive) / (int(codes[-1]) - int(codes[0]) + 1)
+        length[at < codes[0]] = 0.0
+        length[at > codes[-1]] = 1.0
+        return keys, rows, length
+
+
+def _spread(steps: Numbers, low: npt.NDArray[np.intp], part: Numbers) -> Numbers:
+    """Cumulated weight a part of the way from one key to the next, all weight between the keys."""
+    # Between two neighbours lies half of the weight of each, and all of it at the ends.
+    before, at, after = steps[low], steps[low + 1], steps[low + 2]
+    begin = np.where(low == 0, 0.0, (before + at) / 2)
+    end = np.where(low == len(steps) - 3, 1.0, (at + after) / 2)
+    spread: Numbers = begin + part * (end - begin)
+    return spread
+
+
+def _distance(codes: Codes, origin: Codes) -> Numbers:
+    """Distance from the least key, exact modulo 2^64 before it is rounded."""
+    return (codes.view(np.uint64) - origin.view(np.uint64)).astype(np.float64)

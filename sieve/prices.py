@@ -1,0 +1,63 @@
+"""One price for a whole version: how many files a byte must save to be worth writing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sieve.mass import Numbers
+
+_PRICES = 24
+# Where a whole budget buys less than this many files a query, it is too large for the column; of
+# few files this share.
+_WORTHLESS_FILES = 1e-3
+_WORTHLESS_SHARE = 1e-5
+# Bytes are estimated, and interpolated between prices.
+_CAUTION = 0.96
+
+
+def prices_for(locations: int, budget_bytes: float) -> Numbers:
+    """Prices to draw curves at, falling, the right one surely between the ends.
+
+    What a byte saves falls with every byte spent, and all bytes together save no more than all
+    locations: at the budget it is about ``locations / budget`` at most. Structures that need less
+    than the budget end at the least price.
+
+    Args:
+        locations: of the table.
+        budget_bytes: for the version.
+
+    Returns:
+        float64[24], expected files read a query, per byte.
+    """
+    budget = max(1.0, budget_bytes)
+    return np.geomspace(4 * max(1, locations) / budget, least_price(locations, budget), _PRICES)
+
+
+def least_price(locations: int, budget_bytes: float) -> float:
+    """The price below which nothing is worth writing: a whole budget buys hardly any file."""
+    files = min(_WORTHLESS_FILES, _WORTHLESS_SHARE * max(1, locations))
+    return files / max(1.0, budget_bytes)
+
+
+def choose_price(prices: Numbers, curve_bytes: Numbers, budget_bytes: float) -> float:
+    """The price at which a version needs as much of its budget as it can use.
+
+    Args:
+        prices: float64[p], falling.
+        curve_bytes: float64[p], bytes at each price, summed over all stretches.
+        budget_bytes: for the version.
+
+    Returns:
+        A price between the least that keeps within the budget and the next, interpolated; the
+        greatest of `prices` where even that needs more than the budget.
+    """
+    aim = _CAUTION * budget_bytes
+    fits = np.flatnonzero(curve_bytes <= aim)
+    at = int(fits[-1]) if len(fits) else 0
+    if at == len(prices) - 1:
+        return float(prices[at])
+    low, high = curve_bytes[at], curve_bytes[at + 1]
+    if not 0 < low < aim < high < np.inf:
+        return float(prices[at])
+    part = np.log(aim / low) / np.log(high / low)
+    return float(prices[at] * (prices[at + 1] / prices[at]) ** part)

@@ -1,0 +1,16 @@
+"""Shapes of a segment behind one small interface: plan, price, emit, decode."""
+
+from sieve.prices import choose_price, prices_for
+from sieve.shapes.layout import Entries, decode
+from sieve.shapes.planning import SEGMENT_OVERHEAD, Plan, Segment, plan
+
+__all__ = [
+    "SEGMENT_OVERHEAD",
+    "Entries",
+    "Plan",
+    "Segment",
+    "choose_price",
+    "decode",
+    "plan",
+    "prices_for",
+]

@@ -1,0 +1,216 @@
+"""The grid and the shape of one segment: precision against bytes, at a price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.mass import KINDS, SHORT_RANGE, Codes, Mass, Numbers
+from sieve.packing import Words
+from sieve.shapes.grid import MAX_PIECES, Grid, short_widths
+from sieve.shapes.layout import SHAPE_NAMES, Cells, encode, expected_size
+
+# A piece of the grid takes three bytes; with as many borders in it they are soon saved.
+_BORDERS_A_PIECE: Final = 128
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """What lies in one segment, before it is coded.
+
+    Attributes:
+        first: least key code.
+        last: greatest key code.
+        low: int64[n], first key of each entry, in order of location and key.
+        high: int64[n], last key; entries of one location are disjoint.
+        location: int32[n].
+        keys: distinct keys in the entries that begin here.
+        rows: rows in them.
+        dropped: float64[6], share of queries, by kind, in the gaps inside these entries.
+    """
+
+    first: int
+    last: int
+    low: Codes
+    high: Codes
+    location: npt.NDArray[np.int32]
+    keys: int
+    rows: int
+    dropped: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded:
+    """A segment's payload, and what it costs otherwise.
+
+    Attributes:
+        shape: its name.
+        payload: its bytes.
+        cells: the entries.
+        added: float64[6], files read in vain by a query of each kind.
+        reads: float64[6], files read at all.
+    """
+
+    shape: str
+    payload: bytes
+    cells: Cells
+    added: Numbers
+    reads: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Try:
+    cells: Cells
+    added: Numbers
+    reads: Numbers
+
+
+def cheapest(
+    part: Part, mass: Mass, price: float, shapes: Sequence[int], *, search: bool = True
+) -> Coded:
+    """The shape and grid of least files in vain plus price times bytes.
+
+    Args:
+        part: of at least one entry.
+        mass: what queries ask.
+        price: files read a query, per byte.
+        shapes: numbers of those allowed, at least one.
+        search: whether to try finer and coarser grids than the ones to start from.
+    """
+    exact, _ = _free(part, mass, part.low, part.high, part.location)
+    best: dict[int, tuple[float, _Try]] = {}
+
+    def attempt(start: Words, shift: npt.NDArray[np.int64], offset: int) -> float:
+        moved = np.clip(shift + offset, 0, 63).astype(np.uint8)
+        grid = Grid.of(part.first, part.last, start, moved)
+        if grid is None:
+            # All 2^64 codes, one by one: cells of two can be numbered.
+            grid = Grid.of(part.first, part.last, start, np.maximum(moved, 1))
+            assert grid is not None
+        cells, low, high = _snapped(part, grid)
+        free, reads = _free(part, mass, low, high, cells.location)
+        made = _Try(_in_order(cells), part.dropped + np.maximum(exact - free, 0), reads)
+        costs = []
+        for shape in shapes:
+            cost = float(made.added.mean()) + price * expected_size(made.cells, shape)
+            costs.append(cost)
+            if shape not in best or cost < best[shape][0]:
+                best[shape] = cost, made
+        return min(costs)
+
+    grids = [
+        (attempt(start, shift, 0), start, shift) for start, shift in _pieces(part, mass, price)
+    ]
+    cost, start, shift = min(grids, key=lambda grid: grid[0])
+    for step in (1, -1) if search else ():
+        offset, before = step, cost
+        while -64 <= offset <= 64:
+            now = attempt(start, shift, offset)
+            if now >= before:
+                break
+            offset, before = offset + step, now
+    coded = []
+    for shape, (_, made) in best.items():
+        payload = encode(made.cells, shape)
+        cost = float(made.added.mean()) + price * len(payload)
+        coded.append((cost, Coded(SHAPE_NAMES[shape], payload, made.cells, made.added, made.reads)))
+    return min(coded, key=lambda pair: pair[0])[1]
+
+
+def _pieces(part: Part, mass: Mass, price: float) -> list[tuple[Words, npt.NDArray[np.int64]]]:
+    """Grids to start from: their pieces' starts, and the shifts at which a bit pays for itself."""
+    codes = np.sort(np.concatenate([part.low, part.high]))
+    count = int(np.clip(len(codes) // _BORDERS_A_PIECE, 1, MAX_PIECES))
+    # A border lies anywhere in its cell, so half a cell is added, a quarter saved by a bit more.
+    wanted = 4 * price / 8
+    ideal = np.floor(np.log2(wanted / mass.density(codes)))
+    single = np.zeros(1, np.uint64)
+    grids = [(single, _medians(ideal, np.zeros(1, np.intp)))]
+    if count > 1:
+        bounds = np.arange(count) * len(codes) // count
+        shift = _medians(ideal, bounds)
+        bounds = bounds[np.append(True, shift[1:] != shift[:-1])]
+        origin = np.array([part.first], np.int64).view(np.uint64)
+        borders = codes.view(np.uint64) - origin
+        start, kept = _writable(borders, bounds)
+        if len(start) > 1:
+            grids.append((start, _medians(ideal, kept)))
+    return grids
+
+
+def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+    """The middle one of the shifts that a piece's borders ask for."""
+    parts = np.split(ideal, bounds[1:])
+    return np.clip([np.median(part) for part in parts], 0, 63).astype(np.int64)
+
+
+def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.NDArray[np.intp]]:
+    """Pieces that begin at some of the borders, or before, so that their widths are short to write.
+
+    Returns:
+        The starts, and the first border of each piece.
+    """
+    made, kept = [0], [0]
+    for bound in bounds[1:].tolist():
+        width = np.array([int(borders[bound]) - made[-1]], np.uint64)
+        if width[0]:
+            mantissa, exponent = short_widths(width)
+            made.append(made[-1] + (int(mantissa[0]) << int(exponent[0])))
+            kept.append(bound)
+    return np.array(made, np.uint64), np.array(kept)
+
+
+def _snapped(part: Part, grid: Grid) -> tuple[Cells, Codes, Codes]:
+    """The entries widened to whole cells, those of a location that touch made one."""
+    begin, end = grid.cells_of(part.low), grid.cells_of(part.high)
+    apart = np.append(
+        True, (part.location[1:] != part.location[:-1]) | (begin[1:] > end[:-1] + np.uint64(1))
+    )
+    start = np.flatnonzero(apart)
+    begin, end = begin[start], end[np.append(start[1:] - 1, len(end) - 1)]
+    cells = Cells(grid, begin, end, part.location[start])
+    return cells, grid.first_codes(begin), grid.last_codes(end)
+
+
+def _in_order(cells: Cells) -> Cells:
+    # By location already.
+    order = np.argsort(cells.begin, kind="stable")
+    return Cells(cells.grid, cells.begin[order], cells.end[order], cells.location[order])
+
+
+def _free(
+    part: Part, mass: Mass, low: Codes, high: Codes, location: npt.NDArray[np.int32]
+) -> tuple[Numbers, Numbers]:
+    """What lies between the entries of each location, and what does not, by kind of query.
+
+    Returns:
+        float64[6] share of queries wholly between entries, summed over the segment's locations,
+        and float64[6] files read for queries that begin in the segment.
+    """
+    leading = np.append(True, location[1:] != location[:-1])
+    trailing = np.append(leading[1:], True)
+    # A gap before each entry, then one after each location's last. At the ends of the codes
+    # `low - 1` and `high + 1` wrap: those gaps are empty.
+    after = np.append(np.int64(part.first), high[:-1] + 1)
+    after[leading] = part.first
+    begin = np.concatenate([after, high[trailing] + 1])
+    end = np.concatenate([low - 1, np.full(int(trailing.sum()), part.last)])
+    some = np.concatenate([low > after, high[trailing] < part.last])
+    shares = mass.shares(begin[some], end[some])
+    free = shares.sum(axis=1) if shares.size else np.zeros(KINDS)
+    locations = int(leading.sum())
+    whole = mass.shares(np.array([part.first]), np.array([part.last]))[:, 0]
+    reads = locations * whole - free
+    short = np.maximum(shares[2] - SHORT_RANGE, 0).sum() if shares.size else 0.0
+    reads[3] = (locations * whole[2] - short) / (1 - SHORT_RANGE)
+    return free, np.maximum(reads, 0)
+
+
+def blocks_of(cells: Cells) -> int:
+    """Stretches between borders of entries."""
+    borders = np.sort(np.concatenate([cells.begin, cells.end + np.uint64(1)]))
+    return int(np.count_nonzero(borders[1:] != borders[:-1]))

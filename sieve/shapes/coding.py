@@ -1,0 +1,150 @@
+"""Whole numbers of very different size in about as many bits as they carry.
+
+A number is split into its *class*, the count of its significant bits, and the bits below the first
+one. Classes repeat and are left to Deflate, a byte each; the bits below look random and are stored
+as they are. Arrays for which plain packing is shorter are packed instead. Layout, little-endian:
+
+==========  ============================================================
+u8 mode     0: `sieve.packing`; 1: classes; 2: the numbers, all below 256, as bytes
+...         mode 0: the packed array
+u32         modes 1 and 2: d, bytes of the deflated ones
+u8[d]       raw Deflate (RFC 1951) of one byte a number: class, or number
+bits        mode 1: for each number of class c > 1 its c - 1 lowest bits, lowest first
+==========  ============================================================
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.errors import CorruptError
+from sieve.packing import Words, bit_lengths, pack, unpack
+
+_PACKED, _CLASSES, _BYTES = 0, 1, 2
+_SIZE: Final = struct.Struct("<BI")
+_RAW: Final = -15
+# One unaligned word holds this many bits from any bit on; longer numbers are read in two parts.
+_WINDOW: Final = 56
+
+
+def encode(values: Words) -> bytes:
+    """The bytes of an array of fewer than 2^32 numbers; its length is not among them."""
+    classes = bit_lengths(values)
+    made = [bytes([_PACKED]) + pack(values)]
+    if len(values):
+        deflated = _deflated(classes.astype(np.uint8))
+        made.append(
+            _SIZE.pack(_CLASSES, len(deflated)) + deflated + _packed_low_bits(values, classes)
+        )
+        if classes.max() <= 8:
+            deflated = _deflated(values.astype(np.uint8))
+            made.append(_SIZE.pack(_BYTES, len(deflated)) + deflated)
+    return min(made, key=len)
+
+
+def expected_size(values: Words) -> float:
+    """About the bytes that `encode` takes, from the entropy of the classes; fast."""
+    if len(values) == 0:
+        return 0.0
+    classes = bit_lengths(values)
+    counts = np.bincount(classes)
+    counts = counts[counts > 0]
+    entropy = float((counts * np.log2(len(values) / counts)).sum())
+    below = float(np.maximum(classes - 1, 0).sum())
+    # A Deflate block describes its codes in about as many bytes as it has kinds of symbols.
+    return (entropy + below) / 8 + 8 + len(counts)
+
+
+def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
+    """`count` numbers whose bytes begin at `at`, and where the bytes after them begin.
+
+    Raises:
+        CorruptError: the bytes end too early or cannot have come from `encode`.
+    """
+    if at >= len(payload):
+        raise _corrupt("ends inside an array")
+    mode = payload[at]
+    if mode == _PACKED:
+        return unpack(payload, at + 1, count)
+    if mode not in {_CLASSES, _BYTES} or at + _SIZE.size > len(payload):
+        raise _corrupt("has an array with an impossible head")
+    (size,) = struct.unpack_from("<I", payload, at + 1)
+    at += _SIZE.size
+    if at + size > len(payload):
+        raise _corrupt("ends inside an array")
+    symbols = _inflated(payload[at : at + size], count)
+    at += size
+    if mode == _BYTES:
+        return symbols.astype(np.uint64), at
+    if np.any(symbols > 64):
+        raise _corrupt("has an array with an impossible class")
+    return _with_low_bits(payload, at, symbols.astype(np.int64))
+
+
+def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
+    # Searching for repetitions spoils the codes of symbols that do not repeat, so both are tried.
+    made = []
+    for strategy in (zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_DEFAULT_STRATEGY):
+        coder = zlib.compressobj(6, zlib.DEFLATED, _RAW, 9, strategy)
+        made.append(coder.compress(symbols.tobytes()) + coder.flush())
+    return min(made, key=len)
+
+
+def _inflated(data: bytes, count: int) -> npt.NDArray[np.uint8]:
+    decoder = zlib.decompressobj(_RAW)
+    try:
+        # One byte more than asked for tells an array that is too long from one that ends here.
+        found = decoder.decompress(data, count + 1)
+    except zlib.error as error:
+        raise _corrupt(f"has an array that does not inflate ({error})") from error
+    if len(found) != count or not decoder.eof or decoder.unused_data:
+        raise _corrupt("has an array of another length")
+    return np.frombuffer(found, np.uint8)
+
+
+def _packed_low_bits(values: Words, classes: npt.NDArray[np.int64]) -> bytes:
+    sizes = np.maximum(classes - 1, 0)
+    ends = np.cumsum(sizes)
+    bits = np.zeros(int(ends[-1]), np.uint8)
+    starts = ends - sizes
+    for bit in range(int(sizes.max())):
+        longer = np.flatnonzero(sizes > bit)
+        bits[starts[longer] + bit] = (values[longer] >> np.uint64(bit)) & np.uint64(1)
+    return np.packbits(bits, bitorder="little").tobytes()
+
+
+def _with_low_bits(payload: bytes, at: int, classes: npt.NDArray[np.int64]) -> tuple[Words, int]:
+    sizes = np.maximum(classes - 1, 0)
+    ends = np.cumsum(sizes)
+    after = at + (int(ends[-1]) + 7) // 8 if len(ends) else at
+    if after > len(payload):
+        raise _corrupt("ends inside an array")
+    padded = np.frombuffer(payload[at:after] + bytes(16), np.uint8)
+    words: Words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))
+    starts = ends - sizes
+    low = np.minimum(sizes, _WINDOW // 2)
+    values = _bits(words, starts, low)
+    long = np.flatnonzero(sizes > low)
+    values[long] |= _bits(words, starts[long] + low[long], sizes[long] - low[long]) << np.uint64(
+        _WINDOW // 2
+    )
+    some = np.flatnonzero(classes > 0)
+    values[some] |= np.uint64(1) << sizes[some].astype(np.uint64)
+    return values, after
+
+
+def _bits(words: Words, start: npt.NDArray[np.int64], size: npt.NDArray[np.int64]) -> Words:
+    """`size` bits, at most 57, from bit `start` on."""
+    found: Words = words[start >> 3] >> (start & 7).astype(np.uint64)
+    return found & ((np.uint64(1) << size.astype(np.uint64)) - np.uint64(1))
+
+
+def _corrupt(problem: str) -> CorruptError:
+    return CorruptError(
+        "SIEVE_CORRUPT_SEGMENT", f"a segment's payload {problem}; REFRESH the index FULL"
+    )

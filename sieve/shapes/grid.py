@@ -1,0 +1,94 @@
+"""The grid of a segment: cells of key codes that entries begin and end with.
+
+A cell is as wide as its piece of the grid says, a power of two. Pieces let the same bits tell keys
+apart where keys are dense and reach far where they are not: what matters is how many queries fall
+into a cell, not how many codes it holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.mass import Codes
+from sieve.packing import Words
+
+MAX_PIECES: Final = 256
+# Widths of pieces have this many significant bits, so that they are short to write.
+_WIDTH_BITS: Final = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """Cells over the codes ``first .. last``.
+
+    Attributes:
+        first: least key code.
+        last: greatest key code.
+        start: uint64[p], distance from `first` at which each piece begins, ascending from 0.
+        shift: uint8[p], a cell of the piece holds 2^shift codes, its last one perhaps fewer.
+        base: uint64[p], number of each piece's first cell.
+        cells: how many there are.
+    """
+
+    first: int
+    last: int
+    start: Words
+    shift: npt.NDArray[np.uint8]
+    base: Words
+    cells: int
+
+    @staticmethod
+    def of(first: int, last: int, start: Words, shift: npt.NDArray[np.uint8]) -> Grid | None:
+        """The grid with these pieces; None where it would have 2^64 cells or more."""
+        span = last - first
+        ends = [*(at - 1 for at in start[1:].tolist()), span]
+        base, cells = [], 0
+        for begin, end, by in zip(start.tolist(), ends, shift.tolist(), strict=True):
+            base.append(cells)
+            cells += ((end - begin) >> by) + 1
+        if cells >= 1 << 64:
+            return None
+        return Grid(first, last, start, shift, np.array(base, np.uint64), cells)
+
+    def cells_of(self, codes: Codes) -> Words:
+        """The cell of each code; all lie within the grid."""
+        offset = codes.view(np.uint64) - np.array([self.first], np.int64).view(np.uint64)
+        piece = np.searchsorted(self.start, offset, side="right") - 1
+        within = offset - self.start[piece]
+        return self.base[piece] + (within >> self.shift[piece].astype(np.uint64))
+
+    def first_codes(self, cells: Words) -> Codes:
+        """The least code of each cell."""
+        piece = np.searchsorted(self.base, cells, side="right") - 1
+        within = (cells - self.base[piece]) << self.shift[piece].astype(np.uint64)
+        return self._codes(self.start[piece] + within)
+
+    def last_codes(self, cells: Words) -> Codes:
+        """The greatest code of each cell."""
+        piece = np.searchsorted(self.base, cells, side="right") - 1
+        shift = self.shift[piece].astype(np.uint64)
+        within = (cells - self.base[piece]) << shift
+        # The last cell of a piece may be cut short; no sum here passes 2^64 - 1.
+        rest = np.append(self.start[1:] - np.uint64(1), np.uint64(self.last - self.first))
+        whole = (np.uint64(1) << shift) - np.uint64(1)
+        room = rest[piece] - self.start[piece] - within
+        return self._codes(self.start[piece] + within + np.minimum(whole, room))
+
+    def _codes(self, offset: Words) -> Codes:
+        origin = np.array([self.first], np.int64).view(np.uint64)
+        codes: Codes = (origin + offset).view(np.int64)
+        return codes
+
+
+def short_widths(widths: Words) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """Widths rounded down to a mantissa, uint8, below 64 and an exponent, uint8."""
+    lengths = np.searchsorted(_POWERS, widths, side="right")
+    exponent = np.maximum(lengths - _WIDTH_BITS, 0).astype(np.uint64)
+    return (widths >> exponent).astype(np.uint8), exponent.astype(np.uint8)
+
+
+_POWERS: Final[Words] = np.uint64(1) << np.arange(64, dtype=np.uint64)

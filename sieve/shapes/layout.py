@@ -1,0 +1,286 @@
+"""The bytes of a segment of the shapes `intervals` and `runs`, and of any shape as entries.
+
+Entries begin and end with cells of a `Grid`: what that adds to them is weighed against the bits it
+saves. Payload, little-endian, arrays by `sieve.shapes.coding`:
+
+===========  ================================================================
+u8           shape: 2, intervals; 3, runs
+u8           version of this layout: 1
+i64          first: least key code of the segment
+i64          last: greatest key code
+u32          n, number of entries, at least 1
+u32          base: least location of the segment
+u32          l: greatest location - base + 1
+u8           order: 0, joint; 1, apart
+u8           pieces of the grid less one: p - 1
+u8[p]        shift of each piece, 0..63
+u8[p - 1]    m, at least 1, and
+u8[p - 1]    e, 0..63: the width of each piece but the last is m * 2^e codes
+             runs only: u32 b, number of blocks, then an array of b, each block's cells less one;
+             blocks begin at the first cell and lie side by side
+array of n   joint: position less that of the entry before, where position is begin * l +
+             (location - base); apart: begin less that of the entry before
+array of n   apart only: location - base where begin differs from that of the entry before, else
+             location less that entry's location less one
+array of n   how many cells (runs: blocks) the entry has, less one
+===========  ================================================================
+
+`begin` is the number of the entry's first cell (runs: block). Entries are in order of begin, then
+location, no two alike in both.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.blocks import SHAPE_SIEVE, decode_segment
+from sieve.errors import CorruptError, UnsupportedError
+from sieve.mass import Codes
+from sieve.packing import Words
+from sieve.shapes import coding
+from sieve.shapes.grid import Grid, short_widths
+
+SHAPE_INTERVALS: Final = 2
+SHAPE_RUNS: Final = 3
+SHAPE_NAMES: Final = {SHAPE_SIEVE: "sieve", SHAPE_INTERVALS: "intervals", SHAPE_RUNS: "runs"}
+LAYOUT_VERSION: Final = 1
+# What a payload may ask a reader to allocate: Deflate makes long arrays of few bytes.
+MAX_ENTRIES: Final = 1 << 24
+
+_HEAD: Final = struct.Struct("<BBqqIIIBB")
+_BLOCKS: Final = struct.Struct("<I")
+_LOCATIONS: Final = 1 << 31
+_JOINT, _APART = 0, 1
+_ONE: Final = np.uint64(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """What a look-up needs: ``location[i]`` may hold keys in ``[low[i], high[i]]``.
+
+    Attributes:
+        low: int64[n].
+        high: int64[n], not below `low`.
+        location: int32[n]; one location's entries may touch or overlap.
+    """
+
+    low: Codes
+    high: Codes
+    location: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """A segment's entries on its grid.
+
+    Attributes:
+        grid: the segment's.
+        begin: uint64[n], first cell of each entry; in order of it, then of location.
+        end: uint64[n], its last cell.
+        location: int32[n].
+    """
+
+    grid: Grid
+    begin: Words
+    end: Words
+    location: npt.NDArray[np.int32]
+
+
+def encode(cells: Cells, shape: int) -> bytes:
+    """The payload of a segment in shape `SHAPE_INTERVALS` or `SHAPE_RUNS`."""
+    grid = cells.grid
+    arrays = _arrays(cells, shape)
+    base = int(cells.location.min())
+    head = _HEAD.pack(
+        shape,
+        LAYOUT_VERSION,
+        grid.first,
+        grid.last,
+        len(cells.begin),
+        base,
+        int(cells.location.max()) - base + 1,
+        _JOINT if "joint" in arrays else _APART,
+        len(grid.start) - 1,
+    )
+    mantissa, exponent = short_widths(np.diff(grid.start))
+    parts = [head, grid.shift.tobytes(), mantissa.tobytes(), exponent.tobytes()]
+    if "blocks" in arrays:
+        parts.append(_BLOCKS.pack(len(arrays["blocks"])))
+    return b"".join([*parts, *(coding.encode(array) for array in arrays.values())])
+
+
+def expected_size(cells: Cells, shape: int) -> float:
+    """About the bytes that `encode` takes; faster."""
+    arrays = _arrays(cells, shape)
+    fixed = _HEAD.size + 3 * len(cells.grid.start)
+    return fixed + sum(coding.expected_size(array) for array in arrays.values())
+
+
+def _arrays(cells: Cells, shape: int) -> dict[str, Words]:
+    """The arrays of a payload by name, in order."""
+    begin, end = cells.begin, cells.end
+    arrays: dict[str, Words] = {}
+    if shape == SHAPE_RUNS:
+        after = end + _ONE
+        borders = np.sort(np.concatenate([np.zeros(1, np.uint64), begin, after]))
+        borders = borders[np.append(True, borders[1:] != borders[:-1])]
+        begin = np.searchsorted(borders, begin).astype(np.uint64)
+        end = np.searchsorted(borders, after).astype(np.uint64) - _ONE
+        arrays["blocks"] = np.diff(borders) - _ONE
+    located = (cells.location - cells.location.min()).astype(np.uint64)
+    count = int(located.max()) + 1
+    steps = _steps(begin)
+    apart = located.copy()
+    apart[1:] -= np.where(steps[1:] == 0, located[:-1] + _ONE, np.uint64(0))
+    if (int(begin[-1]) + 1) * count < 1 << 64:
+        joint = _steps(begin * np.uint64(count) + located)
+        if coding.expected_size(joint) <= coding.expected_size(steps) + coding.expected_size(apart):
+            return arrays | {"joint": joint, "lengths": end - begin}
+    return arrays | {"steps": steps, "apart": apart, "lengths": end - begin}
+
+
+def decode(payload: bytes) -> Entries:
+    """The entries of a segment of any shape, every statement of the layout checked.
+
+    Raises:
+        UnsupportedError: a later Sieve wrote it.
+        CorruptError: it is not a payload that Sieve makes.
+    """
+    if len(payload) < 2:
+        raise _corrupt("is too short")
+    shape, version = payload[0], payload[1]
+    if shape > max(SHAPE_NAMES) or version > LAYOUT_VERSION:
+        raise UnsupportedError(
+            "SIEVE_VERSION_TOO_NEW",
+            f"a segment has shape {shape}, layout {version}; upgrade Sieve or REFRESH the index",
+        )
+    if shape == SHAPE_SIEVE:
+        return _of_blocks(payload)
+    if shape not in SHAPE_NAMES or version != LAYOUT_VERSION or len(payload) < _HEAD.size:
+        raise _corrupt(f"claims shape {shape}, layout {version}")
+    return _of_cells(payload)
+
+
+def _of_cells(payload: bytes) -> Entries:
+    shape, _, first, last, n, base, count, order, pieces = _HEAD.unpack_from(payload)
+    if first > last or not 1 <= n <= MAX_ENTRIES or order > _APART:
+        raise _corrupt("has a head that cannot be")
+    if count < 1 or base + count > _LOCATIONS:
+        raise _corrupt("names a location out of range")
+    grid, at = _grid(payload, first, last, pieces + 1)
+    blocks: tuple[Words, Words] | None = None
+    most = grid.cells - 1
+    if shape == SHAPE_RUNS:
+        blocks, at = _blocks(payload, at, most)
+        most = len(blocks[0]) - 1
+    steps, at = coding.decode(payload, at, n)
+    if order == _JOINT:
+        position = _summed(steps, (most + 1) * count - 1, 0)
+        begin, located = position // np.uint64(count), position % np.uint64(count)
+    else:
+        begin = _summed(steps, most, 0)
+        apart, at = coding.decode(payload, at, n)
+        located = _located(steps, apart, count)
+    lengths, at = coding.decode(payload, at, n)
+    if at != len(payload):
+        raise _corrupt("is too long")
+    if np.any(lengths > np.uint64(most) - begin):
+        raise _corrupt("has an entry that ends outside it")
+    end = begin + lengths
+    if blocks is not None:
+        begin, end = blocks[0][begin.astype(np.int64)], blocks[1][end.astype(np.int64)]
+    return Entries(
+        grid.first_codes(begin), grid.last_codes(end), (located + np.uint64(base)).astype(np.int32)
+    )
+
+
+def _grid(payload: bytes, first: int, last: int, pieces: int) -> tuple[Grid, int]:
+    """The grid, and where the bytes after it begin."""
+    at, after = _HEAD.size, _HEAD.size + 3 * pieces - 2
+    if after > len(payload):
+        raise _corrupt("is too short")
+    shift = np.frombuffer(payload, np.uint8, pieces, at)
+    mantissa = payload[at + pieces : at + 2 * pieces - 1]
+    exponent = payload[at + 2 * pieces - 1 : after]
+    start = [0]
+    for m, e in zip(mantissa, exponent, strict=True):
+        if m < 1 or e > 63:
+            raise _corrupt("has a grid that cannot be")
+        start.append(start[-1] + (m << e))
+    if start[-1] > last - first or np.any(shift > 63):
+        raise _corrupt("has a grid that cannot be")
+    grid = Grid.of(first, last, np.array(start, np.uint64), shift)
+    if grid is None:
+        raise _corrupt("has a grid of too many cells")
+    return grid, after
+
+
+def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], int]:
+    """First and last cell of each block of `runs`, and where the bytes after them begin."""
+    if at + _BLOCKS.size > len(payload):
+        raise _corrupt("is too short")
+    (n,) = _BLOCKS.unpack_from(payload, at)
+    if not 1 <= n <= 2 * MAX_ENTRIES:
+        raise _corrupt(f"claims {n} blocks")
+    sizes, at = coding.decode(payload, at + _BLOCKS.size, n)
+    # The first block's size less one is its last cell; every other adds itself and one.
+    ends = _summed(sizes, most, 1)
+    return (np.append(np.uint64(0), ends[:-1] + _ONE), ends), at
+
+
+def _located(steps: Words, apart: Words, count: int) -> Words:
+    """Locations less base, from their differences within one begin."""
+    if np.any(apart >= count):
+        raise _corrupt("names a location out of range")
+    fresh = steps > 0
+    fresh[0] = True
+    sums: Words = np.cumsum(apart, dtype=np.uint64)
+    sums += np.arange(len(apart), dtype=np.uint64)
+    start = np.flatnonzero(fresh)
+    before = sums[start] - apart[start]
+    located = sums - np.repeat(before, np.diff(start, append=len(apart)))
+    if np.any(located >= count):
+        raise _corrupt("names a location out of range")
+    return located
+
+
+def _of_blocks(payload: bytes) -> Entries:
+    """A segment of shape `sieve`: an entry for each posting of each block."""
+    segment = decode_segment(payload)
+    counts = np.diff(segment.blocks.offsets)
+    number = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
+    origin = np.array([segment.first], np.int64).view(np.uint64)
+    span = np.uint64(segment.last - segment.first)
+    begin = number * np.uint64(segment.width)
+    high = begin + np.minimum(np.uint64(segment.width - 1), span - begin)
+    return Entries(
+        (origin + begin).view(np.int64), (origin + high).view(np.int64), segment.blocks.locations
+    )
+
+
+def _steps(ascending: Words) -> Words:
+    return np.diff(ascending, prepend=np.uint64(0))
+
+
+def _summed(steps: Words, most: int, more: int) -> Words:
+    """Running sums that must not pass `most`; each step but the first has `more` added."""
+    if np.any(steps > min(most, (1 << 64) - 1)):
+        raise _corrupt("has a cell out of range")
+    sums = np.cumsum(steps, dtype=np.uint64)
+    if more:
+        sums += np.arange(len(sums), dtype=np.uint64)
+    # No step wraps a sum past itself, so a sum that wrapped is below the one before.
+    if np.any(sums[1:] < sums[:-1]) or int(sums[-1]) > most:
+        raise _corrupt("has a cell out of range")
+    return sums
+
+
+def _corrupt(problem: str) -> CorruptError:
+    return CorruptError(
+        "SIEVE_CORRUPT_SEGMENT", f"a segment's payload {problem}; REFRESH the index FULL"
+    )

@@ -1,0 +1,197 @@
+"""Generated columns: whatever the price and the shape, no key's location is missing."""
+
+from __future__ import annotations
+
+import itertools
+from unittest import mock
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sieve.blocks import encode_segment
+from sieve.errors import SieveError
+from sieve.intervals import Intervals, concatenated, cut_location, split_at
+from sieve.keys import GREATEST, LEAST
+from sieve.mass import Mass
+from sieve.segments import cut_segments
+from sieve.shapes import coding, decode, plan
+
+CODES = st.integers(LEAST, GREATEST)
+ENDS = [LEAST, LEAST + 1, LEAST + 2, -1, 0, 1, GREATEST - 2, GREATEST - 1, GREATEST]
+KEYS = st.one_of(
+    st.lists(st.integers(-40, 40), min_size=1, max_size=60),
+    st.lists(st.sampled_from(ENDS), min_size=1, max_size=20),
+    st.lists(CODES, min_size=1, max_size=60),
+    st.lists(st.one_of(st.integers(0, 20), st.integers(1 << 40, (1 << 40) + 20)), min_size=1),
+    st.builds(lambda code, n: [code] * n, CODES, st.integers(1, 30)),
+)
+PRICES = st.sampled_from([1e-12, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 100.0])
+CUTS = st.sampled_from([(0.0, None), (1e-3, None), (0.1, 3), (0.0, 1), (2.0, None)])
+SHAPES = st.sampled_from(["auto", "intervals", "runs"])
+
+
+@st.composite
+def pairs(draw):
+    """(code, location) pairs of a small table."""
+    codes = draw(KEYS)
+    n = draw(st.sampled_from([1, 2, 5, 40]))
+    if draw(st.booleans()):
+        return [(code, at % n) for at, code in enumerate(codes)]
+    return [(code, draw(st.integers(0, n - 1))) for code in codes]
+
+
+def intervals_of(table, mass, threshold, most):
+    """What the executors send on: each location cut by itself."""
+    parts = []
+    for location in sorted({location for _, location in table}):
+        codes, rows = np.unique([c for c, at in table if at == location], return_counts=True)
+        parts.append(cut_location(codes, rows, location, mass, threshold, most))
+    return concatenated(parts)
+
+
+def probes(codes):
+    """Each key, its neighbours, the middle of each hole, and both ends of the domain."""
+    codes = sorted(set(codes))
+    middles = [(low + high) // 2 for low, high in itertools.pairwise(codes)]
+    around = [code + off for code in codes for off in (-1, 0, 1)]
+    return sorted({p for p in [*around, *middles, LEAST, GREATEST] if LEAST <= p <= GREATEST})
+
+
+def answer(entries, low, high):
+    """Locations of the entries that meet an interval."""
+    hit = [(e.low <= high) & (e.high >= low) for e in entries]
+    return {int(at) for e, h in zip(entries, hit, strict=True) for at in e.location[h]}
+
+
+def check(table, segments):
+    """Every point and every interval between probes is answered by a superset of the truth."""
+    entries = [decode(segment.payload) for segment in segments]
+    bounds = [(segment.first, segment.last) for segment in segments]
+    assert all(one[1] < other[0] for one, other in itertools.pairwise(bounds))
+    for e, (first, last) in zip(entries, bounds, strict=True):
+        assert first == e.low.min()
+        assert np.all(e.low >= first)
+        assert np.all(e.high <= last)
+        assert np.all(e.low <= e.high)
+    points = probes(code for code, _ in table)
+    intervals = [(p, p) for p in points] + list(zip(points, points[3:], strict=False))
+    for low, high in intervals:
+        truth = {at for code, at in table if low <= code <= high}
+        assert truth <= answer(entries, low, high)
+
+
+@given(pairs(), PRICES, SHAPES, CUTS, st.sampled_from([1, 3, 1 << 12]))
+@settings(max_examples=250)
+def test_every_location_of_every_key_is_answered(table, price, shape, cut, entries):
+    """Points and intervals name a superset of the truth at every price, in segments of any size."""
+    mass = Mass.of_sample(np.array([code for code, _ in table]))
+    prepared = plan(intervals_of(table, mass, *cut), mass, shape)
+    with mock.patch("sieve.shapes.planning._LEAST_ENTRIES", entries):
+        segments = list(prepared.emit(price))
+        sizes = prepared.curve(np.array([price]), 1e6)
+    check(table, segments)
+    assert np.all(sizes > 0)
+    assert all(np.all(segment.expected >= 0) for segment in segments)
+    assert sum(segment.rows for segment in segments) == len(table)
+    assert sum(segment.keys for segment in segments) == len(set(table))
+
+
+@given(pairs(), st.lists(CODES, max_size=3), st.data(), PRICES)
+@settings(max_examples=200)
+def test_stretches_together_are_the_whole(table, far, data, price):
+    """Cut at any borders and planned apart, the stretches lose neither a key nor a row."""
+    near = data.draw(st.lists(st.sampled_from(probes(code for code, _ in table)), max_size=3))
+    borders = np.unique(np.array([*near, *far], np.int64))
+    mass = Mass.of_sample(np.array([code for code, _ in table]))
+    stretch, pieces = split_at(intervals_of(table, mass, 0.01, None), borders)
+    segments = []
+    for number in range(len(borders) + 1):
+        piece = pieces.take(stretch == number)
+        if number > 0:
+            assert np.all(piece.first >= borders[number - 1])
+        if number < len(borders):
+            assert np.all(piece.last < borders[number])
+        segments += list(plan(piece, mass).emit(price))
+    check(table, segments)
+    assert sum(segment.rows for segment in segments) == len(table)
+
+
+@given(pairs(), st.data(), PRICES)
+@settings(max_examples=200)
+def test_pieces_of_one_location_may_overlap(table, data, price):
+    """A location cut by several tasks, each with some of its rows, is covered all the same."""
+    mass = Mass.of_sample(np.array([code for code, _ in table]))
+    task = data.draw(st.lists(st.integers(0, 2), min_size=len(table), max_size=len(table)))
+    parts = [
+        intervals_of([pair for pair, of in zip(table, task, strict=True) if of == n], mass, 0.02, 3)
+        for n in range(3)
+    ]
+    segments = list(plan(concatenated(parts), mass).emit(price))
+    check(table, segments)
+
+
+@given(pairs(), st.data(), PRICES, SHAPES)
+@settings(max_examples=200)
+def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, shape):
+    """Bytes changed at random give an error of ours or entries that can be looked up."""
+    mass = Mass.of_sample(np.array([code for code, _ in table]))
+    segments = list(plan(intervals_of(table, mass, 0.0, None), mass, shape).emit(price))
+    payload = bytearray(data.draw(st.sampled_from(segments)).payload)
+    for _ in range(data.draw(st.integers(1, 4))):
+        payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        del payload[data.draw(st.integers(0, len(payload) - 1)) :]
+    try:
+        entries = decode(bytes(payload))
+    except SieveError:
+        return
+    assert len(entries.low) == len(entries.high) == len(entries.location) > 0
+    assert np.all(entries.low <= entries.high)
+    assert entries.location.min() >= 0
+
+
+@given(pairs(), st.sampled_from([1, 5, 100]))
+def test_the_reference_shape_decodes_to_entries_too(table, error):
+    """Equal-width blocks become entries that answer a superset of the truth."""
+    ordered = sorted(table)
+    chunk = (
+        np.array([code for code, _ in ordered]),
+        np.array([at for _, at in ordered], np.int32),
+        np.ones(len(ordered), np.int64),
+    )
+    payloads = [encode_segment(s) for s in cut_segments([chunk], error=error)]
+    entries = [decode(payload) for payload in payloads]
+    for point in probes(code for code, _ in table):
+        truth = {at for code, at in table if code == point}
+        assert truth <= answer(entries, point, point)
+
+
+@given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
+def test_a_gap_is_worth_a_share_of_the_queries(gaps, sample):
+    """Worth lies between 0 and 1, and a wider gap is worth no less."""
+    mass = Mass.of_sample(np.array(sample))
+    low, high = np.sort(np.array(gaps), axis=1).T.copy()
+    worth = mass.worth(low, high)
+    assert np.all((worth >= 0) & (worth <= 1 + 1e-9))
+    wider = mass.worth(np.maximum(low, LEAST + 9) - 9, np.minimum(high, GREATEST - 9) + 9)
+    assert np.all(wider >= worth - 1e-9)
+
+
+def test_no_interval_gives_no_segment():
+    """A stretch without a key is left out."""
+    mass = Mass.of_sample(np.array([1]))
+    none = concatenated([])
+    assert isinstance(none, Intervals)
+    assert list(plan(none, mass).emit(1.0)) == []
+    assert plan(none, mass).curve(np.array([1.0]), 1.0).tolist() == [0.0]
+
+
+@given(st.lists(st.integers(0, 64).flatmap(lambda bits: st.integers(0, (1 << bits) - 1))))
+def test_coded_numbers_survive(values):
+    """Numbers of any mixture of sizes are read back, and the end is found."""
+    array = np.array(values, np.uint64)
+    payload = coding.encode(array)
+    found, after = coding.decode(b"abc" + payload + b"rest", 3, len(values))
+    assert found.tolist() == values
+    assert after == 3 + len(payload)

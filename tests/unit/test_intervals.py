@@ -1,0 +1,116 @@
+"""Intervals of one location: where it is cut, how it is split and put together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sieve.intervals import (
+    Intervals,
+    concatenated,
+    cut_location,
+    generous_most,
+    generous_threshold,
+    split_at,
+    united,
+)
+from sieve.keys import GREATEST, LEAST
+from sieve.mass import Mass
+
+
+def made(*rows):
+    """Intervals of (first, last, location, keys, rows)."""
+    first, last, location, keys, counts = zip(*rows, strict=True)
+    return Intervals(
+        np.array(first, np.int64),
+        np.array(last, np.int64),
+        np.array(location, np.int32),
+        np.array(keys, np.int64),
+        np.array(counts, np.int64),
+    )
+
+
+def rows_of(intervals):
+    """The intervals as tuples."""
+    names = ("first", "last", "location", "keys", "rows")
+    return list(zip(*(getattr(intervals, name).tolist() for name in names), strict=True))
+
+
+KEYS = np.array([1, 2, 10, 11, 500, 1000])
+ROWS = np.array([1, 2, 3, 4, 5, 6])
+MASS = Mass.of_sample(np.arange(1001))
+
+
+def test_the_most_valuable_gaps_are_kept():
+    """A location is cut at gaps worth more than the threshold, and keeps all keys and rows."""
+    assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.1)) == [
+        (1, 11, 7, 4, 10),
+        (500, 500, 7, 1, 5),
+        (1000, 1000, 7, 1, 6),
+    ]
+    assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 2.0)) == [(1, 1000, 7, 6, 21)]
+    assert len(cut_location(KEYS, ROWS, 7, MASS, 0.0)) == 4
+
+
+def test_no_more_intervals_than_allowed():
+    """Of too many gaps those of most worth stay."""
+    assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.0, most=2)) == [
+        (1, 500, 7, 5, 15),
+        (1000, 1000, 7, 1, 6),
+    ]
+    assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.0, most=1)) == [(1, 1000, 7, 6, 21)]
+
+
+def test_one_key_is_one_interval():
+    """A location whose rows all have one key cannot be cut."""
+    for key in (LEAST, 0, GREATEST):
+        cut = cut_location(np.array([key]), np.array([9]), 0, Mass.of_sample(np.array([key])), 0.0)
+        assert rows_of(cut) == [(key, key, 0, 1, 9)]
+
+
+def test_a_budget_bounds_what_travels():
+    """Twice the budget may send twice the intervals on; what a location may send has a floor."""
+    assert generous_most(100, 1000, 8000.0) - 64 == 2 * (generous_most(100, 1000, 4000.0) - 64)
+    assert generous_most(0, 0, 0.0) == 64
+    assert generous_threshold(200, 1e6) < generous_threshold(200, 1e4)
+
+
+def test_intervals_are_clipped_at_borders():
+    """Each stretch gets its piece, and each key and row is counted in one of them."""
+    intervals = made((0, 25, 1, 5, 50), (10, 10, 2, 1, 1), (30, 31, 3, 2, 2))
+    stretch, pieces = split_at(intervals, np.array([10, 20]))
+    assert stretch.tolist() == [0, 1, 2, 1, 2]
+    assert rows_of(pieces) == [
+        (0, 9, 1, 5, 50),
+        (10, 19, 1, 0, 0),
+        (20, 25, 1, 0, 0),
+        (10, 10, 2, 1, 1),
+        (30, 31, 3, 2, 2),
+    ]
+    assert rows_of(intervals)[0] == (0, 25, 1, 5, 50)
+
+
+def test_borders_may_lie_at_the_ends_of_the_codes():
+    """The greatest code may have a stretch of its own."""
+    stretch, pieces = split_at(made((LEAST, GREATEST, 0, 2, 2)), np.array([LEAST + 1, GREATEST]))
+    assert stretch.tolist() == [0, 1, 2]
+    assert rows_of(pieces)[0][:2] == (LEAST, LEAST)
+    assert rows_of(pieces)[1][:2] == (LEAST + 1, GREATEST - 1)
+    assert rows_of(pieces)[2][:2] == (GREATEST, GREATEST)
+
+
+def test_pieces_of_one_location_are_united():
+    """What overlaps becomes one, in order of location and key; other locations stay apart."""
+    intervals = concatenated(
+        [
+            made((5, 9, 1, 1, 1), (0, 20, 0, 3, 3)),
+            made((2, 6, 1, 1, 1), (10, 12, 1, 2, 2), (3, 4, 0, 1, 1), (20, 22, 0, 1, 1)),
+        ]
+    )
+    assert rows_of(united(intervals)) == [(0, 22, 0, 5, 5), (2, 9, 1, 2, 2), (10, 12, 1, 2, 2)]
+
+
+def test_nothing_is_united_from_nothing():
+    """No intervals are a list too."""
+    none = concatenated([])
+    assert len(united(none)) == 0
+    assert len(split_at(none, np.array([3]))[1]) == 0

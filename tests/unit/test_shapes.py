@@ -1,0 +1,300 @@
+"""Segments of intervals: their bytes, their price, and the columns that strain them."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from sieve.errors import CorruptError, InvalidInputError, SieveError, UnsupportedError
+from sieve.intervals import Intervals, concatenated, cut_location
+from sieve.keys import GREATEST, LEAST
+from sieve.mass import Mass
+from sieve.shapes import (
+    SEGMENT_OVERHEAD,
+    choose_price,
+    coding,
+    decode,
+    plan,
+    prices_for,
+)
+
+HEAD = "<BBqqIIIBB"
+
+
+def column(files):
+    """Intervals and mass of files given as their key codes, every gap kept."""
+    mass = Mass.of_sample(np.concatenate(files))
+    parts = []
+    for location, keys in enumerate(files):
+        codes, rows = np.unique(keys, return_counts=True)
+        parts.append(cut_location(codes, rows, location, mass, 0.0))
+    return concatenated(parts), mass
+
+
+def random_files(n=40, keys=200):
+    """Files of keys drawn at random."""
+    rng = np.random.default_rng(0)
+    return [rng.integers(0, 100_000, keys) for _ in range(n)]
+
+
+def found(segments, code):
+    """Locations that may hold a code."""
+    entries = [decode(segment.payload) for segment in segments]
+    return {
+        int(at) for e in entries for at in e.location[(e.low <= code) & (e.high >= code)].tolist()
+    }
+
+
+@pytest.mark.parametrize("shape", ["auto", "intervals", "runs"])
+def test_bytes_buy_precision(shape):
+    """A lower price gives more bytes and fewer files in vain, and names the true files always."""
+    files = random_files()
+    prepared = plan(*column(files), shape)
+    prices = np.geomspace(1e-1, 1e-6, 12)
+    emitted = [list(prepared.emit(price)) for price in prices.tolist()]
+    sizes = np.array([sum(len(s.payload) for s in segments) for segments in emitted])
+    vain = np.array([sum(s.expected.mean() for s in segments) for segments in emitted])
+    assert np.all(np.diff(sizes) > -0.05 * sizes[:-1])
+    assert np.all(np.diff(vain) < 0.05 * vain[:-1] + 1e-9)
+    assert sizes[-1] > 10 * sizes[0]
+    assert vain[-1] < vain[0] / 10
+    for price in (1e-1, 1e-6):
+        segments = list(prepared.emit(price))
+        for location, keys in enumerate(files):
+            for key in keys[:5].tolist():
+                assert location in found(segments, key)
+
+
+def test_auto_is_no_worse_than_either_shape():
+    """Files in vain plus price times bytes: the choice costs no more than what it chose from."""
+    rng = np.random.default_rng(1)
+    tenants = [np.repeat(rng.choice(500, 20, replace=False), 10) << 32 for _ in range(50)]
+    for files in (random_files(), tenants):
+        prepared = {shape: plan(*column(files), shape) for shape in ("auto", "intervals", "runs")}
+        for price in (1e-2, 1e-4):
+            cost = {}
+            for shape, one in prepared.items():
+                segments = list(one.emit(price))
+                cost[shape] = sum(
+                    price * len(s.payload) + float(s.expected.sum()) for s in segments
+                )
+            assert cost["auto"] <= 1.05 * min(cost["intervals"], cost["runs"])
+
+
+def test_figures_of_segments_add_up():
+    """Rows and keys of all segments are the column's; reads count the files that keys are in."""
+    files = [np.arange(100) for _ in range(8)] + [np.arange(1000, 1100)]
+    segments = list(plan(*column(files)).emit(1e-9))
+    assert sum(s.rows for s in segments) == 900
+    assert sum(s.keys for s in segments) == 900
+    reads = sum(s.reads for s in segments)
+    # 800 of the rows have keys of 8 files, 100 have keys of one.
+    assert reads[0] == pytest.approx((800 * 8 + 100) / 900, rel=0.05)
+    assert sum(s.expected for s in segments) == pytest.approx(np.zeros(3), abs=0.05)
+    assert all(s.blocks >= 1 and s.postings >= 1 for s in segments)
+
+
+def test_many_locations():
+    """100,000 locations that all hold the same keys cost little more than a byte each."""
+    n = 100_000
+    intervals = Intervals(
+        np.full(n, -5),
+        np.full(n, 5),
+        np.arange(n, dtype=np.int32),
+        np.full(n, 2),
+        np.full(n, 2),
+    )
+    segments = list(plan(intervals, Mass.of_sample(np.array([-5, 5]))).emit(1e-3))
+    assert sum(len(s.payload) for s in segments) < 1.2 * n
+    assert len(found(segments, 0)) == n
+
+
+def test_long_intervals_at_most_double_the_entries():
+    """Entries that reach over many segments are repeated in each, yet never outweigh the others."""
+    rng = np.random.default_rng(2)
+    long = [np.array([0, 10_000_000])] * 5_000
+    short = [rng.integers(0, 10_000_000, 400) for _ in range(200)]
+    intervals, mass = column(short)
+    wide = concatenated(
+        [
+            cut_location(keys, np.ones(2, np.int64), 200 + at, mass, 0.0, most=1)
+            for at, keys in enumerate(long)
+        ]
+    )
+    segments = list(plan(concatenated([intervals, wide]), mass).emit(1e-9))
+    entries = len(intervals) + len(wide)
+    assert len(segments) > 2
+    assert entries <= sum(s.postings for s in segments) <= 2 * entries
+    assert {200, 5199} <= found(segments, 5_000_000)
+
+
+def test_all_keys_equal():
+    """One key in every file is one block that names them all, and nothing beside it."""
+    for key in (LEAST, 0, GREATEST):
+        segments = list(plan(*column([np.full(3, key)] * 50)).emit(1e-3))
+        assert len(segments) == 1
+        assert (segments[0].first, segments[0].last) == (key, key)
+        assert found(segments, key) == set(range(50))
+
+
+@pytest.mark.parametrize("price", [1e-12, 1e-3, 10.0])
+def test_a_segment_may_span_all_codes(price):
+    """Keys at both ends of the 64-bit domain, however fine a price would have the grid."""
+    files = [np.array([LEAST, GREATEST - 2, GREATEST]), np.array([LEAST, GREATEST]), np.array([0])]
+    segments = list(plan(*column(files)).emit(price))
+    for location, keys in enumerate(files):
+        for key in keys.tolist():
+            assert location in found(segments, key)
+
+
+def test_shapes_that_need_keys_are_refused():
+    """Equal-width blocks are not made of intervals."""
+    with pytest.raises(InvalidInputError, match="auto, intervals, runs"):
+        plan(*column([np.arange(3)]), "sieve")
+
+
+# -- the price ------------------------------------------------------------------------------------
+
+
+def test_the_price_meets_the_budget():
+    """The chosen price spends about the budget; a build that passes it writes at a higher one."""
+    prepared = plan(*column(random_files()))
+    for budget in (2_000.0, 8_000.0):
+        prices = prices_for(40, budget)
+        price = choose_price(prices, prepared.curve(prices, budget), budget)
+        written = sum(len(s.payload) + SEGMENT_OVERHEAD for s in prepared.emit(price))
+        assert 0.8 * budget <= written <= 1.1 * budget
+
+
+def test_prices_at_the_ends():
+    """What cannot fit gets the greatest price, what fits anyway the least; both are answers."""
+    prices = np.array([4.0, 2.0, 1.0])
+    assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 5.0) == 4.0
+    assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 100.0) == 1.0
+    assert 1.0 < choose_price(prices, np.array([10.0, 20.0, 40.0]), 30.0) < 2.0
+    assert choose_price(prices, np.array([0.0, 0.0, 0.0]), 30.0) == 1.0
+    assert choose_price(prices, np.array([10.0, np.inf, np.inf]), 30.0) == 4.0
+
+
+# -- bytes ----------------------------------------------------------------------------------------
+
+
+def payloads():
+    """One of each shape."""
+    prepared = column(random_files(5, 20))
+    return [next(plan(*prepared, shape).emit(1e-4)).payload for shape in ("intervals", "runs")]
+
+
+@pytest.mark.parametrize("payload", payloads())
+def test_every_shortened_payload_is_corrupt(payload):
+    """No prefix of a payload passes for one, nor does one with bytes after it."""
+    for length in range(len(payload)):
+        with pytest.raises(CorruptError):
+            decode(payload[:length])
+    with pytest.raises(CorruptError):
+        decode(payload + b"\0")
+
+
+@pytest.mark.parametrize("payload", payloads())
+def test_flipped_bits_are_refused_or_harmless(payload):
+    """Any flipped bit gives entries within the segment or an error of ours, never a crash."""
+    for bit in range(8 * len(payload)):
+        damaged = bytearray(payload)
+        damaged[bit // 8] ^= 1 << bit % 8
+        try:
+            entries = decode(bytes(damaged))
+        except SieveError:
+            continue
+        first, last = struct.unpack_from("<qq", damaged, 2)
+        assert np.all((entries.low >= first) & (entries.low <= entries.high))
+        assert np.all(entries.high <= last)
+
+
+@pytest.mark.parametrize(("shape", "version"), [(4, 1), (2, 2), (255, 255)])
+def test_later_layouts_are_named_as_such(shape, version):
+    """What a later Sieve wrote is told apart from damage."""
+    with pytest.raises(UnsupportedError) as refusal:
+        decode(bytes([shape, version]) + payloads()[0][2:])
+    assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
+
+
+def built(head, grid=b"\0", arrays=((0, 3), (1, 0)), blocks=None):
+    """A payload put together by hand."""
+    parts = [struct.pack(HEAD, *head), grid]
+    if blocks is not None:
+        parts += [struct.pack("<I", len(blocks)), coding.encode(np.array(blocks, np.uint64))]
+    return b"".join([*parts, *(coding.encode(np.array(a, np.uint64)) for a in arrays)])
+
+
+GOOD = (2, 1, 10, 19, 2, 7, 2, 0, 0)
+
+
+def test_the_layout_is_what_it_says():
+    """Payloads put together from the description are read as it says."""
+    entries = decode(built(GOOD))
+    assert entries.low.tolist() == [10, 11]
+    assert entries.high.tolist() == [11, 11]
+    assert entries.location.tolist() == [7, 8]
+    # Two pieces, of 4 codes in cells of 2 and then cells of 1; locations apart from cells.
+    head = (2, 1, 10, 19, 3, 7, 9, 1, 1)
+    entries = decode(built(head, bytes([1, 0, 4, 0]), ((1, 0, 3), (2, 5, 0), (1, 0, 3))))
+    assert entries.low.tolist() == [12, 12, 16]
+    assert entries.high.tolist() == [14, 13, 19]
+    assert entries.location.tolist() == [9, 15, 7]
+    # Blocks of 3, 1 and 6 codes.
+    runs = decode(built((3, *GOOD[1:]), blocks=(2, 0, 5)))
+    assert runs.low.tolist() == [10, 13]
+    assert runs.high.tolist() == [13, 13]
+
+
+@pytest.mark.parametrize(
+    ("head", "rest", "problem"),
+    [
+        ((0, *GOOD[1:]), {}, "claims shape"),
+        ((2, 0, *GOOD[2:]), {}, "claims shape"),
+        ((2, 1, 20, 19, *GOOD[4:]), {}, "head"),
+        ((*GOOD[:4], 0, *GOOD[5:]), {}, "head"),
+        ((*GOOD[:4], 1 << 25, *GOOD[5:]), {}, "head"),
+        ((*GOOD[:7], 2, 0), {}, "head"),
+        ((*GOOD[:6], 0, 0, 0), {}, "location"),
+        ((*GOOD[:5], 1 << 31, 1, 0, 0), {}, "location"),
+        (GOOD, {"grid": b"\x40"}, "grid"),
+        ((*GOOD[:8], 1), {"grid": bytes([0, 0, 10, 0])}, "grid"),
+        ((*GOOD[:8], 1), {"grid": bytes([0, 0, 0, 3])}, "grid"),
+        ((*GOOD[:8], 1), {"grid": bytes([0, 0, 1, 64])}, "grid"),
+        ((2, 1, LEAST, GREATEST, *GOOD[4:]), {}, "too many cells"),
+        (GOOD, {"arrays": ((0, 20), (1, 0))}, "cell out of range"),
+        (GOOD, {"arrays": ((5, (1 << 64) - 4), (1, 0))}, "cell out of range"),
+        (GOOD, {"arrays": ((0, 3), (10, 0))}, "ends outside"),
+        (GOOD, {"arrays": ((0, 3), (1, 9))}, "ends outside"),
+        ((*GOOD[:7], 1, 0), {"arrays": ((0, 3), (0, 2), (1, 0))}, "location"),
+        ((*GOOD[:7], 1, 0), {"arrays": ((0, 0), (1, 0), (1, 0))}, "location"),
+        ((3, *GOOD[1:]), {"blocks": ()}, "claims 0 blocks"),
+        ((3, *GOOD[1:]), {"blocks": (4, 5)}, "cell out of range"),
+        ((3, *GOOD[1:]), {"blocks": (4, 4), "arrays": ((0, 3), (0, 1))}, "ends outside"),
+    ],
+)
+def test_nonsense_is_corrupt(head, rest, problem):
+    """Each statement of the layout is checked before it is used."""
+    with pytest.raises(CorruptError, match=problem):
+        decode(built(head, **rest))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\3",
+        b"\1\xff\xff\xff\xff",
+        b"\1\2\0\0\0\xff\xff",
+        struct.pack("<BI", 1, 2) + b"\3\0",
+        struct.pack("<BI", 1, 5) + b"\1\3\0\xfc\xff" + bytes([65] * 3),
+        coding.encode(np.array([1, 3, 900_000] * 30, np.uint64))[:-1],
+    ],
+)
+def test_impossible_arrays_are_corrupt(payload):
+    """Unknown modes, lengths past the end and streams that do not inflate are refused."""
+    with pytest.raises(CorruptError):
+        coding.decode(payload, 0, 3 if len(payload) < 100 else 90)
