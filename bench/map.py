@@ -1,0 +1,117 @@
+"""Static functions from keys to files: bytes and files read, time to build and look up.
+
+Keys are unique and random, each in one file, as UUIDs are. They are cut into segments of a million
+hashes or so. What occurs and what does not is asked 10,000 hashes at a time. One core, no Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from sieve.map.hashing import hash_bytes, hash_codes
+from sieve.map.lookup import MapSegment
+from sieve.map.payload import build_map, decode_map
+
+SEGMENT = 1 << 20
+ASKED = 10_000
+ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One map: sizes in bytes a key, times in seconds, reads in files a key."""
+
+    files: int
+    keys: int
+    repeats: int
+    bytes_a_key: float
+    build: float
+    lookup: float
+    present: float
+    absent: float
+
+
+def main() -> None:
+    """Measure maps of several numbers of files and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench map", description=__doc__)
+    parser.add_argument("--keys", type=int, default=10_000_000)
+    parser.add_argument("--files", type=int, nargs="+", default=[1_000, 100_000])
+    parser.add_argument("--bits", type=int, default=6, help="bits of a fingerprint")
+    args = parser.parse_args()
+    rows = [measure(args.keys, files, args.bits, 1) for files in args.files]
+    rows.append(measure(args.keys // 10, args.files[0], args.bits, 2))
+    _print(rows, args.bits)
+    print(f"hashing {ASKED:,} UUIDs of a query: {_hashing() * 1e3:.1f} ms")
+
+
+def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
+    """A map of distinct keys, each `repeats` times, in files drawn at random."""
+    rng = np.random.default_rng(keys + files)
+    hashes = np.repeat(np.sort(hash_codes(np.arange(keys))), repeats)
+    locations = rng.integers(0, files, len(hashes), np.int32)
+    step = SEGMENT * repeats
+    start = time.perf_counter()
+    payloads = [
+        build_map(hashes[at : at + step], locations[at : at + step], files, bits)
+        for at in range(0, len(hashes), step)
+    ]
+    build = time.perf_counter() - start
+    segments = [decode_map(payload) for payload in payloads]
+    present, absent, lookup = 0, 0, []
+    for _ in range(ROUNDS):
+        some = rng.integers(0, keys, ASKED)
+        present += _read(segments, hash_codes(some))
+        start = time.perf_counter()
+        absent += _read(segments, hash_codes(some + keys))
+        lookup.append(time.perf_counter() - start)
+    size = sum(map(len, payloads)) / keys
+    asked = ASKED * ROUNDS
+    median = float(np.median(lookup))
+    return Measured(files, keys, repeats, size, build, median, present / asked, absent / asked)
+
+
+def _read(segments: list[MapSegment], hashes: npt.NDArray[np.uint64]) -> int:
+    """Files that the hashes read, each by itself."""
+    return sum(len(segment.matches(hashes)[0]) for segment in segments)
+
+
+def _hashing() -> float:
+    """Seconds for the hashes of a long list of strings."""
+    rng = np.random.default_rng(0)
+    values = [rng.bytes(18).hex().encode() for _ in range(ASKED)]
+    start = time.perf_counter()
+    hash_bytes(values)
+    return time.perf_counter() - start
+
+
+def _print(rows: list[Measured], bits: int) -> None:
+    table = Table(box=box.SIMPLE_HEAD, title=f"maps with fingerprints of {bits} bits")
+    for name in ("files", "keys", "files a key", "bytes a key", "build, s"):
+        table.add_column(name, justify="right")
+    for name in (f"{ASKED:,} keys, ms", "read: occurs", "read: does not"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            f"{row.files:,}",
+            f"{row.keys:,}",
+            str(row.repeats),
+            f"{row.bytes_a_key:.2f}",
+            f"{row.build:.1f}",
+            f"{row.lookup * 1e3:.1f}",
+            f"{row.present:.3f}",
+            f"{row.absent:.4f}",
+        )
+    Console(width=None if sys.stdout.isatty() else 110, highlight=False).print(table)
+
+
+if __name__ == "__main__":
+    main()

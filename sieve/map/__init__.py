@@ -1,0 +1,1 @@
+"""The shape `map`: a static function from a key's hash to its location."""

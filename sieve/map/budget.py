@@ -1,0 +1,64 @@
+"""What a map segment will take, weighed before it is built."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from sieve.map.function import Layout
+from sieve.map.lookup import value_bits
+from sieve.map.payload import CHECK_BYTES, HEAD
+from sieve.packing import ARRAY_HEAD_BYTES, EXCEPTION_BYTES
+
+MOST_WORTHWHILE: Final = 16
+"""Fingerprint bits beyond which a hash that does not occur has nothing left to save."""
+
+
+def estimate_bytes(
+    n_keys: int, n_locations: int, fingerprint_bits: int, n_lists: int = 0, postings: int = 0
+) -> int:
+    """About how many bytes `build_map` makes: the cells exactly (first attempt), the lists roughly.
+
+    Args:
+        n_keys: distinct hashes.
+        n_locations: locations of the run.
+        fingerprint_bits: bits of a fingerprint.
+        n_lists: distinct sets of two locations or more; at most the keys in several locations,
+            which is a safe figure but may cost each cell bits that it does not need.
+        postings: locations in all these sets.
+    """
+    width = fingerprint_bits + value_bits(n_locations, n_lists)
+    cells = (Layout.of(n_keys).n_cells * width + 7) // 8
+    bits = 0.0
+    if n_lists:
+        size = postings / n_lists
+        bits += n_lists * (_bits_each(n_locations / n_lists) + _bits_each(max(size - 2, 0)))
+        widest = (n_locations - 1).bit_length()
+        bits += (postings - n_lists) * min(_bits_each(n_locations / size), widest)
+    return HEAD.size + cells + 3 * ARRAY_HEAD_BYTES + math.ceil(bits / 8) + CHECK_BYTES
+
+
+def fingerprint_for(
+    budget: int, n_keys: int, n_locations: int, n_lists: int = 0, postings: int = 0
+) -> int | None:
+    """The most bits of fingerprint, up to MOST_WORTHWHILE, that a budget in bytes can pay.
+
+    None if it cannot pay a map at all. With 0 bits a key that occurs reads its own location, and
+    one that does not reads one too.
+    """
+    return next(
+        (
+            bits
+            for bits in range(MOST_WORTHWHILE, -1, -1)
+            if estimate_bytes(n_keys, n_locations, bits, n_lists, postings) <= budget
+        ),
+        None,
+    )
+
+
+def _bits_each(mean: float) -> float:
+    """Bits that packing takes for each of many numbers with a mean and no upper limit."""
+    # Geometrically distributed, as gaps between random places are: this is how many are 2^bits or
+    # more, and kept whole.
+    again = mean / (1 + mean)
+    return min(bits + 8 * EXCEPTION_BYTES * again ** (1 << bits) for bits in range(33))

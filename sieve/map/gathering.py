@@ -1,0 +1,118 @@
+"""Pairs of hash and location, gathered into distinct hashes, each with one value.
+
+The value of a hash in one location is that location. The other hashes' sets of locations are lists
+in a table, each set once however many hashes have it; their value is the list's number, counted on
+from the number of locations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.errors import InvalidInputError
+from sieve.map.hashing import Hashes, mixed
+from sieve.pairs import add_up
+from sieve.ranges import spelled_out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """Sets of two locations or more: list i holds ``locations[offsets[i]:offsets[i + 1]]``.
+
+    Attributes:
+        offsets: int64[n + 1], from 0.
+        locations: int32[m], ascending within a list; the lists' first ones never fall.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    locations: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """Distinct hashes and what each stands for.
+
+    Attributes:
+        hashes: uint64[k].
+        values: uint64[k], a location, or n_locations plus the number of a list.
+        lists: the sets of the hashes that are in several locations.
+    """
+
+    hashes: Hashes
+    values: npt.NDArray[np.uint64]
+    lists: Lists
+
+
+def gathered(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -> Gathered:
+    """The distinct hashes of pairs whose equal hashes stand together.
+
+    Raises:
+        InvalidInputError: the arrays are not of one length, the hashes do not ascend (by unsigned
+            or by signed order), or a location is not below `n_locations`.
+    """
+    _check(hashes, locations, n_locations)
+    if len(hashes) == 0:
+        empty = Lists(np.zeros(1, np.int64), np.empty(0, np.int32))
+        return Gathered(hashes, np.empty(0, np.uint64), empty)
+    fresh = np.concatenate([[True], hashes[1:] != hashes[:-1]])
+    starts = np.flatnonzero(fresh)
+    least = np.minimum.reduceat(locations, starts)
+    several = least != np.maximum.reduceat(locations, starts)
+    values = least.astype(np.uint64)
+    among = several[np.cumsum(fresh) - 1]
+    numbers, lists = _shared(np.cumsum(fresh[among]) - 1, locations[among])
+    values[several] = (numbers + n_locations).astype(np.uint64)
+    return Gathered(hashes[fresh], values, lists)
+
+
+def _shared(
+    keys: npt.NDArray[np.int64], locations: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int64], Lists]:
+    """The number of each key's list, and the lists; key i has the pairs where `keys` is i."""
+    if len(keys) == 0:
+        return np.empty(0, np.int64), Lists(np.zeros(1, np.int64), np.empty(0, np.int32))
+    keys, locations, _ = add_up(keys, locations, np.ones(len(keys), np.int64))
+    begin = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    size = np.diff(begin, append=len(keys))
+    digest = np.add.reduceat(mixed(locations.astype(np.uint64)), begin)
+    order = np.lexsort((size, digest, locations[begin]))
+    begin, size, digest = begin[order], size[order], digest[order]
+    # Neighbours of one digest and size are compared: other sets with that digest stay apart.
+    alike = np.flatnonzero((digest[1:] == digest[:-1]) & (size[1:] == size[:-1])) + 1
+    same = np.zeros(len(order), np.bool_)
+    if len(alike):
+        here = locations[spelled_out(begin[alike], begin[alike] + size[alike])]
+        there = locations[spelled_out(begin[alike - 1], begin[alike - 1] + size[alike])]
+        same[alike] = np.logical_and.reduceat(here == there, _running(size[alike])[:-1])
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(~same) - 1
+    kept = np.flatnonzero(~same)
+    table = locations[spelled_out(begin[kept], begin[kept] + size[kept])]
+    return numbers, Lists(_running(size[kept]), table)
+
+
+def _running(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+
+
+def _check(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -> None:
+    if len(hashes) != len(locations):
+        raise _refused("are not of one length")
+    if len(hashes) == 0:
+        return
+    # Relative to the first, so that Spark's order of signed numbers is as good as the unsigned one.
+    distance = hashes - hashes[0]
+    if np.any(distance[1:] < distance[:-1]):
+        raise _refused("do not come in order of their hashes")
+    if locations.min() < 0 or locations.max() >= n_locations:
+        raise _refused(f"name a location that is not one of {n_locations}")
+
+
+def _refused(problem: str) -> InvalidInputError:
+    return InvalidInputError("SIEVE_BAD_PAIRS", f"the pairs to index {problem}; build again")

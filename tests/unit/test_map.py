@@ -1,0 +1,232 @@
+"""Maps of hashes to locations: sizes, rates, refusals, and bytes that stay readable."""
+
+from __future__ import annotations
+
+import zlib
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
+from sieve.map import function
+from sieve.map.budget import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
+from sieve.map.hashing import hash_bytes, hash_codes
+from sieve.map.payload import CHECK_BYTES, HEAD, build_map, decode_map
+from sieve.packing import pack
+
+FIELDS = "shape layout first last keys locations lists postings bits seed window_bits windows"
+
+
+def draw(n_keys, n_locations, seed=0):
+    """Hashes of random keys in one location each."""
+    rng = np.random.default_rng(seed)
+    hashes = np.sort(rng.integers(0, 1 << 64, n_keys, np.uint64))
+    return hashes, rng.integers(0, n_locations, n_keys, np.int32)
+
+
+def sample():
+    """Three hashes: in location 4, in 0 and 9, and in 0 and 9 again."""
+    hashes = hash_codes(np.array([1, 2, 2, 3, 3]))
+    order = np.argsort(hashes, kind="stable")
+    return hashes[order], np.array([4, 0, 9, 9, 0], np.int32)[order]
+
+
+def test_the_layout_is_what_it_was():
+    """Bytes written once stay readable, and are written again: a sample of layout version 1."""
+    written = bytes.fromhex(
+        "0401f02814e3ed5e531e8a142b3a9738d2db030000000a00000001000000020000000000000006e5"
+        "050b101d169256030100000000000000000000000000d4020080d600000000000000000000000000"
+        "80de00000000000000000000040000000008af2e84a3"
+    )
+    assert build_map(*sample(), 10, 6) == written
+    index, locations = decode_map(written).matches(hash_codes(np.array([1, 2, 3])))
+    assert index.tolist() == [0, 1, 1, 2, 2]
+    assert locations.tolist() == [4, 0, 9, 0, 9]
+
+
+def test_hashes_are_what_they_were():
+    """Indexes outlive releases: hashes of fixed values, those of bytes as Spark 3.5 has them."""
+    assert hash_codes(np.array([0, 1, -1, 1 << 62])).tolist() == [
+        0x0,
+        0x5692161D100B05E5,
+        0xB4D055FCF2CBBD7B,
+        0x12E13752BCE754C5,
+    ]
+    assert hash_bytes([b"", b"sieve", bytes(100)]).tolist() == [
+        0x98B1582B0977E704,
+        0x941C95482263A434,
+        0x1BEDC765C826D5CC,
+    ]
+
+
+@pytest.mark.parametrize(("n_locations", "most_bytes"), [(1000, 2.4), (100_000, 3.4)])
+def test_unique_keys_take_few_bytes_and_reads(n_locations, most_bytes):
+    """A key that occurs reads its location alone, one that does not reads 0.02 at most."""
+    hashes, locations = draw(300_000, n_locations)
+    payload = build_map(hashes, locations, n_locations, 6)
+    assert len(payload) <= most_bytes * len(hashes)
+    segment = decode_map(payload)
+    index, found = segment.matches(hashes)
+    assert np.array_equal(index, np.arange(len(hashes)))
+    assert np.array_equal(found, locations)
+    others = np.random.default_rng(1).integers(0, 1 << 64, 100_000, np.uint64)
+    assert len(segment.matches(others)[0]) <= 0.02 * len(others)
+
+
+def test_hashes_of_other_segments_find_nothing():
+    """Before the first hash and after the last one nothing is found, even with no fingerprint."""
+    hashes, locations = draw(1000, 8)
+    hashes += np.uint64(10)
+    segment = decode_map(build_map(hashes[100:-100], locations[100:-100], 8, 0))
+    outside = np.concatenate([hashes[:100], hashes[-100:], [np.uint64(0)]])
+    assert len(segment.matches(outside)[0]) == 0
+    assert not segment.locations_of(outside).any()
+
+
+def test_a_map_of_nothing_finds_nothing():
+    """No keys make a segment too."""
+    payload = build_map(np.empty(0, np.uint64), np.empty(0, np.int32), 5, 8)
+    assert len(payload) == estimate_bytes(0, 5, 8)
+    segment = decode_map(payload)
+    assert segment.locations_of(np.arange(100, dtype=np.uint64)).tolist() == [False] * 5
+
+
+def test_shared_sets_are_kept_once():
+    """Sets of neighbours, ten thousand hashes of each, cost what one of each costs."""
+    hashes, first = draw(100_000, 9)
+    payload = build_map(np.repeat(hashes, 2), np.stack([first, first + 1], 1).ravel(), 10, 6)
+    segment = decode_map(payload)
+    assert len(segment.lists) == 9
+    assert len(payload) < 1.8 * len(hashes)
+    assert segment.nbytes < 1.01 * len(payload)
+
+
+def test_a_failed_attempt_is_followed_by_others_with_more_room():
+    """Hashes that cannot be taken off get another seed, and after some attempts more cells."""
+    hashes, locations = draw(5000, 100)
+    real, failures = function._taken_off, [None] * 9
+
+    def unlucky(*args):
+        return failures.pop() if failures else real(*args)
+
+    easy = decode_map(build_map(hashes, locations, 100, 6)).layout
+    with mock.patch.object(function, "_taken_off", unlucky):
+        segment = decode_map(build_map(hashes, locations, 100, 6))
+    assert segment.layout.seed != easy.seed
+    assert segment.layout.n_cells > easy.n_cells
+    assert np.array_equal(segment.matches(hashes)[1], locations)
+
+
+def test_hashes_that_cannot_be_told_apart_fail_an_attempt():
+    """What no order takes off is reported, not filled wrongly."""
+    assert function._taken_off(np.array([[0, 5, 9], [0, 5, 9]], np.int32), 12) is None
+
+
+@pytest.mark.parametrize(
+    ("hashes", "locations", "n_locations", "bits"),
+    [
+        ([1, 2], [0], 5, 6),
+        ([5, 1, 7], [0, 0, 0], 5, 6),
+        ([1, 3, 1], [0, 0, 0], 5, 6),
+        ([1, 2], [0, 5], 5, 6),
+        ([1, 2], [0, -1], 5, 6),
+        ([], [], 0, 6),
+        ([1], [0], 5, 25),
+        ([1], [0], 5, -1),
+        ([1], [0], (1 << 31) + 1, 6),
+        ([1, 1], [0, 1], 1 << 31, 6),
+    ],
+)
+def test_pairs_that_make_no_map_are_refused(hashes, locations, n_locations, bits):
+    """Wrong order, lengths, locations and sizes are errors, not wrong maps."""
+    with pytest.raises(InvalidInputError):
+        build_map(np.array(hashes, np.uint64), np.array(locations, np.int32), n_locations, bits)
+
+
+@pytest.mark.parametrize("name", ["MAX_KEYS", "MAX_POSTINGS"])
+def test_too_much_for_one_segment_is_refused(name):
+    """Limits of readers hold for writers."""
+    with mock.patch(f"sieve.map.payload.{name}", 1), pytest.raises(InvalidInputError):
+        build_map(*sample(), 10, 6)
+
+
+def forged(arrays=None, **fields):
+    """The sample's payload with other statements under a right check sum."""
+    payload = build_map(*sample(), 10, 6)
+    head = dict(zip(FIELDS.split(), HEAD.unpack_from(payload), strict=True)) | fields
+    cells = (((head["windows"] + 2) << min(head["window_bits"], 9)) * 10 + 7) // 8
+    body = payload[HEAD.size : -CHECK_BYTES]
+    if arrays is not None:
+        body = body[:cells] + b"".join(pack(np.array(part, np.uint64)) for part in arrays)
+    body = HEAD.pack(*head.values()) + body
+    return body + zlib.crc32(body).to_bytes(CHECK_BYTES, "little")
+
+
+def test_a_forged_payload_can_pass():
+    """The forger below makes what `build_map` makes unless told otherwise."""
+    assert forged(arrays=([0], [0], [8])) == build_map(*sample(), 10, 6)
+
+
+@pytest.mark.parametrize(("shape", "layout"), [(5, 1), (4, 2), (255, 255)])
+def test_later_layouts_are_named_as_such(shape, layout):
+    """What a later Sieve wrote is told apart from damage."""
+    with pytest.raises(UnsupportedError) as refusal:
+        decode_map(forged(shape=shape, layout=layout))
+    assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
+
+
+@pytest.mark.parametrize(
+    ("lie", "problem"),
+    [
+        ({"shape": 3}, "claims shape"),
+        ({"layout": 0}, "claims shape"),
+        ({"locations": 0}, "claims 0 locations"),
+        ({"locations": 1 << 31}, "locations and 1 lists"),
+        ({"lists": 4, "postings": 8}, "4 lists for 3 keys"),
+        ({"postings": 1}, "claims 1 postings"),
+        ({"postings": 1 << 60}, "postings"),
+        ({"lists": 0}, "2 postings in 0 lists"),
+        ({"bits": 25}, "25 bits"),
+        ({"window_bits": 255}, "windows of 255 bits"),
+        ({"windows": (1 << 32) - 1}, "windows"),
+        ({"windows": 1 << 24, "window_bits": 18}, "cells"),
+        ({"windows": 0}, "3 keys in 0 cells"),
+        ({"keys": (1 << 32) - 1}, "4294967295 keys"),
+        ({"arrays": ([0], [0], [9])}, "location"),
+        ({"arrays": ([0], [10], [8])}, "location"),
+        ({"arrays": ([0], [0], [(1 << 64) - 1])}, "location"),
+        ({"arrays": ([1], [0], [8])}, "add up"),
+        ({"arrays": ([(1 << 64) - 1], [0], [8])}, "add up"),
+        ({"arrays": ([0], [0], [8], [])}, "too long"),
+    ],
+)
+def test_payloads_that_lie_are_refused(lie, problem):
+    """Each statement of the layout is checked, and named when it is false."""
+    with pytest.raises(CorruptError, match=problem):
+        decode_map(forged(**lie))
+
+
+def test_the_estimate_is_close():
+    """The bytes are foretold: to the byte without lists, within a tenth with them."""
+    rng = np.random.default_rng(3)
+    for n_keys, n_locations in ((1, 1), (10, 3), (5000, 1000), (200_000, 100_000)):
+        hashes, locations = draw(n_keys, n_locations)
+        made = len(build_map(hashes, locations, n_locations, 6))
+        assert made == estimate_bytes(n_keys, n_locations, 6)
+    for repeats in (2, 5, 40):
+        hashes = np.repeat(draw(5000, 1)[0], repeats)
+        payload = build_map(hashes, rng.integers(0, 1000, len(hashes), np.int32), 1000, 6)
+        lists = decode_map(payload).lists
+        guess = estimate_bytes(5000, 1000, 6, len(lists), len(lists.locations))
+        assert 0.98 * len(payload) <= guess <= 1.1 * len(payload)
+
+
+def test_a_budget_buys_the_most_bits_it_can():
+    """The choice fits into the budget, the next bit would not; too little buys no map."""
+    for budget in (1_500_000, 2_000_000, 2_500_000, 3_500_000):
+        bits = fingerprint_for(budget, 1_000_000, 1000)
+        assert estimate_bytes(1_000_000, 1000, bits) <= budget
+        assert estimate_bytes(1_000_000, 1000, bits + 1) > budget
+    assert fingerprint_for(1_000_000, 1_000_000, 1000) is None
+    assert fingerprint_for(1 << 40, 1_000_000, 1000) == MOST_WORTHWHILE
