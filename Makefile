@@ -25,7 +25,7 @@ SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-min
             org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 \
             org.apache.spark:spark-avro_2.13:4.1.1
 
-.PHONY: help setup jars lint type format test test-3.5 demo bench bench-planning wheel clean \
+.PHONY: help setup jars lint type format test test-3.5 demo bench bench-planning bench-rivals wheel clean \
         test-services test-spark test-wheel soak
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
@@ -101,6 +101,9 @@ bench: setup ## the measurements there are
 
 bench-planning: setup ## what an index adds to the planning of a scan
 	@$(BIN)/python -m bench planning $(ARGS)
+
+bench-rivals: setup ## files read at equal bytes, Sieve's shapes against other structures
+	@$(BIN)/python -m bench rivals $(ARGS)
 
 wheel: setup $(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar) ## dist/sieve_index-*.whl with the jars of every supported Spark inside
 	@rm -rf dist

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sieve.errors import InvalidInputError
+from sieve.map.hashing import decimal_bytes
 from sieve.packing import bit_lengths
 
 LEAST = -(1 << 63)
@@ -35,10 +36,14 @@ _DAY_MICROS = 86_400_000_000
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant of a query as a key code; `code` means nothing when `nan` is set."""
+    """A constant of a query as a key code; `code` means nothing when `nan` is set.
+
+    `image` is the whole value as bytes where codes are not exact: what maps hash.
+    """
 
     code: int
     nan: bool = False
+    image: bytes | None = None
 
 
 class Codec(Protocol):
@@ -252,7 +257,7 @@ class DecimalCodec:
         magnitude = abs(unscaled)
         spare = max(0, magnitude.bit_length() - 57)
         code = (spare << 56) + (magnitude >> spare)
-        return Literal(-code if unscaled < 0 else code)
+        return Literal(-code if unscaled < 0 else code, image=decimal_bytes(unscaled))
 
     def decode(self, code: int) -> str:
         unscaled = code if self.exact else self._least_unscaled(code)
@@ -294,7 +299,8 @@ class BytesCodec:
         return codes
 
     def literal(self, value: object) -> Literal:
-        return Literal(self._code(wire_bytes(value), b"\0"))
+        image = wire_bytes(value)
+        return Literal(self._code(image, b"\0"), image=image)
 
     def span(self, start: bytes) -> tuple[int, int]:
         """Least and greatest code of the values that begin with `start`."""

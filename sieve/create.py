@@ -65,6 +65,7 @@ def create_indexes(
     """
     for one in wanted:
         _check(table, one)
+        _refuse_shape(one.column, options)
     begun: list[_Begun] = []
     versions: list[Manifest] = []
     registered: list[_Begun] = []
@@ -95,6 +96,15 @@ def _check(table: CatalogTable, one: Wanted) -> None:
         raise type(error)(
             error.condition, f"{one.column} of {table.info.label}: {error.message}"
         ) from error
+
+
+def _refuse_shape(column: Column, options: IndexOptions) -> None:
+    if options.shape == "map" and column.type == "boolean":
+        raise InvalidInputError(
+            "SIEVE_INVALID_OPTION",
+            f"shape 'map' is for columns of many keys, and {column} is a boolean; leave the shape "
+            "out",
+        )
 
 
 def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:

@@ -1,45 +1,43 @@
-"""A run in memory: its segments in flat arrays, and which locations may hold keys of intervals."""
+"""A run in memory: its entries in flat arrays, and which locations may hold keys of intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from sieve.blocks import Segment
 from sieve.errors import CorruptError
+from sieve.map.hashing import Hashes
+from sieve.map.lookup import MapSegment
+from sieve.ranges import spelled_out
 from sieve.requirements import Intervals
-
-# Slices of postings from this length on are marked one by one, shorter ones all at once.
-_LONG_SLICE: Final = 256
+from sieve.shapes import Entries
 
 Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """The segments of a run, ascending and disjoint; blocks and postings numbered through.
+    """The entries of all segments of a run; segments are disjoint, so both ends ascend through.
 
     Attributes:
-        first: int64[S], key code of each segment's first key.
-        last: int64[S], key code of each segment's last key.
-        width: uint64[S], key codes to a block.
-        base: int64[S + 1], number of each segment's first block; the last is that of all blocks.
-        offsets: int64[B + 1], block b has postings ``offsets[b]:offsets[b + 1]``.
-        postings: int32[P], location ordinals of the run.
-        present: bool[n_locations], locations with a posting at all.
+        low: int64[n], ascending.
+        high: int64[n].
+        reach: int64[n], the greatest `high` so far: entries before the first that reaches a key
+            cannot hold it.
+        location: int32[n], location ordinals of the run.
+        present: bool[n_locations], locations with an entry at all.
+        maps: where single keys are, by their hashes; without any, the entries alone tell.
     """
 
-    first: npt.NDArray[np.int64]
-    last: npt.NDArray[np.int64]
-    width: npt.NDArray[np.uint64]
-    base: npt.NDArray[np.int64]
-    offsets: npt.NDArray[np.int64]
-    postings: npt.NDArray[np.int32]
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+    reach: npt.NDArray[np.int64]
+    location: npt.NDArray[np.int32]
     present: Flags
+    maps: tuple[MapSegment, ...] = ()
 
     @property
     def n_locations(self) -> int:
@@ -49,7 +47,18 @@ class Run:
     @property
     def nbytes(self) -> int:
         """Bytes that the arrays hold in memory."""
-        return sum(getattr(self, field.name).nbytes for field in fields(self))
+        arrays = (getattr(self, field.name) for field in fields(self) if field.name != "maps")
+        return sum(int(array.nbytes) for array in arrays) + sum(one.nbytes for one in self.maps)
+
+    def locations_of(self, hashes: Hashes) -> Flags:
+        """Locations that may hold a key with any of the hashes, bool[n_locations].
+
+        Only for a run with maps, which hold every key of it.
+        """
+        found = np.zeros(self.n_locations, np.bool_)
+        for one in self.maps:
+            found[: one.n_locations] |= one.locations_of(hashes)
+        return found
 
     def locations_in(self, intervals: Intervals) -> Flags:
         """Locations that may hold a key of any interval.
@@ -59,109 +68,75 @@ class Run:
                 whose first is above its last holds nothing.
 
         Returns:
-            bool[n_locations]; a superset of the truth, by at most the other keys of the blocks that
-            an interval touches.
+            bool[n_locations]; a superset of the truth, by what the shapes put together.
         """
-        intervals = intervals[intervals[:, 0] <= intervals[:, 1]]
-        start, stop = _united(self._blocks_from(intervals[:, 0]), self._blocks_to(intervals[:, 1]))
-        if len(start) == 1 and start[0] == 0 and stop[0] == self.base[-1]:
-            return self.present.copy()
+        asked = _united(intervals[intervals[:, 0] <= intervals[:, 1]])
         found = np.zeros(self.n_locations, np.bool_)
-        begin, end = self.offsets[start], self.offsets[stop]
-        long = end - begin >= _LONG_SLICE
-        for low, high in zip(begin[long].tolist(), end[long].tolist(), strict=True):
-            found[self.postings[low:high]] = True
-        found[self.postings[_spelled_out(begin[~long], end[~long])]] = True
+        if len(asked) == 0 or len(self.low) == 0:
+            return found
+        if len(asked) == 1 and asked[0, 0] <= self.low[0] and asked[0, 1] >= self.reach[-1]:
+            return self.present.copy()
+        start = np.searchsorted(self.reach, asked[:, 0], side="left")
+        stop = np.searchsorted(self.low, asked[:, 1], side="right")
+        if len(asked) == 1:
+            few = slice(int(start[0]), int(stop[0]))
+            found[self.location[few][self.high[few] >= asked[0, 0]]] = True
+            return found
+        # Both ends ascend, so what an interval before has asked for is left out.
+        start = np.maximum(start, np.append(0, stop[:-1]))
+        near = spelled_out(start, np.maximum(start, stop))
+        # The first interval that does not end before an entry begins is the only one to compare.
+        next_one = np.minimum(np.searchsorted(asked[:, 1], self.low[near]), len(asked) - 1)
+        meets = asked[next_one, 0] <= self.high[near]
+        found[self.location[near][meets]] = True
         return found
 
-    def _blocks_from(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Number of the first block that holds a code or lies after it."""
-        segment = np.searchsorted(self.last, codes, side="left")
-        inside = np.flatnonzero(segment < len(self.first))
-        within = inside[self.first[segment[inside]] <= codes[inside]]
-        blocks = self.base[segment]
-        blocks[within] += self._place(segment[within], codes[within])
-        return blocks
 
-    def _blocks_to(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """One more than the number of the last block that holds a code or lies before it."""
-        after = np.searchsorted(self.first, codes, side="right")
-        some = np.flatnonzero(after > 0)
-        within = some[codes[some] <= self.last[after[some] - 1]]
-        blocks = self.base[after]
-        segment = after[within] - 1
-        blocks[within] = self.base[segment] + self._place(segment, codes[within]) + 1
-        return blocks
-
-    def _place(
-        self, segment: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
-        """Number of each code's block in its segment; differences modulo 2^64 are exact."""
-        distance = codes.view(np.uint64) - self.first[segment].view(np.uint64)
-        return (distance // self.width[segment]).astype(np.int64)
-
-
-def assemble(segments: Iterable[Segment], n_locations: int | None = None) -> Run:
+def assemble(
+    segments: Iterable[Entries], n_locations: int | None = None, maps: Iterable[MapSegment] = ()
+) -> Run:
     """The run made of some segments, given in any order.
 
     Args:
         segments: disjoint segments, as decoded.
         n_locations: locations of the run, which may have more than the segments name; without it,
             one more than the greatest ordinal.
+        maps: that hold every key of the run, or none.
 
     Raises:
         CorruptError: two segments overlap, or one names a location that the run does not have.
     """
-    ordered = sorted(segments, key=lambda segment: segment.first)
-    first = np.array([segment.first for segment in ordered], np.int64)
-    last = np.array([segment.last for segment in ordered], np.int64)
-    if np.any(first[1:] <= last[:-1]):
+    ordered = sorted((s for s in segments if len(s.low)), key=lambda segment: int(segment.low[0]))
+    none = np.empty(0, np.int64)
+    low = np.concatenate([none, *(segment.low for segment in ordered)])
+    high = np.concatenate([none, *(segment.high for segment in ordered)])
+    location = np.concatenate([none.astype(np.int32), *(s.location for s in ordered)])
+    reach = np.maximum.accumulate(high)
+    begins = np.cumsum([len(segment.low) for segment in ordered], dtype=np.int64)[:-1]
+    if np.any(low[begins] <= reach[begins - 1]):
         raise _corrupt("has segments that overlap")
-    blocks = [segment.blocks for segment in ordered]
-    postings = np.concatenate([np.empty(0, np.int32), *(block.locations for block in blocks)])
-    named = int(postings.max()) + 1 if len(postings) else 0
+    named = int(location.max()) + 1 if len(location) else 0
     if n_locations is None:
         n_locations = named
     if named > n_locations:
         raise _corrupt(f"names location {named - 1} of {n_locations}")
-    counts = [np.diff(block.offsets) for block in blocks]
+    maps = tuple(maps)
+    if any(one.n_locations > n_locations for one in maps):
+        raise _corrupt(f"maps more than {n_locations} locations")
     present = np.zeros(n_locations, np.bool_)
-    present[postings] = True
-    return Run(
-        first,
-        last,
-        np.array([segment.width for segment in ordered], np.uint64),
-        _running([len(count) for count in counts]),
-        _running(np.concatenate([np.empty(0, np.int64), *counts])),
-        postings,
-        present,
-    )
+    present[location] = True
+    return Run(low, high, reach, location, present, maps)
 
 
-def _united(
-    start: npt.NDArray[np.int64], stop: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The same blocks as ranges that neither overlap nor touch: no posting is read twice."""
-    some = start < stop
-    start, stop = start[some], stop[some]
-    if len(start) < 2:
-        return start, stop
-    order = np.argsort(start, kind="stable")
-    start, reach = start[order], np.maximum.accumulate(stop[order])
-    apart = np.flatnonzero(start[1:] > reach[:-1])
-    return start[np.append(0, apart + 1)], reach[np.append(apart, len(start) - 1)]
-
-
-def _spelled_out(begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Every number of the ranges ``begin:end``, one after another."""
-    sizes = end - begin
-    skipped = begin - (np.cumsum(sizes) - sizes)
-    numbers: npt.NDArray[np.int64] = np.arange(int(sizes.sum())) + np.repeat(skipped, sizes)
-    return numbers
-
-
-def _running(counts: npt.NDArray[np.int64] | list[int]) -> npt.NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.asarray(counts, np.int64))])
+def _united(intervals: Intervals) -> Intervals:
+    """The same codes as ascending intervals that do not overlap."""
+    if len(intervals) < 2:
+        return intervals
+    intervals = intervals[np.argsort(intervals[:, 0], kind="stable")]
+    first, reach = intervals[:, 0], np.maximum.accumulate(intervals[:, 1])
+    apart = np.flatnonzero(first[1:] > reach[:-1])
+    starts = np.append(0, apart + 1)
+    return np.stack([first[starts], reach[np.append(apart, len(first) - 1)]], axis=1)
 
 
 def _corrupt(problem: str) -> CorruptError:

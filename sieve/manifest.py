@@ -17,10 +17,11 @@ from typing import Any
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.layout import HEX_ID, LOCATIONS_FILE, RUN_FILE, UUID
 from sieve.manifest_fields import Fields
-from sieve.options import IndexOptions, parse_options
+from sieve.options import IndexOptions, stored_options
 from sieve.types import (
     BuildStats,
     CreatedBy,
+    Expected,
     FileRef,
     IndexUuid,
     LocationsRef,
@@ -36,6 +37,7 @@ MANIFEST_LIMIT = 32 << 20
 """Longest manifest in bytes; longer ones are refused unread."""
 
 MAX_RUNS = 10_000
+MAX_KINDS = 100
 MAX_FILES = 100_000
 MAX_ROOTS = 100_000
 MAX_PARTS = 1_000
@@ -230,9 +232,13 @@ def _table(fields: Fields) -> TableIdentity:
 
 
 def _options(fields: Fields) -> IndexOptions:
-    raw = {"shape": fields.text("shape"), "error": str(fields.integer("error"))}
+    raw = {
+        "shape": fields.text("shape"),
+        "budget": fields.text("budget"),
+        "error": str(fields.integer("error")),
+    }
     try:
-        return parse_options(dict.fromkeys(fields.names(), "") | raw)
+        return stored_options(dict.fromkeys(fields.names(), "") | raw)
     except InvalidInputError as error:
         # The file is whole, so a release that knows more options wrote it.
         raise UnsupportedError(
@@ -281,11 +287,22 @@ def _stats(fields: Fields) -> BuildStats:
         nans=fields.integer("nans"),
         column_bytes=fields.integer("column_bytes"),
         seconds=fields.real("seconds"),
-        expected_files_point=fields.real("expected_files_point"),
+        expected=tuple(_expected(kind) for kind in fields.records("expected", MAX_KINDS)),
         files_total=fields.integer("files_total"),
     )
     fields.done()
     return stats
+
+
+def _expected(fields: Fields) -> Expected:
+    expected = Expected(
+        kind=fields.text("kind", low=1, high=100),
+        files=fields.real("files"),
+        exact=fields.real("exact"),
+        minmax=fields.real("minmax"),
+    )
+    fields.done()
+    return expected
 
 
 def _created_by(fields: Fields) -> CreatedBy:

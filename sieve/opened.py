@@ -42,7 +42,10 @@ class OpenIndex:
         """bool[n]: which of the version's locations may hold a value that is asked for."""
         keep = np.zeros(len(self.locations.paths), np.bool_)
         for _, run in self.runs:
-            keep |= run.locations_in(requirement.intervals)
+            found = run.locations_in(requirement.intervals)
+            if run.maps and requirement.hashes is not None:
+                found &= run.locations_of(requirement.hashes)
+            keep |= found
         if requirement.null:
             keep |= self.locations.nulls > 0
         if requirement.nan:

@@ -9,11 +9,18 @@ from dataclasses import dataclass, replace
 
 from sieve.errors import InvalidInputError
 
-SHAPES = ("sieve",)
+SHAPES = ("auto", "intervals", "map", "runs", "sieve")
 ERROR_RANGE = (1, 1_000_000)
-OPTION_NAMES = ("error", "shape")
+OPTION_NAMES = ("budget", "error", "shape")
+MAP_BUDGET = "50%"
+"""What a map takes if nothing is said: up to four bytes of a key of eight."""
+
+SMALLEST_SHARE = 64 << 10
+"""What a share of a column comes to at least: below that there is nothing to save."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+_BUDGET = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(%|[kmgt]?b)", re.ASCII | re.IGNORECASE)
+_UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +28,25 @@ class IndexOptions:
     """How an index is built.
 
     Attributes:
-        shape: structure of the segments, one of `SHAPES`.
-        error: the bound of the shrinking cone: how many changes of the location set a segment's
-            line may be off at any key, 1 to 1,000,000. Smaller means more segments.
+        shape: structure of the segments, one of `SHAPES`; ``auto`` takes the better one for each.
+        budget: bytes of the runs at most, as a share of the plain size of the indexed values
+            (``1%``; at least 64 KB) or absolute (``64MB``). The shape ``sieve`` has none, and
+            ``map`` has 50% if nothing is said.
+        error: of the shape ``sieve`` only, the bound of the shrinking cone: how many changes of the
+            location set a segment's line may be off at any key, 1 to 1,000,000. Smaller means more
+            segments.
     """
 
-    shape: str = "sieve"
+    shape: str = "auto"
+    budget: str = "1%"
     error: int = 100
+
+    def budget_bytes(self, column_bytes: int) -> int:
+        """The budget for a column whose values take ``column_bytes``."""
+        number, unit = _parts(self.budget)
+        if unit == "%":
+            return max(SMALLEST_SHARE, int(number * column_bytes / 100))
+        return int(number * _UNITS[unit])
 
 
 def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> IndexOptions:
@@ -41,6 +60,33 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
         InvalidInputError: an unknown or repeated name, or a value that is not allowed; the message
             lists what is.
     """
+    given = _known(raw)
+    options = base or IndexOptions()
+    shape = given.get("shape", options.shape).lower()
+    if "error" in given and "shape" not in given:
+        # The bound of one shape's cone names the shape.
+        shape = "sieve"
+    foreign = "budget" if shape == "sieve" else "error"
+    if foreign in given and shape in SHAPES:
+        raise InvalidInputError(
+            "SIEVE_INVALID_OPTION",
+            f"shape {shape!r} has no option {foreign!r}: sieve has error, the others have budget",
+        )
+    if shape == "map" != options.shape and "budget" not in given:
+        given["budget"] = MAP_BUDGET
+    return _read(given | {"shape": shape}, options)
+
+
+def stored_options(raw: Mapping[str, str]) -> IndexOptions:
+    """The record for options as a manifest keeps them: all of them, whatever the shape.
+
+    Raises:
+        InvalidInputError: as for `parse_options`.
+    """
+    return _read(_known(raw), IndexOptions())
+
+
+def _known(raw: Mapping[str, str]) -> dict[str, str]:
     given: dict[str, str] = {}
     for name, value in raw.items():
         folded = name.strip().lower()
@@ -53,9 +99,14 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
         if folded in given:
             raise InvalidInputError("SIEVE_INVALID_OPTION", f"option {folded!r} is given twice")
         given[folded] = value.strip()
-    options = base or IndexOptions()
+    return given
+
+
+def _read(given: Mapping[str, str], options: IndexOptions) -> IndexOptions:
     if "shape" in given:
         options = replace(options, shape=_shape(given["shape"]))
+    if "budget" in given:
+        options = replace(options, budget=_budget(given["budget"]))
     if "error" in given:
         options = replace(options, error=_error(given["error"]))
     return options
@@ -70,6 +121,28 @@ def _shape(text: str) -> str:
             f"shapes are: {', '.join(SHAPES)}",
         )
     return shape
+
+
+def _budget(text: str) -> str:
+    try:
+        number, unit = _parts(text)
+    except ValueError:
+        number, unit = 0.0, ""
+    if number <= 0 or (unit == "%" and number > 100):
+        raise InvalidInputError(
+            "SIEVE_INVALID_OPTION",
+            f"option 'budget' cannot be {text!r}; it is a share of the column, above 0% and at "
+            "most 100%, such as '1%', or a size, such as '64MB' (units: B, KB, MB, GB, TB)",
+        )
+    return f"{text[: -len(unit)].strip()}{unit.upper()}"
+
+
+def _parts(text: str) -> tuple[float, str]:
+    """Number and unit of a budget. Raises ValueError for text of another form."""
+    match = _BUDGET.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(text)
+    return float(match[1]), match[2].lower()
 
 
 def _error(text: str) -> int:

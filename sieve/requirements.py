@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from sieve.expressions import Comparison, Leaf, Membership, NullTest
 from sieve.keys import GREATEST, LEAST, Encoder, Literal
+from sieve.map.hashing import Hashes, hash_bytes, hash_codes
 
 Intervals = npt.NDArray[np.int64]
 
@@ -27,11 +28,13 @@ class Requirement:
             overlapping nor touching.
         null: a NULL will do.
         nan: a NaN will do.
+        hashes: uint64[h], what the values' hashes must be among; None: anything.
     """
 
     intervals: Intervals
     null: bool = False
     nan: bool = False
+    hashes: Hashes | None = None
 
 
 def intersect(one: Requirement, other: Requirement) -> Requirement:
@@ -46,16 +49,25 @@ def intersect(one: Requirement, other: Requirement) -> Requirement:
     intervals = np.empty((len(left), 2), np.int64)
     np.maximum(mine[left, 0], theirs[right, 0], out=intervals[:, 0])
     np.minimum(mine[left, 1], theirs[right, 1], out=intervals[:, 1])
-    return Requirement(intervals, one.null and other.null, one.nan and other.nan)
+    if one.hashes is None or other.hashes is None:
+        hashes = other.hashes if one.hashes is None else one.hashes
+    else:
+        hashes = np.intersect1d(one.hashes, other.hashes)
+    return Requirement(intervals, one.null and other.null, one.nan and other.nan, hashes)
 
 
 def unite(parts: Iterable[Requirement]) -> Requirement:
     """The values that are in any."""
     parts = tuple(parts)
+    # What asks for no key at all, such as IS NULL, adds none.
+    hashes = [part.hashes for part in parts if len(part.intervals)]
     return Requirement(
         _merged(np.concatenate([_NOWHERE, *(part.intervals for part in parts)])),
         any(part.null for part in parts),
         any(part.nan for part in parts),
+        None
+        if not hashes or any(some is None for some in hashes)
+        else np.unique(np.concatenate([some for some in hashes if some is not None])),
     )
 
 
@@ -98,7 +110,14 @@ def _membership(leaf: Membership, encoder: Encoder) -> Requirement:
 def _any_of(literals: Sequence[Literal], null: bool) -> Requirement:
     codes = _codes(literals)
     points = np.stack([codes, codes], axis=1)
-    return Requirement(_merged(points), null, any(literal.nan for literal in literals))
+    nan = any(literal.nan for literal in literals)
+    return Requirement(_merged(points), null, nan, _hashes(literals, codes))
+
+
+def _hashes(literals: Sequence[Literal], codes: npt.NDArray[np.int64]) -> Hashes:
+    """Hashes of the constants that are not NaN: of their codes where these are exact."""
+    images = [literal.image for literal in literals if literal.image is not None]
+    return np.unique(hash_bytes(images) if images else hash_codes(codes))
 
 
 def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> Requirement:

@@ -8,18 +8,20 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sieve.blocks import Segment, decode_segment
 from sieve.errors import CorruptError
 from sieve.layout import run_file
 from sieve.lookup import Run, assemble
+from sieve.map.lookup import MapSegment
+from sieve.map.payload import SHAPE_MAP, decode_map
+from sieve.shapes import Entries, decode
 from sieve.store import Store
 from sieve.types import FileRef, RunRef
 
 SPARK_SCHEMA = (
-    "first BIGINT, last BIGINT, keys BIGINT, rows BIGINT, blocks BIGINT, weight BIGINT, "
+    "shape STRING, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT, blocks BIGINT, "
     "payload BINARY"
 )
-"""Columns of a run file; weight is the sum over blocks of rows times locations."""
+"""Columns of a run file."""
 
 
 def read_run(store: Store, index_dir: str, run: RunRef, n_locations: int) -> Run:
@@ -29,13 +31,16 @@ def read_run(store: Store, index_dir: str, run: RunRef, n_locations: int) -> Run
         CorruptError: a file is not what the manifest says it is.
         UnavailableError: a file cannot be read (GoneError: it is not there).
     """
-    segments: list[Segment] = []
+    segments: list[Entries] = []
+    maps: list[MapSegment] = []
     for file in run.files:
         data = verified(store, run_file(index_dir, run.id, file), file)
-        payloads = _column(data, "payload", file)
-        segments.extend(decode_segment(payload) for payload in payloads)
-    segments.sort(key=lambda segment: segment.first)
-    return assemble(segments, n_locations)
+        for payload in _column(data, "payload", file):
+            if payload[:1] == bytes([SHAPE_MAP]):
+                maps.append(decode_map(payload))
+            else:
+                segments.append(decode(payload))
+    return assemble(segments, n_locations, maps)
 
 
 def verified(store: Store, uri: str, file: FileRef) -> bytes:

@@ -89,6 +89,24 @@ class RunRef:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """Files that a kind of query is expected to read, means over probes.
+
+    Attributes:
+        kind: ``present``, an equality with a key that occurs; ``absent``, with one that does not;
+            ``range``, 0.05 % of the domain.
+        files: with the index.
+        exact: that hold a matching row, so that no index reads fewer.
+        minmax: by each file's least and greatest key.
+    """
+
+    kind: str
+    files: float
+    exact: float
+    minmax: float
+
+
+@dataclass(frozen=True, slots=True)
 class BuildStats:
     """What the build of a version saw and took.
 
@@ -98,7 +116,7 @@ class BuildStats:
         nans: how many of them are NaN.
         column_bytes: uncompressed bytes of the column.
         seconds: wall-clock duration of the build.
-        expected_files_point: files an equality with an occurring key is expected to read.
+        expected: what queries are expected to read, by kind; empty where there is no key.
         files_total: number of locations.
     """
 
@@ -107,7 +125,7 @@ class BuildStats:
     nans: int
     column_bytes: int
     seconds: float
-    expected_files_point: float
+    expected: tuple[Expected, ...]
     files_total: int
 
 

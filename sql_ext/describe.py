@@ -14,6 +14,12 @@ from sieve.refresh import load_locations
 from sieve.tables.catalog import CatalogTable
 from sieve.types import BuildStats
 
+_KINDS = {
+    "present": "a key that occurs",
+    "absent": "a key that does not occur",
+    "range": "a range of 0.05% of the domain",
+}
+
 MOST_FILES_FROM = 8
 """Files below which "most of them" says nothing of the column."""
 
@@ -25,8 +31,14 @@ def index_bytes(manifest: Manifest) -> int:
 
 def advice(stats: BuildStats) -> str | None:
     """What to do with an index that skips less than half of the files; None for any other."""
-    if stats.files_total < MOST_FILES_FROM or 2 * stats.expected_files_point <= stats.files_total:
+    point = next((e for e in stats.expected if e.kind == "present"), None)
+    if point is None or stats.files_total < MOST_FILES_FROM or 2 * point.files <= stats.files_total:
         return None
+    if 2 * point.exact <= stats.files_total:
+        return (
+            "this index helps little: every file holds keys from the whole domain; try OPTIONS "
+            "(shape = 'map') for = and IN, a larger budget, or write the table sorted by the column"
+        )
     return (
         "this index cannot help: a value of the column is in most of the files, so they must be "
         "read whatever the index; DROP it and nothing is lost"
@@ -63,10 +75,10 @@ def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield "files", str(manifest.locations.count)
     yield "rows", str(manifest.stats.rows)
     yield "bytes", str(index_bytes(manifest))
-    yield (
-        "files read for a key that occurs",
-        f"{manifest.stats.expected_files_point:.2f} of {manifest.stats.files_total} expected",
-    )
+    for kind in manifest.stats.expected:
+        read = f"{kind.files:.2f} of {manifest.stats.files_total} expected"
+        bounds = f"at least {kind.exact:.2f}, by min and max {kind.minmax:.2f}"
+        yield f"files read for {_KINDS.get(kind.kind, kind.kind)}", f"{read}; {bounds}"
     if (words := advice(manifest.stats)) is not None:
         yield "advice", words
 
@@ -121,4 +133,5 @@ def _moved(table: CatalogTable, manifest: Manifest) -> str:
 
 
 def _options(options: IndexOptions) -> str:
-    return f"shape = {options.shape}, error = {options.error}"
+    bound = f"error = {options.error}" if options.shape == "sieve" else f"budget = {options.budget}"
+    return f"shape = {options.shape}, {bound}"

@@ -24,8 +24,6 @@ from sieve.types import BuildStats, FileRef, LocationsRef
 from sieve.world import World
 
 _COUNTED = ("parquet", "orc")
-_VARIABLE_WIDTH = 16
-_WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
 
 
 def build_contents(
@@ -79,21 +77,12 @@ def build_contents(
             rows=int(built.rows[known].sum()),
             nulls=int(built.nulls[known].sum()),
             nans=int(built.nans[known].sum()),
-            column_bytes=int(built.rows[known].sum()) * width_of(column.type),
+            column_bytes=int(built.rows[known].sum() * built.width),
             seconds=round(time.monotonic() - started, 3),
-            expected_files_point=built.expected_files,
+            expected=built.expected,
             files_total=len(snapshot.files),
         ),
     )
-
-
-def width_of(type_name: str) -> int:
-    """Bytes that one value of a type counts in size comparisons: plain width, 16 for strings."""
-    if type_name.startswith("decimal"):
-        return 8 if int(type_name[8:].partition(",")[0]) <= 18 else 16
-    if type_name.startswith(("string", "varchar", "binary")):
-        return _VARIABLE_WIDTH
-    return _WIDTHS.get(type_name, 8)
 
 
 def _run(
@@ -108,11 +97,11 @@ def _run(
 ) -> BuiltRun:
     if not files:
         none = np.zeros(0, np.int64)
-        return BuiltRun(None, none, none, none, 0.0)
+        return BuiltRun(None, none, none, none, (), 0.0)
     return build_run(
         table.frame(numbers),
         column,
-        len(files),
+        [file.length for file in files],
         options,
         store,
         index_dir,

@@ -1,11 +1,13 @@
-"""What executors do in a build: rows to key codes, and sorted codes to segments; no PySpark here.
+"""What executors do in a build, on Arrow record batches in bounded memory; no PySpark here.
 
-Both functions take and give Arrow record batches, a task's worth, in bounded memory.
+Reading makes *cuts*: intervals of keys of one location, one for each key where the shape asks for
+that. The later steps work on cuts, which are few, and never on rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,43 +15,101 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sieve.blocks import encode_segment
-from sieve.keys import Encoder
+from sieve.intervals import Intervals, cut_location, generous_most, split_at
+from sieve.keys import GREATEST, LEAST, Encoder
+from sieve.map.hashing import hash_codes
+from sieve.map.payload import build_map
+from sieve.mass import Codes, Mass
 from sieve.pairs import Chunk
-from sieve.segments import Segment, cut_segments
+from sieve.segments import cut_segments
+from sieve.shapes import plan
 
 Batches = Iterator[pa.RecordBatch]
 
-KEY, ROWS, NULLS, NANS = range(4)
-"""What a line of the first step counts of its location: rows with one key, or of a whole kind."""
+KEY, ROWS, NULLS, NANS, PROBE = range(5)
+"""What a line of the first step is: a cut; a count of its location's rows of a kind, all rows with
+their least and greatest key; or how many of a task's locations hold a key of a probe."""
 
-PAIRS_SCHEMA = "kind INT, location INT, code BIGINT, rows BIGINT"
-_PAIRS = pa.schema(
-    [("kind", pa.int32()), ("location", pa.int32()), ("code", pa.int64()), ("rows", pa.int64())]
+CUTS_SCHEMA = "kind INT, location INT, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT"
+_CUTS = pa.schema(
+    [("kind", pa.int32()), ("location", pa.int32())]
+    + [(name, pa.int64()) for name in ("first", "last", "keys", "rows")]
 )
+PIECES_SCHEMA = f"stretch INT, {CUTS_SCHEMA.partition(', ')[2]}"
+CURVE_SCHEMA = "price INT, bytes DOUBLE"
 _RUN = pa.schema(
-    [(name, pa.int64()) for name in ("first", "last", "keys", "rows", "blocks", "weight")]
+    [("shape", pa.string())]
+    + [(name, pa.int64()) for name in ("first", "last", "keys", "rows", "blocks")]
     + [("payload", pa.binary())]
 )
+Probes = npt.NDArray[np.int64]
+
 _HELD = 1 << 22
-"""Codes held before they are sorted and counted: 32 MB."""
+"""Codes held before they are sorted and cut: 32 MB."""
 
 
-def count_keys(encoder: Encoder) -> Callable[[Batches], Batches]:
-    """The first step: (value, location) rows to distinct (location, key code) pairs and counts."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Cutting:
+    """How finely a location's keys are cut while they are read.
+
+    Attributes:
+        mass: what queries ask; None: every key is a cut.
+        threshold: least worth of a gap.
+        budget: bytes of the run at most.
+        rows: of the table.
+    """
+
+    mass: Mass | None = None
+    threshold: float = 0.0
+    budget: int = 0
+    rows: int = 0
+
+    def of(self, codes: Codes, rows: npt.NDArray[np.int64], location: int) -> Intervals:
+        """The cuts of some distinct keys of a location, ascending."""
+        if self.mass is None:
+            place = np.full(len(codes), location, np.int32)
+            return Intervals(codes, codes, place, np.ones_like(rows), rows)
+        most = generous_most(int(rows.sum()), self.rows, self.budget)
+        return cut_location(codes, rows, location, self.mass, self.threshold, most)
+
+
+def read_column(encoder: Encoder, cutting: Cutting, probes: Probes) -> Callable[[Batches], Batches]:
+    """The first step: (value, location) rows to cuts and counts of each location.
+
+    Args:
+        encoder: the column's.
+        cutting: how fine.
+        probes: int64[k, 2], intervals of key codes whose true locations are counted.
+    """
 
     def run(batches: Batches) -> Batches:
         file: _File | None = None
+        hits = np.zeros(len(probes), np.int64)
         for batch in batches:
             for location, values in _by_location(batch):
                 if file is None or file.location != location:
                     if file is not None:
                         yield from file.finish()
-                    file = _File(location)
+                    file = _File(location, cutting, probes, hits)
                 yield from file.add(encoder, values)
         if file is not None:
             yield from file.finish()
+        if len(hits):
+            yield _hits(hits)
 
     return run
+
+
+def _hits(hits: npt.NDArray[np.int64]) -> pa.RecordBatch:
+    none = pa.array(np.zeros(len(hits), np.int64))
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(np.full(len(hits), PROBE, np.int32)),
+            pa.array(np.arange(len(hits), dtype=np.int32)),
+            *(none, none, none, pa.array(hits)),
+        ],
+        schema=_CUTS,
+    )
 
 
 def _by_location(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Array]]:
@@ -67,9 +127,14 @@ def _by_location(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Array]]:
 class _File:
     """One file's codes and counts while its rows go by."""
 
-    def __init__(self, location: int) -> None:
+    def __init__(
+        self, location: int, cutting: Cutting, probes: Probes, hits: npt.NDArray[np.int64]
+    ) -> None:
         self.location = location
-        self._codes: list[npt.NDArray[np.int64]] = []
+        self._cutting = cutting
+        self._probes, self._hits = probes, hits
+        self._least, self._greatest = GREATEST, LEAST
+        self._codes: list[Codes] = []
         self._held = 0
         self._counts = {ROWS: 0, NULLS: 0, NANS: 0}
 
@@ -88,24 +153,174 @@ class _File:
         if self._held:
             yield self._flush()
         kinds = list(self._counts)
-        yield self._batch(kinds, [0] * len(kinds), [self._counts[kind] for kind in kinds])
+        ends = [np.full(len(kinds), end, np.int64) for end in (self._least, self._greatest)]
+        none, counts = np.zeros(len(kinds), np.int64), np.array(list(self._counts.values()))
+        yield self._batch(kinds, *ends, none, counts)
 
     def _flush(self) -> pa.RecordBatch:
         codes, rows = np.unique(np.concatenate(self._codes), return_counts=True)
         self._codes, self._held = [], 0
-        return self._batch(np.full(len(codes), KEY, np.int32), codes, rows)
+        self._least, self._greatest = min(self._least, codes[0]), max(self._greatest, codes[-1])
+        start = np.searchsorted(codes, self._probes[:, 0])
+        stop = np.searchsorted(codes, self._probes[:, 1], side="right")
+        self._hits += start < stop
+        cuts = self._cutting.of(codes, rows, self.location)
+        kinds = np.full(len(cuts), KEY, np.int32)
+        return self._batch(kinds, cuts.first, cuts.last, cuts.keys, cuts.rows)
 
-    def _batch(self, kinds: object, codes: object, rows: object) -> pa.RecordBatch:
+    def _batch(self, kinds: object, *columns: npt.NDArray[np.int64]) -> pa.RecordBatch:
         kind = pa.array(kinds, pa.int32())
         location = pa.array(np.full(len(kind), self.location, np.int32))
         return pa.RecordBatch.from_arrays(
-            [kind, location, pa.array(codes, pa.int64()), pa.array(rows, pa.int64())],
-            schema=_PAIRS,
+            [kind, location, *(pa.array(column, pa.int64()) for column in columns)], schema=_CUTS
         )
 
 
+def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
+    """Cuts (without their kind) to pieces that lie in one stretch of the domain each."""
+
+    def run(batches: Batches) -> Batches:
+        for batch in batches:
+            stretch, pieces = split_at(_intervals(batch, 0), borders)
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(stretch, pa.int32()), *_arrays(pieces)],
+                names=["stretch", "location", "first", "last", "keys", "rows"],
+            )
+
+    return run
+
+
+def weigh_stretches(
+    mass: Mass, shape: str, prices: npt.NDArray[np.float64], budget_each: float
+) -> Callable[[Batches], Batches]:
+    """Pieces in order of their stretch to the bytes that each price would cost there.
+
+    Args:
+        mass: what queries ask.
+        shape: of the segments.
+        prices: float64[p], falling.
+        budget_each: bytes for each of the pieces.
+    """
+
+    def run(batches: Batches) -> Batches:
+        for pieces in _stretches(batches):
+            sizes = plan(pieces, mass, shape).curve(prices, budget_each * len(pieces))
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(np.arange(len(prices)), pa.int32()), pa.array(sizes, pa.float64())],
+                names=["price", "bytes"],
+            )
+
+    return run
+
+
+def write_stretches(mass: Mass, shape: str, price: float) -> Callable[[Batches], Batches]:
+    """Pieces in order of their stretch to rows of a run file."""
+
+    def run(batches: Batches) -> Batches:
+        for pieces in _stretches(batches):
+            for made in plan(pieces, mass, shape).emit(price):
+                numbers = [made.first, made.last, made.keys, made.rows, made.blocks]
+                yield _row(made.shape, numbers, made.payload)
+
+    return run
+
+
+def _stretches(batches: Batches) -> Iterator[Intervals]:
+    """The pieces of one stretch after another; a stretch's batches come together."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        for stretch, part in _by_stretch(batch):
+            if held and held[-1].column(0)[0].as_py() != stretch:
+                yield _joined(held)
+                held = []
+            held.append(part)
+    if held:
+        yield _joined(held)
+
+
+def _by_stretch(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if batch.num_rows == 0:
+        return
+    runs = pc.run_end_encode(batch.column(0))
+    start = 0
+    for end, stretch in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
+        yield stretch, batch.slice(start, end - start)
+        start = end
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> Intervals:
+    table = pa.Table.from_batches(batches).combine_chunks()
+    return _intervals(table.to_batches()[0], 1)
+
+
+def _intervals(batch: pa.RecordBatch, at: int) -> Intervals:
+    """Columns location, first, last, keys, rows from number `at` on."""
+    location, first, last, keys, rows = (batch.column(at + k).to_numpy() for k in range(5))
+    return Intervals(first, last, location, keys, rows)
+
+
+def _arrays(intervals: Intervals) -> list[pa.Array]:
+    return [
+        pa.array(intervals.location, pa.int32()),
+        *(
+            pa.array(column, pa.int64())
+            for column in (intervals.first, intervals.last, intervals.keys, intervals.rows)
+        ),
+    ]
+
+
+HASHES_SCHEMA = "hash BIGINT, location INT"
+
+
+def hash_values(encoder: Encoder) -> Callable[[Batches], Batches]:
+    """(value, location, hash by the JVM) rows to (hash, location) pairs, most of them once."""
+
+    def run(batches: Batches) -> Batches:
+        for batch in batches:
+            for location, values, given in _with_hashes(batch):
+                encoded = encoder.encode(values)
+                keys = encoded.valid & ~encoded.nan
+                if encoder.exact:
+                    hashes = hash_codes(np.unique(encoded.codes[keys]))
+                else:
+                    hashes = np.unique(given[keys])
+                yield pa.RecordBatch.from_arrays(
+                    [
+                        pa.array(hashes.view(np.int64)),
+                        pa.array(np.full(len(hashes), location, np.int32)),
+                    ],
+                    names=["hash", "location"],
+                )
+
+    return run
+
+
+def _with_hashes(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Array, npt.NDArray[np.int64]]]:
+    start = 0
+    given = batch.column(2).to_numpy()
+    for location, values in _by_location(batch):
+        yield location, values, given[start : start + len(values)]
+        start += len(values)
+
+
+def map_hashes(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:
+    """(hash, location) pairs in order of their hash to a map, one row of a run file."""
+
+    def run(batches: Batches) -> Batches:
+        held = [batch for batch in batches if batch.num_rows]
+        if not held:
+            return
+        table = pa.Table.from_batches(held)
+        hashes = table.column(0).to_numpy().view(np.uint64)
+        payload = build_map(hashes, table.column(1).to_numpy(), n_locations, fingerprint_bits)
+        ends = [int(hashes.view(np.int64)[k]) for k in (0, -1)]
+        yield _row("map", [*ends, 0, 0, 0], payload)
+
+    return run
+
+
 def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
-    """The second step: sorted (code, location, rows) pairs to rows of a run file.
+    """Sorted (code, location, rows) pairs to rows of a run file of the seed's shape.
 
     Args:
         error: bound of the shrinking cone.
@@ -115,9 +330,16 @@ def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         counter = _Counter(batches)
         for segment in cut_segments(counter.chunks(), error=error, hole=hole):
-            yield _row(segment, counter.take())
+            blocks = segment.blocks
+            numbers = [segment.first, segment.last, counter.take(), int(blocks.rows.sum())]
+            yield _row("sieve", [*numbers, len(blocks.offsets) - 1], encode_segment(segment))
 
     return run
+
+
+def _row(shape: str, numbers: Sequence[int], payload: bytes) -> pa.RecordBatch:
+    columns = [pa.array([shape]), *(pa.array([number], pa.int64()) for number in numbers)]
+    return pa.RecordBatch.from_arrays([*columns, pa.array([payload], pa.binary())], schema=_RUN)
 
 
 class _Counter:
@@ -141,15 +363,3 @@ class _Counter:
         """Distinct codes since the last call: right in sum over a task's segments."""
         seen, self._seen = self._seen, 0
         return seen
-
-
-def _row(segment: Segment, keys: int) -> pa.RecordBatch:
-    blocks = segment.blocks
-    sizes = np.diff(blocks.offsets)
-    weight = int(np.sum(blocks.rows * np.repeat(sizes, sizes)))
-    numbers = [segment.first, segment.last, keys, int(blocks.rows.sum()), len(sizes), weight]
-    return pa.RecordBatch.from_arrays(
-        [pa.array([number], pa.int64()) for number in numbers]
-        + [pa.array([encode_segment(segment)], pa.binary())],
-        schema=_RUN,
-    )

@@ -7,7 +7,7 @@ SELECT id,
        WHEN id = 15 THEN -0.0D WHEN id = 25 THEN 0.0D WHEN id = 45 THEN NULL ELSE (id - 30) * 1.5D END AS FLOAT) AS f
 FROM range(0, 60, 1, 6);
 
-CREATE SIEVE INDEX ON f (d, f) OPTIONS (error = 1);
+CREATE SIEVE INDEX ON f (d, f);
 
 --@ queries
 

@@ -4,7 +4,7 @@ SELECT id, CAST(id AS STRING) AS s, CAST(id * 1000 AS DECIMAL(12,2)) AS q, CASE 
   DATE_ADD(DATE '2020-01-01', CAST(id AS INT)) AS day
 FROM range(0, 400, 1, 20);
 
-CREATE SIEVE INDEX ON l (id, s, q, v, day) OPTIONS (error = 1);
+CREATE SIEVE INDEX ON l (id, s, q, v, day) OPTIONS (shape = 'map');
 
 --@ queries
 

@@ -5,7 +5,7 @@ SELECT id, CASE WHEN id < 10 THEN NULL WHEN id % 10 = 5 AND id < 30 THEN NULL EL
   CASE WHEN id >= 50 THEN CONCAT('s', LPAD(id, 2, '0')) END AS s
 FROM range(0, 60, 1, 6);
 
-CREATE SIEVE INDEX ON n (v, flag, s) OPTIONS (error = 1);
+CREATE SIEVE INDEX ON n (v, flag, s);
 
 --@ queries
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.manifest import Manifest, parse_manifest, render_manifest
-from sieve.options import IndexOptions
+from sieve.options import SHAPES, IndexOptions
 from sieve.types import (
     BuildStats,
     CreatedBy,
+    Expected,
     FileRef,
     IndexUuid,
     LocationsRef,
@@ -27,6 +28,7 @@ hex64 = st.text("0123456789abcdef", min_size=64, max_size=64)
 count = st.integers(0, (1 << 63) - 1)
 text = st.text(max_size=40)
 word = st.text(min_size=1, max_size=40)
+word = st.text(min_size=1, max_size=40)
 real = st.floats(0, allow_nan=False, allow_infinity=False)
 place = st.text(st.characters(exclude_characters="\0"), max_size=30).map("file:/{}".format)
 part = st.builds("part-{:05d}-{}-c000.snappy.parquet".format, st.integers(0, 99_999), hex32)
@@ -35,7 +37,12 @@ json_value = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
     max_leaves=6,
 )
-options = st.builds(IndexOptions, error=st.integers(1, 1_000_000))
+options = st.builds(
+    IndexOptions,
+    st.sampled_from(SHAPES),
+    st.sampled_from(["1%", "0.25%", "64MB", "7B"]),
+    st.integers(1, 1_000_000),
+)
 manifests = st.builds(
     Manifest,
     index=st.uuids().map(str).map(IndexUuid),
@@ -75,7 +82,16 @@ manifests = st.builds(
         st.integers(0, (1 << 31) - 1),
     ),
     roots=st.lists(place, max_size=3).map(tuple),
-    stats=st.builds(BuildStats, count, count, count, count, real, real, count),
+    stats=st.builds(
+        BuildStats,
+        count,
+        count,
+        count,
+        count,
+        real,
+        st.lists(st.builds(Expected, word, real, real, real), max_size=3).map(tuple),
+        count,
+    ),
     created_by=st.builds(CreatedBy, text, text),
 )
 slow = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

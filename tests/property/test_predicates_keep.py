@@ -18,11 +18,12 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sieve.blocks import decode_segment, encode_segment
+from sieve.blocks import encode_segment
 from sieve.keys import Encoder
 from sieve.lookup import assemble
 from sieve.predicate import evaluate, parse
 from sieve.segments import cut_segments
+from sieve.shapes import decode
 
 FLOATS = [0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan, 2.0**53, 2.0**53 + 2, 0.5, 5e-324]
 TEXTS = [
@@ -146,7 +147,7 @@ class Column:
         codes, locations = encoded.codes[keyed][order], places[keyed][order]
         chunk = (codes, locations, np.ones(len(codes), np.int64))
         payloads = [encode_segment(segment) for segment in cut_segments([chunk], **options)]
-        self._run = assemble(map(decode_segment, payloads), table.n_locations)
+        self._run = assemble(map(decode, payloads), table.n_locations)
         self._nulls = np.bincount(places[~encoded.valid], minlength=table.n_locations)
         self._nans = np.bincount(places[encoded.nan], minlength=table.n_locations)
 

@@ -16,6 +16,8 @@ from generated_predicates import draw_predicate
 from generated_tables import GeneratedTable, draw_table, table_statements
 from lab import Lab, files_read
 
+from sieve.options import SHAPES
+
 # Half of the predicates are the negations of the other half. The second Spark gets a tenth.
 PAIRS = 200 if pyspark.__version__.startswith("3.") else 2000
 PAIRS_PER_TABLE = 50
@@ -78,7 +80,12 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
     with settings(lab, _SETTINGS | own):
         for statement in table_statements(table, str(folder), parts):
             lab.sql(statement)
-        lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(table.indexed)}) OPTIONS (error = 1)")
+        shape = rng.choice(SHAPES)
+        booleans = {c.sql for c in table.columns if c.kind.family == "boolean"}
+        # A map of two keys is refused.
+        columns = [c for c in table.indexed if shape != "map" or c not in booleans]
+        if columns:
+            lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(columns)}) OPTIONS (shape = '{shape}')")
         predicates = [draw_predicate(rng, table) for _ in range(pairs // 2)]
         check(lab, seed, table, predicates, tally)
 

@@ -16,6 +16,7 @@ from sieve.keys import GREATEST, LEAST
 from sieve.lookup import assemble
 from sieve.packing import pack, unpack
 from sieve.segments import cut_segments
+from sieve.shapes import decode
 
 CODES = st.integers(LEAST, GREATEST)
 
@@ -190,7 +191,7 @@ def test_look_ups_find_every_key_and_no_other_block(rows, options, data):
     """Points and intervals name a superset of the truth: just the blocks that they touch."""
     segments = cut(rows, options)
     shuffled = data.draw(st.permutations(segments)) if len(segments) < 20 else segments[::-1]
-    run = assemble(shuffled, 41)
+    run = assemble([decode(encode_segment(segment)) for segment in shuffled], 41)
     points = probes(rows)
     bounds = st.sampled_from(points)
     intervals = [(point, point) for point in points]
@@ -229,5 +230,5 @@ def test_damaged_payloads_are_refused_or_in_bounds(rows, options, data):
         segment = decode_segment(bytes(payload))
     except SieveError:
         return
-    run = assemble([segment])
+    run = assemble([decode(bytes(payload))])
     assert run.locations_in(np.array([[segment.first, segment.last]])).any()

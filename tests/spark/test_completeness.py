@@ -152,9 +152,10 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
         lab.check(QUERY, exactly=1 + len(rowless))
 
 
+@pytest.mark.parametrize("shape", ["auto", "sieve"])
 @pytest.mark.parametrize("seen", ["fewer", "more"])
 def test_a_count_that_differs_leaves_the_file_unproven(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, shape: str
 ) -> None:
     """Rows seen with the column against rows counted without it: only equality proves."""
     honest = building._row_counts
@@ -173,8 +174,8 @@ def test_a_count_that_differs_leaves_the_file_unproven(
     built = building.build_run(
         frame,
         Column(("id",), "bigint"),
-        FILES,
-        IndexOptions(),
+        [1] * FILES,
+        IndexOptions(shape=shape),
         store,
         f"file:{tmp_path}",
         counted=True,

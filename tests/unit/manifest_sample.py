@@ -7,6 +7,7 @@ from sieve.options import IndexOptions
 from sieve.types import (
     BuildStats,
     CreatedBy,
+    Expected,
     FileRef,
     IndexUuid,
     LocationsRef,
@@ -30,7 +31,7 @@ SAMPLE = Manifest(
     type="decimal(10,2)",
     comment="größte Kunden",
     options=IndexOptions(),
-    next_options=IndexOptions(error=50),
+    next_options=IndexOptions("sieve", error=50),
     format_name="parquet",
     null_proof=True,
     fingerprint="f" * 64,
@@ -49,6 +50,6 @@ SAMPLE = Manifest(
     ),
     locations=LocationsRef(FileRef("1" * 32 + ".parquet", 512, "c" * 64), 17),
     roots=("file:/w/orders", "hdfs://nn:8020/other place"),
-    stats=BuildStats(5000, 10, 0, 40_000, 1.5, 2.25, 17),
+    stats=BuildStats(5000, 10, 0, 40_000, 1.5, (Expected("present", 2.25, 2.0, 17.0),), 17),
     created_by=CreatedBy("0.1.0", "4.1.4"),
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sieve.types import BuildStats
+from sieve.types import BuildStats, Expected
 from sql_ext.describe import advice
 
 
@@ -13,7 +13,7 @@ def _stats(expected: float, total: int) -> BuildStats:
         nans=0,
         column_bytes=8000,
         seconds=1.0,
-        expected_files_point=expected,
+        expected=(Expected("present", expected, expected, float(total)),),
         files_total=total,
     )
 

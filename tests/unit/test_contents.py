@@ -54,10 +54,10 @@ def data_file(name: str, length: int = 10, mtime: int = OLD) -> DataFile:
 def building(monkeypatch: pytest.MonkeyPatch, rows: Sequence[int]) -> Iterator[None]:
     """A reader that finds this many rows in each file; -1 where it proves nothing."""
 
-    def build_run(_: Any, __: Any, n_files: int, *_args: Any, **_words: Any) -> BuiltRun:
-        assert n_files == len(rows)
+    def build_run(_: Any, __: Any, sizes: Sequence[int], *_args: Any, **_words: Any) -> BuiltRun:
+        assert len(sizes) == len(rows)
         counts = np.array(rows, np.int64)
-        return BuiltRun(None, counts, np.ones_like(counts), np.zeros_like(counts), 0.0)
+        return BuiltRun(None, counts, np.ones_like(counts), np.zeros_like(counts), (), 8.0)
 
     monkeypatch.setattr(contents, "build_run", build_run)
     yield

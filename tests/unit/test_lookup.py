@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sieve.blocks import CSR, Segment
+from sieve.blocks import CSR, Segment, encode_segment
 from sieve.errors import CorruptError
 from sieve.keys import GREATEST, LEAST
 from sieve.lookup import assemble
-from sieve.segments import cut_segments
+from sieve.shapes import decode
 
 
 def segment(first, last, width, *blocks):
-    """A segment whose blocks hold the given locations."""
+    """The entries of a segment whose blocks hold the given locations."""
     locations = np.array([location for block in blocks for location in block], np.int32)
     offsets = np.cumsum([0, *map(len, blocks)])
-    return Segment(first, last, width, CSR(offsets, locations, np.ones(len(locations), np.int64)))
+    rows = np.ones(len(locations), np.int64)
+    return decode(encode_segment(Segment(first, last, width, CSR(offsets, locations, rows))))
 
 
 def found(run, *intervals):
@@ -28,7 +29,7 @@ def found(run, *intervals):
 @pytest.fixture
 def run():
     """Keys 0..29 in three blocks, a gap, keys 100..119 in two; six locations, one without keys."""
-    return assemble([segment(100, 119, 10, (3,), (4, 0)), segment(0, 29, 10, (0,), (), (1, 2))], 6)
+    return assemble([segment(100, 119, 10, (3,), (0, 4)), segment(0, 29, 10, (0,), (), (1, 2))], 6)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,5 @@ def test_a_location_out_of_range_is_corrupt():
 
 def test_memory_is_told():
     """The size covers each array, so a cache can be bounded by it."""
-    keys = np.arange(1000)
-    chunk = (keys, (keys % 10).astype(np.int32), np.ones(1000, np.int64))
-    run = assemble(cut_segments([chunk]))
-    assert run.nbytes >= run.postings.nbytes + run.offsets.nbytes + run.first.nbytes
+    run = assemble([segment(0, 999, 1, *((k % 10,) for k in range(1000)))])
+    assert run.nbytes >= run.low.nbytes + run.high.nbytes + run.reach.nbytes + run.location.nbytes

@@ -7,19 +7,57 @@ from sieve.options import IndexOptions, parse_options
 
 
 def test_nothing_given_means_the_defaults() -> None:
-    """An index without OPTIONS has the sieve shape with error 100."""
-    assert parse_options({}) == IndexOptions(shape="sieve", error=100)
+    """An index without OPTIONS takes the better shape for each segment, in 1 % of the column."""
+    assert parse_options({}) == IndexOptions(shape="auto", budget="1%")
 
 
 def test_names_and_shapes_in_any_case() -> None:
     """Names fold case as all option names of Spark SQL do; blanks around values do not count."""
-    assert parse_options({"ERROR": " 7 ", "Shape": "SIEVE"}) == IndexOptions("sieve", 7)
+    assert parse_options({"ERROR": " 7 ", "Shape": "SIEVE"}) == IndexOptions("sieve", error=7)
 
 
 def test_what_is_not_given_stays() -> None:
     """SET OPTIONS changes the named options and leaves the others."""
-    assert parse_options({}, IndexOptions(error=3)) == IndexOptions(error=3)
-    assert parse_options({"error": "4"}, IndexOptions(error=3)) == IndexOptions(error=4)
+    before = IndexOptions("sieve", error=3)
+    assert parse_options({}, before) == before
+    assert parse_options({"error": "4"}, before) == IndexOptions("sieve", error=4)
+    assert parse_options({"shape": "runs"}, before) == IndexOptions("runs", error=3)
+
+
+def test_error_names_its_shape() -> None:
+    """Only the sieve shape has an error bound, so giving one is asking for that shape."""
+    assert parse_options({"error": "5"}) == IndexOptions("sieve", error=5)
+    with pytest.raises(InvalidInputError, match="'runs' has no option 'error'"):
+        parse_options({"shape": "runs", "error": "5"})
+    with pytest.raises(InvalidInputError, match="'sieve' has no option 'budget'"):
+        parse_options({"shape": "sieve", "budget": "5%"})
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "of_a_gigabyte"),
+    [
+        ("1%", "1%", 10**7),
+        ("0.5 %", "0.5%", 5 * 10**6),
+        ("100%", "100%", 10**9),
+        ("0.001%", "0.001%", 64 << 10),
+        ("64mb", "64MB", 64 << 20),
+        ("1 B", "1B", 1),
+    ],
+)
+def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int) -> None:
+    """A share comes to 64 KB at least; a size is taken as it is."""
+    options = parse_options({"budget": text})
+    assert options.budget == kept
+    assert options.budget_bytes(10**9) == of_a_gigabyte
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "0%", "0.0%", "-1%", "101%", "100.01%", "5", "5 parsecs", "1e3%", "%", "", "MB"]
+)
+def test_a_budget_of_nonsense(text: str) -> None:
+    """Nothing, less than nothing, more than all, and what has no unit are refused with examples."""
+    with pytest.raises(InvalidInputError, match=r"'1%'.*'64MB'"):
+        parse_options({"budget": text})
 
 
 @pytest.mark.parametrize(("text", "value"), [("1", 1), ("1000000", 1_000_000), ("+5", 5)])
@@ -39,16 +77,18 @@ def test_error_out_of_range(text: str) -> None:
 
 def test_unknown_option_names_what_exists() -> None:
     """A misspelt option is answered with the likely one and the list of all."""
-    with pytest.raises(InvalidInputError, match=r"did you mean 'error'.*error, shape"):
+    with pytest.raises(InvalidInputError, match=r"did you mean 'error'.*budget, error, shape"):
         parse_options({"eror": "5"})
-    with pytest.raises(InvalidInputError, match="options are: error, shape") as caught:
+    with pytest.raises(InvalidInputError, match="options are: budget, error, shape") as caught:
         parse_options({"zzz": "5"})
     assert "did you mean" not in caught.value.message
 
 
 def test_unknown_shape_names_what_exists() -> None:
     """So is a misspelt shape."""
-    with pytest.raises(InvalidInputError, match=r"did you mean 'sieve'.*shapes are: sieve"):
+    with pytest.raises(
+        InvalidInputError, match=r"did you mean 'sieve'.*shapes are: auto, intervals, runs, sieve"
+    ):
         parse_options({"shape": "seive"})
 
 

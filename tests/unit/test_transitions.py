@@ -24,7 +24,7 @@ ID = VersionId("2" * 32)
 REFRESH = Refresh(
     instant="2025-04-01T00:00:00.000Z",
     type="bigint",
-    options=IndexOptions(error=50),
+    options=IndexOptions("sieve", error=50),
     format_name="orc",
     null_proof=False,
     fingerprint="e" * 64,
@@ -55,7 +55,7 @@ def test_states() -> None:
     assert same == SAMPLE
 
 
-@pytest.mark.parametrize("change", [Enable(), SetOptions(IndexOptions(error=50))])
+@pytest.mark.parametrize("change", [Enable(), SetOptions(IndexOptions("sieve", error=50))])
 def test_what_is_already_so_needs_no_version(change: Change) -> None:
     """Enabling an enabled index, or setting options that wait already, gives the base back."""
     assert next_version(SAMPLE, change, ID, BY) is SAMPLE
@@ -65,9 +65,12 @@ def test_options_wait_for_the_refresh() -> None:
     """Set options are next options, until a refresh built with them, or they are taken back."""
     assert next_version(SAMPLE, REFRESH, ID, BY).next_options is None
     assert next_version(SAMPLE, SetOptions(SAMPLE.options), ID, BY).next_options is None
-    other = replace(REFRESH, options=IndexOptions(error=7))
+    other = replace(REFRESH, options=IndexOptions("sieve", error=7))
     after = next_version(SAMPLE, other, ID, BY)
-    assert (after.options, after.next_options) == (IndexOptions(error=7), IndexOptions(error=50))
+    assert (after.options, after.next_options) == (
+        IndexOptions("sieve", error=7),
+        IndexOptions("sieve", error=50),
+    )
 
 
 def test_a_refresh_keeps_the_state() -> None:

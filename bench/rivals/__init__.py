@@ -1,0 +1,1 @@
+"""Structures that say which files may hold a key, against each other at equal bytes."""

@@ -1,0 +1,190 @@
+"""The columns that structures are compared on: generated, and TPC-H's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bench.lineitem import generate
+from sieve.keys import Encoder
+
+Codes = npt.NDArray[np.int64]
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column's rows, dealt out to files.
+
+    Attributes:
+        name: for people.
+        codes: int64[n], key code of each row.
+        file: int32[n], its file, 0 to files - 1.
+        files: how many there are.
+    """
+
+    name: str
+    codes: Codes
+    file: npt.NDArray[np.int32]
+    files: int
+
+    def keys_of_files(self) -> Iterator[tuple[Codes, npt.NDArray[np.int64]]]:
+        """Distinct keys of each file, ascending, and how many rows have them."""
+        order = np.lexsort((self.codes, self.file))
+        codes = self.codes[order]
+        bounds = np.searchsorted(self.file[order], np.arange(self.files + 1))
+        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            distinct, rows = np.unique(codes[low:high], return_counts=True)
+            yield distinct, rows.astype(np.int64)
+
+
+# Budgets, in percent of 8 bytes a row, from which on `auto` is to read at most 1.10 times the least
+# possible: columns whose files hold few long runs of keys, few keys or late rows, and skewed ones.
+GOALS: Final[Mapping[str, float]] = {
+    "late rows": 1.0,
+    "tenant id": 1.0,
+    "random walk": 1.0,
+    "one hot key": 1.0,
+    "l_orderkey, natural": 1.0,
+    "Zipf 1.3": 3.0,
+}
+
+
+def _late(rng: Rng, rows: int, files: int) -> Codes:
+    """In order of time, but one row in a hundred anywhere in the past."""
+    times = np.arange(rows, dtype=np.int64) * 1_000_000 + rng.integers(0, 1_000_000, rows)
+    late = rng.random(rows) < 0.01
+    times[late] = (times[late] * rng.random(int(late.sum()))).astype(np.int64)
+    return times
+
+
+def _tenants(rng: Rng, rows: int, files: int) -> Codes:
+    """Twenty of 5,000 tenants in each file."""
+    tenants = np.stack([rng.choice(5000, 20, replace=False) for _ in range(files)])
+    return tenants[_in_order(rows, files), rng.integers(0, 20, rows)].astype(np.int64)
+
+
+def _tenant_ids(rng: Rng, rows: int, files: int) -> Codes:
+    return (_tenants(rng, rows, files) << 32) + rng.integers(0, 1 << 20, rows)
+
+
+def _months(rng: Rng, rows: int, files: int) -> Codes:
+    """Two months of 120 in each file."""
+    months = np.stack([rng.choice(120, 2, replace=False) for _ in range(files)])
+    month = months[_in_order(rows, files), rng.integers(0, 2, rows)].astype(np.int64)
+    length = 30 * 86_400_000_000
+    return month * length + rng.integers(0, length, rows)
+
+
+def _zipf(rng: Rng, rows: int, files: int) -> Codes:
+    return np.minimum(rng.zipf(1.3, rows), 1 << 40).astype(np.int64)
+
+
+def _walk(rng: Rng, rows: int, files: int) -> Codes:
+    """A value that drifts up and down, as of a sensor; a file has nearly all on its way."""
+    return np.cumsum(rng.integers(-10, 11, rows)).astype(np.int64)
+
+
+def _leaps(rng: Rng, rows: int, files: int) -> Codes:
+    """It drifts by so much that most values on the way are left out."""
+    return np.cumsum(rng.integers(-1000, 1001, rows)).astype(np.int64)
+
+
+def _uniform(rng: Rng, rows: int, files: int) -> Codes:
+    return rng.integers(-(1 << 63), (1 << 63) - 1, rows)
+
+
+def _sawtooth(rng: Rng, rows: int, files: int) -> Codes:
+    """Every file counts from nought again, and steps over the keys of the others."""
+    within = np.arange(rows, dtype=np.int64) % (rows // files)
+    return within * files + _in_order(rows, files)
+
+
+def _hot(rng: Rng, rows: int, files: int) -> Codes:
+    """In order, but that half of the rows have one and the same key."""
+    keys = np.arange(rows, dtype=np.int64)
+    keys[rng.random(rows) < 0.5] = rows // 3
+    return keys
+
+
+def _uuids(rng: Rng, rows: int, files: int) -> Codes:
+    digits = np.frombuffer(rng.bytes(16 * rows).hex().encode(), "S1").reshape(rows, 32)
+    dash = np.full((rows, 1), b"-")
+    parts = np.split(digits, [8, 12, 16, 20], axis=1)
+    text = np.concatenate([x for part in parts for x in (part, dash)][:-1], axis=1)
+    return _encoded(pa.array(np.ascontiguousarray(text).view("S36").ravel()))
+
+
+def _urls(rng: Rng, rows: int, files: int) -> Codes:
+    """Pages of a hundred of 3,000 hosts in each file, large hosts more often."""
+    words = rng.integers(0, 26, (3000, 9), dtype=np.uint8) + ord("a")
+    names = np.ascontiguousarray(words).view("S9").ravel().astype(str)
+    weight = 1 / np.arange(1, 3001)
+    weight /= weight.sum()
+    hosts = np.stack([rng.choice(3000, 100, replace=False, p=weight) for _ in range(files)])
+    host = hosts[_in_order(rows, files), rng.integers(0, 100, rows)]
+    pages = pa.array(rng.integers(0, 5000, rows)).cast(pa.string())
+    text = pc.binary_join_element_wise("https://www.", names[host], "", null_handling="skip")
+    return _encoded(pc.binary_join_element_wise(text, "/page/", pages, "").cast(pa.binary()))
+
+
+def _encoded(text: pa.Array) -> Codes:
+    bounds = pc.min_max(text).as_py()
+    encoder = Encoder.for_type("string", bounds["min"], bounds["max"])
+    return encoder.encode(text.cast(pa.string())).codes
+
+
+MADE: Final[Mapping[str, Callable[[Rng, int, int], Codes]]] = {
+    "late rows": _late,
+    "tenant, random id": _tenant_ids,
+    "tenant id": _tenants,
+    "two months of 120": _months,
+    "Zipf 1.3": _zipf,
+    "random walk": _walk,
+    "random walk, far steps": _leaps,
+    "uniformly random": _uniform,
+    "UUID strings": _uuids,
+    "URLs": _urls,
+    "sawtooth": _sawtooth,
+    "one hot key": _hot,
+}
+LINEITEM: Final = {
+    "l_orderkey": "bigint",
+    "l_shipdate": "date",
+    "l_extendedprice": "decimal(15,2)",
+}
+ORDERS: Final = ("natural", "shuffled")
+NAMES: Final = (*MADE, *(f"{column}, {order}" for column in LINEITEM for order in ORDERS))
+
+
+def column(name: str, rows: int, files: int, folder: Path) -> Column:
+    """A column by name; equal arguments give equal rows.
+
+    Args:
+        name: one of `NAMES`.
+        rows: at most 6,001,215 of TPC-H.
+        files: as equal in rows as can be.
+        folder: where TPC-H's lineitem lies, or is generated to.
+    """
+    rng = np.random.default_rng(NAMES.index(name))
+    if name in MADE:
+        codes = MADE[name](rng, rows, files)
+    else:
+        title, order = name.split(", ")
+        lineitem = pq.read_table(generate(folder, 1), columns=[title])[title].slice(0, rows)
+        codes = Encoder(LINEITEM[title]).encode(lineitem).codes
+        if order == "shuffled":
+            codes = rng.permutation(codes)
+    return Column(name, codes, _in_order(len(codes), files), files)
+
+
+def _in_order(rows: int, files: int) -> npt.NDArray[np.int32]:
+    return (np.arange(rows) * files // rows).astype(np.int32)

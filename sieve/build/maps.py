@@ -1,0 +1,70 @@
+"""The maps of a run: every key's hash to its locations, range by range of the hashes."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from sieve.build import tasks
+from sieve.errors import InvalidInputError
+from sieve.keys import Encoder
+from sieve.map.budget import estimate_bytes, fingerprint_for
+from sieve.runs import SPARK_SCHEMA
+from sieve.tables.catalog import LOCATION
+
+_PAIRS_PER_MAP = 2_000_000
+_WORTHWHILE_BITS = 6
+"""Fingerprint bits at which a key that does not occur reads 1.6 % of a file."""
+
+
+@contextlib.contextmanager
+def map_rows(
+    values: DataFrame, encoder: Encoder, whole: Sequence[int] | None, n_files: int, budget: int
+) -> Iterator[DataFrame]:
+    """Rows of a run file, one a map, to be made before the block ends.
+
+    Args:
+        values: the column as ``v``, and `LOCATION`.
+        encoder: the column's.
+        whole: the locations that were read whole; None: all.
+        n_files: how many locations there are.
+        budget: bytes of all maps at most.
+
+    Raises:
+        InvalidInputError: the budget cannot pay for a map of so many keys; says what could.
+    """
+    hashed = values.select("v", LOCATION, sf.xxhash64("v").alias("hash"))
+    pairs = hashed.mapInArrow(tasks.hash_values(encoder), tasks.HASHES_SCHEMA)
+    if whole is not None:
+        pairs = pairs.where(sf.col("location").isin(list(whole)))
+    pairs = pairs.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield _rows(pairs, n_files, budget)
+    finally:
+        pairs.unpersist()
+
+
+def _rows(pairs: DataFrame, n_files: int, budget: int) -> DataFrame:
+    n, keys = pairs.agg(sf.count("*"), sf.approx_count_distinct("hash")).first() or (0, 0)
+    parts = max(1, math.ceil(n / _PAIRS_PER_MAP))
+    keys = min(keys, n)
+    shared = min(keys, n - keys)
+    each = (math.ceil(keys / parts), n_files)
+    lists = (math.ceil(shared / parts), math.ceil((n - keys + shared) / parts))
+    bits = fingerprint_for(budget // parts, *each, *lists)
+    if bits is None:
+        needed = parts * estimate_bytes(*each, _WORTHWHILE_BITS, *lists)
+        raise InvalidInputError(
+            "SIEVE_BUDGET_TOO_SMALL",
+            f"a map of {keys} keys takes about {needed} bytes and the budget leaves it {budget}; "
+            f"say OPTIONS (shape = 'map', budget = '{math.ceil(needed * 1.1 / 1024)}KB') or choose "
+            "another shape",
+        )
+    ordered = pairs.repartitionByRange(parts, "hash") if parts > 1 else pairs.coalesce(1)
+    ordered = ordered.sortWithinPartitions("hash")
+    return ordered.mapInArrow(tasks.map_hashes(n_files, bits), SPARK_SCHEMA)

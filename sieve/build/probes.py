@@ -1,0 +1,94 @@
+"""What an index is expected to read, measured at build time on queries made from the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.build.sample import Sample
+from sieve.lookup import Run
+from sieve.map.hashing import Hashes, hash_codes
+from sieve.mass import SHORT_RANGE
+from sieve.types import Expected
+
+EACH: Final = 100
+"""Probes of a kind: a mean over them is known to about a tenth of its spread."""
+KINDS: Final = ("present", "absent", "range")
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Probes:
+    """Queries to measure with.
+
+    Attributes:
+        intervals: int64[k, 2], key codes from first to last: keys that occur, by rows; then keys
+            anywhere in the domain; then ranges of 0.05 % of it.
+        kinds: int64[k], place of each in `KINDS`.
+        hashes: uint64[k], of the keys; means nothing for ranges.
+    """
+
+    intervals: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.int64]
+    hashes: Hashes
+
+
+def make_probes(sample: Sample) -> Probes:
+    """Probes for keys that lie as a sample of them does; none where there is no key."""
+    mass = sample.mass
+    if mass is None:
+        none = np.empty(0, np.int64)
+        return Probes(none.reshape(0, 2), none, none.view(np.uint64))
+    random = np.random.default_rng(1)
+    low, high = int(mass.codes[0]), int(mass.codes[-1])
+    drawn = random.integers(0, len(sample.codes), EACH)
+    present = sample.codes[drawn]
+    anywhere = random.integers(low, high, EACH, np.int64, endpoint=True)
+    begin = random.choice(mass.codes, EACH)
+    room = np.int64(high).view(np.uint64) - begin.view(np.uint64)
+    length = np.minimum(room, np.uint64((high - low) * SHORT_RANGE))
+    end = (begin.view(np.uint64) + length).view(np.int64)
+    return Probes(
+        np.stack(
+            [np.concatenate([present, anywhere, begin]), np.concatenate([present, anywhere, end])],
+            axis=1,
+        ),
+        np.repeat(np.arange(len(KINDS)), EACH),
+        # What is not there has the hash of any other value.
+        np.concatenate([sample.hashes[drawn], hash_codes(anywhere), hash_codes(begin)]),
+    )
+
+
+def expectations(
+    probes: Probes, run: Run, hits: Counts, least: Counts, greatest: Counts
+) -> Iterator[Expected]:
+    """What each kind of query reads: with the index, at the very least, and by min and max.
+
+    Args:
+        probes: k queries.
+        run: over n locations.
+        hits: int64[k], locations that truly hold a key of each probe.
+        least: int64[n], least key code of each location; above `greatest` for one without keys.
+        greatest: int64[n].
+    """
+    found = np.zeros((len(probes.intervals), len(least)), np.bool_)
+    for k in range(len(probes.intervals)):
+        found[k] = run.locations_in(probes.intervals[k : k + 1])
+        if run.maps and KINDS[probes.kinds[k]] != "range":
+            found[k] &= run.locations_of(probes.hashes[k : k + 1])
+    read = np.count_nonzero(found, axis=1)
+    first, last = probes.intervals[:, :1], probes.intervals[:, 1:]
+    by_ends = np.count_nonzero((least <= last) & (first <= greatest), axis=1)
+    for number, kind in enumerate(KINDS):
+        chosen = probes.kinds == number
+        if kind == "absent":
+            # In a dense domain keys that were thought absent occur.
+            chosen &= hits == 0
+        if chosen.any():
+            means = (float(counts[chosen].mean()) for counts in (read, hits, by_ends))
+            yield Expected(kind, *means)

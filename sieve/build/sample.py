@@ -1,0 +1,111 @@
+"""The sample before a build: how wide values are, where keys lie, how many rows there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from sieve.keys import MAX_PREFIX, Encoder
+from sieve.map.hashing import Hashes, hash_codes
+from sieve.mass import Codes, Mass
+from sieve.tables.catalog import Column
+
+WANTED = 40_000
+"""Rows to sample: a share of 1 % of them is known to about 5 % of itself."""
+# Text files do not tell their rows; what a row takes at least is all that can be said before.
+_BYTES_PER_ROW = 20
+# Of a long value the front matters: the encoder's prefix and the eight bytes behind it.
+_FRONT = MAX_PREFIX + 8
+_WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
+
+Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """What a sample tells of a column.
+
+    Attributes:
+        encoder: how its values become key codes.
+        mass: where the keys lie; None where no key was seen.
+        codes: int64[n], key code of each sampled value.
+        hashes: uint64[n], its hash.
+        rows: rows of the table, counted or else estimated.
+        width: mean bytes of a value.
+    """
+
+    encoder: Encoder
+    mass: Mass | None
+    codes: Codes
+    hashes: Hashes
+    rows: int
+    width: float
+
+
+def take_sample(values: DataFrame, column: Column, counted: int | None, size: int) -> Sample:
+    """Sample a column, from every file alike.
+
+    Args:
+        values: the column as ``v``, of all files.
+        column: which one it is.
+        counted: its rows, where the format's metadata tell them.
+        size: bytes of the files.
+    """
+    expected = max(1, counted if counted is not None else size // _BYTES_PER_ROW)
+    share = min(1.0, WANTED / expected)
+    drawn = values.select("v") if share == 1.0 else values.select("v").sample(share, seed=1)
+    text = column.type.startswith(("string", "varchar", "binary"))
+    length = sf.octet_length("v") if text else sf.lit(None).cast("int")
+    front = sf.substring(sf.col("v"), 1, _FRONT) if text else sf.col("v")
+    shown = drawn.select(front.alias("v"), length.alias("bytes"), sf.xxhash64("v").alias("hash"))
+    pieces = shown.mapInArrow(_packed, "sample BINARY")
+    tables = [pa.ipc.open_stream(bytes(row[0])).read_all() for row in pieces.collect()]
+    if not tables:
+        plain, none = Encoder.for_type(column.type), np.empty(0, np.int64)
+        return Sample(plain, None, none, none.view(np.uint64), counted or 0, _width(column.type))
+    table = pa.concat_tables(tables)
+    encoder = _encoder(column, table["v"]) if text else Encoder.for_type(column.type)
+    encoded = encoder.encode(table["v"])
+    keys = encoded.valid & ~encoded.nan
+    codes = encoded.codes[keys]
+    given = table["hash"].to_numpy()[keys].view(np.uint64)
+    return Sample(
+        encoder,
+        Mass.of_sample(codes) if len(codes) else None,
+        codes,
+        hash_codes(codes) if encoder.exact else given,
+        counted if counted is not None else int(table.num_rows / share),
+        (pc.mean(table["bytes"]).as_py() or 0.0) if text else _width(column.type),
+    )
+
+
+def _width(type_name: str) -> int:
+    """Bytes of a value of a type whose values are all as wide."""
+    if type_name.startswith("decimal"):
+        return 8 if int(type_name[8:].partition(",")[0]) <= 18 else 16
+    return _WIDTHS.get(type_name, 8)
+
+
+def _packed(batches: Batches) -> Batches:
+    """A task's sample as one value: drivers of every Spark can fetch that without loss."""
+    drawn = list(batches)
+    if not sum(batch.num_rows for batch in drawn):
+        return
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, drawn[0].schema) as writer:
+        for batch in drawn:
+            writer.write_batch(batch)
+    data = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+    yield pa.RecordBatch.from_arrays([data], ["sample"])
+
+
+def _encoder(column: Column, values: pa.ChunkedArray) -> Encoder:
+    """An encoder without the prefix that the sampled values share."""
+    ends = pc.min_max(values.cast(pa.large_binary()))
+    return Encoder.for_type(column.type, ends["min"].as_py(), ends["max"].as_py())

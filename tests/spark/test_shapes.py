@@ -1,0 +1,149 @@
+"""Every shape of index: rows never change, files read do, and bytes stay in the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab import Lab
+from pyspark.errors import AnalysisException
+
+SHAPES = ("auto", "intervals", "runs", "map", "sieve")
+FILES = 16
+
+
+@pytest.fixture(scope="module")
+def tables(lab: Lab) -> Iterator[Lab]:
+    """A table in which most keys come in order and some late, of several types; and odd ones."""
+    with lab.database("shapes"):
+        lab.sql(f"""
+            CREATE TABLE t USING parquet AS SELECT id AS row,
+              CASE WHEN id % 50 = 7 THEN (id * 7919) % 8000 ELSE id END AS late,
+              concat('https://example.org/item/', lpad(cast((id * 7919) % 8000 AS string), 6, '0'))
+                AS url,
+              xxhash64(id) AS noise,
+              cast((id * 7919) % 8000 AS decimal(30,2)) AS wide,
+              CASE WHEN id % 9 > 0 THEN cast(id AS double) / 7 END AS f,
+              date_add(DATE '2020-01-01', cast(id DIV 100 AS int)) AS day
+            FROM range(0, 8000, 1, {FILES})""")
+        lab.sql("""
+            CREATE TABLE odd USING parquet AS SELECT id, 5 AS one, cast(NULL AS int) AS none,
+              cast('NaN' AS double) AS nan, id % 2 = 0 AS flag,
+              CASE id WHEN 0 THEN -9223372036854775808 WHEN 39 THEN 9223372036854775807
+                ELSE id END AS ends
+            FROM range(0, 40, 1, 4)""")
+        yield lab
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
+    """Points that occur, their neighbours, holes, outsides, lists, ranges, and their negations."""
+    tables.sql(
+        f"CREATE SIEVE INDEX ON t (late, url, noise, wide, f, day) OPTIONS (shape = '{shape}')"
+    )
+    noise = tables.sql("SELECT noise FROM t WHERE row IN (77, 4001) ORDER BY row")
+    few = [
+        "late = 4321", "late = -1", "late = 8000", "late IN (10, 7990)",
+        "late BETWEEN 990 AND 1010", "late < 3 OR late > 7998", "url = 'nope'",
+        "url = 'https://example.org/item/001234'",
+        "url IN ('https://example.org/item/000001', 'x')", f"noise = {noise[0][0]}",
+        f"noise = {noise[0][0] + 1}", f"noise IN ({noise[0][0]}, {noise[1][0]})", "wide = 77.00",
+        "wide = 77.01", "f = 100.0D", "f IS NULL AND late = 9", "day = DATE '2020-02-01'",
+        "late = 4321 AND url = 'nope'", "late <=> 5", "late = 4321 OR late IS NULL",
+    ]  # fmt: skip
+    for where in few:
+        tables.check(f"SELECT count(*), sum(row) FROM t WHERE {where}")
+    tables.check("SELECT row FROM t WHERE late = 4000", at_most=3)
+    tables.check("SELECT row FROM t WHERE day = DATE '2020-02-01'", exactly=1)
+    tables.check("SELECT row FROM t WHERE late = -1", exactly=0)
+    if shape == "map":
+        tables.check(f"SELECT row FROM t WHERE noise = {noise[0][0]}", exactly=1)
+        tables.check("SELECT row FROM t WHERE url = 'https://example.org/item/001234'", exactly=1)
+        tables.check("SELECT row FROM t WHERE wide = 77.00", exactly=1)
+    for where in ("NOT (late = 5)", "late != 5", "f IS NULL", "url LIKE 'https%'", "wide > 0"):
+        tables.check(f"SELECT count(*), sum(row) FROM t WHERE {where}")
+    for column in ("late", "url", "noise", "wide", "f", "day"):
+        tables.sql(f"DROP SIEVE INDEX ON t ({column})")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_odd_columns(tables: Lab, shape: str) -> None:
+    """One value, none, NaN alone, and keys at both ends of their type."""
+    tables.sql(f"CREATE SIEVE INDEX ON odd (one, none, nan, ends) OPTIONS (shape = '{shape}')")
+    for where, files in {
+        "one = 5": 4, "one = 6": 0, "none = 1": 0, "none IS NULL": 4, "nan = 1": 0,
+        "nan = double('NaN')": 4, "ends = 9223372036854775807": 1,
+        "ends = -9223372036854775808": 1, "ends < 0": 1, "ends >= 30": 1,
+    }.items():  # fmt: skip
+        query = f"SELECT id FROM odd WHERE {where}"
+        if shape == "sieve" and where.startswith("ends"):
+            # Blocks as wide as the whole type tell the ends from the middle, not much more.
+            tables.check(query, at_most=3)
+        else:
+            tables.check(query, exactly=files)
+    for column in ("one", "none", "nan", "ends"):
+        tables.sql(f"DROP SIEVE INDEX ON odd ({column})")
+
+
+@pytest.mark.parametrize("budget", ["5KB", "10KB", "100KB"])
+def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
+    """The run's files are no larger than the budget, and more of it reads no more files."""
+    tables.sql(f"CREATE SIEVE INDEX cheap ON t (noise) OPTIONS (budget = '{budget}')")
+    facts = dict(tables.sql("DESCRIBE SIEVE INDEX EXTENDED cheap ON t"))
+    location = tables.spark.catalog.getDatabase("shapes").locationUri.removeprefix("file:")
+    (folder,) = [p for p in (Path(location) / ".sieve").iterdir() if p.name == facts["uuid"]]
+    size = sum(p.stat().st_size for p in (folder / "runs").rglob("*.parquet"))
+    assert 0 < size <= int(budget.removesuffix("KB")) * 1024
+    tables.check("SELECT count(*) FROM t WHERE noise = 12345")
+    tables.sql("DROP SIEVE INDEX cheap ON t")
+
+
+def test_what_is_expected_is_told(tables: Lab) -> None:
+    """DESCRIBE says what a key, an absent key and a range read, against the least and min/max."""
+    tables.sql("CREATE SIEVE INDEX ON t (late)")
+    facts = dict(tables.sql("DESCRIBE SIEVE INDEX late_sieve ON t"))
+    words = facts["files read for a key that occurs"].replace(";", "").replace(",", "").split()
+    read, least, minmax = float(words[0]), float(words[6]), float(words[-1])
+    assert 1 <= least <= read < minmax <= FILES
+    assert "files read for a range of 0.05% of the domain" in facts
+    tables.sql("CREATE SIEVE INDEX cheap ON t (noise) OPTIONS (budget = '4KB')")
+    facts = dict(tables.sql("DESCRIBE SIEVE INDEX cheap ON t"))
+    assert "shape = 'map'" in facts["advice"]
+    for name in ("late_sieve", "cheap"):
+        tables.sql(f"DROP SIEVE INDEX {name} ON t")
+
+
+@pytest.mark.parametrize(
+    ("rest", "words"),
+    [
+        ("t (late) OPTIONS (budget = '0%')", "above 0%"),
+        ("t (late) OPTIONS (budget = '-1MB')", "above 0%"),
+        ("t (late) OPTIONS (budget = '101%')", "at most 100%"),
+        ("t (late) OPTIONS (budget = '3 apples')", "such as '1%'"),
+        ("t (late) OPTIONS (shape = 'maps')", "did you mean 'map'"),
+        ("t (late) OPTIONS (shape = 'sieve', budget = '1%')", "has no option 'budget'"),
+        ("odd (flag) OPTIONS (shape = 'map')", "boolean"),
+        (
+            "t (noise) OPTIONS (shape = 'map', budget = '5KB')",
+            "a map of [0-9]+ keys takes",
+        ),
+    ],
+)
+def test_options_that_cannot_be_had(tables: Lab, rest: str, words: str) -> None:
+    """Each refusal says what can be had instead, and leaves nothing behind."""
+    with pytest.raises(AnalysisException, match=words):
+        tables.sql(f"CREATE SIEVE INDEX refused ON {rest}")
+    assert tables.sql("SHOW SIEVE INDEXES IN shapes") == []
+
+
+def test_options_change_with_a_refresh(tables: Lab) -> None:
+    """Another shape is built by the next REFRESH; the budget goes with the shape."""
+    tables.sql("CREATE SIEVE INDEX ON t (url)")
+    tables.sql("ALTER SIEVE INDEX url_sieve ON t SET OPTIONS (shape = 'map')")
+    facts = dict(tables.sql("DESCRIBE SIEVE INDEX url_sieve ON t"))
+    assert facts["options after next refresh"] == "shape = map, budget = 50%"
+    tables.sql("REFRESH SIEVE INDEX url_sieve ON t")
+    assert dict(tables.sql("DESCRIBE SIEVE INDEX url_sieve ON t"))["shape"] == "map"
+    tables.check("SELECT row FROM t WHERE url = 'https://example.org/item/000077'", exactly=1)
+    tables.sql("DROP SIEVE INDEX url_sieve ON t")
