@@ -87,7 +87,7 @@ def test_unknown_option_names_what_exists() -> None:
 def test_unknown_shape_names_what_exists() -> None:
     """So is a misspelt shape."""
     with pytest.raises(
-        InvalidInputError, match=r"did you mean 'sieve'.*shapes are: auto, intervals, runs, sieve"
+        InvalidInputError, match=r"did you mean 'sieve'.*shapes are: auto, intervals, map"
     ):
         parse_options({"shape": "seive"})
 
