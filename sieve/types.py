@@ -73,7 +73,7 @@ class RunRef:
         files: run files, in the order of their segments.
         segments: number of segments.
         blocks: number of blocks over all segments.
-        keys: number of distinct key codes.
+        keys: distinct key codes of each location, summed over locations.
         rows: number of table rows that the run covers.
         bytes: sum of the files' lengths.
     """

@@ -92,7 +92,7 @@ def _extended(table: CatalogTable, found: Found, manifest: Manifest) -> Iterator
     yield "bytes as share of column", share
     yield "segments", str(sum(run.segments for run in runs))
     yield "blocks", str(sum(run.blocks for run in runs))
-    yield "distinct key codes", str(sum(run.keys for run in runs))
+    yield "keys summed over files", str(sum(run.keys for run in runs))
     encoders = [Encoder.from_json(dict(run.encoder)) for run in runs]
     if encoders:
         yield "keys", "exact" if all(e.exact for e in encoders) else "first bytes of each value"

@@ -18,6 +18,8 @@ from sieve.runs import SPARK_SCHEMA
 from sieve.tables.catalog import LOCATION
 
 _PAIRS_PER_MAP = 2_000_000
+# Where keys share locations, what a map takes is an estimate.
+_CAUTION = 0.97
 _WORTHWHILE_BITS = 6
 """Fingerprint bits at which a key that does not occur reads 1.6 % of a file."""
 
@@ -56,7 +58,7 @@ def _rows(pairs: DataFrame, n_files: int, budget: int) -> DataFrame:
     shared = min(keys, n - keys)
     each = (math.ceil(keys / parts), n_files)
     lists = (math.ceil(shared / parts), math.ceil((n - keys + shared) / parts))
-    bits = fingerprint_for(budget // parts, *each, *lists)
+    bits = fingerprint_for(int(_CAUTION * budget) // parts, *each, *lists)
     if bits is None:
         needed = parts * estimate_bytes(*each, _WORTHWHILE_BITS, *lists)
         raise InvalidInputError(

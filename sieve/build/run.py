@@ -142,9 +142,9 @@ def build_run(
             say("writing")
             most = math.inf if options.shape == "sieve" else _budget(sample, options)
             run = _write_within(make, most, store, index_dir, sample.encoder)
-    rows_seen = np.where(partial, -1, seen.rows)
+    rows = np.where(partial, -1, seen.rows)
     told = () if run is None else _expected(probes, store, index_dir, run, seen)
-    return BuiltRun(run, rows_seen, seen.nulls, seen.nans, told, sample.width)
+    return BuiltRun(run, rows, seen.nulls, seen.nans, told, sample.width)
 
 
 def _row_counts(frame: DataFrame, n_files: int) -> Counts:
@@ -215,10 +215,11 @@ def _run_maker(
         return lambda _: _sieve_rows(cuts, n, greatest - least, options)
     # A sample that met no key where there are some: every query is as likely as any other.
     mass = sample.mass or Mass.of_sample(np.array([least, greatest], np.int64))
-    pieces = _in_stretches(cuts, mass, n)
+    stretches = min(math.ceil(n / _CUTS_PER_TASK), len(mass.codes))
+    pieces = _in_stretches(cuts, mass, stretches)
     budget = _intervals_budget(sample, options)
     shape = "auto" if options.shape == "map" else options.shape
-    left = max(1, budget - _FILE_OVERHEAD * pieces.rdd.getNumPartitions())
+    left = max(1, budget - _FILE_OVERHEAD * stretches)
     prices = prices_for(n_files, left)
     curve = np.zeros(len(prices))
     weigh = tasks.weigh_stretches(mass, shape, prices, left / n)
@@ -231,9 +232,8 @@ def _run_maker(
     )
 
 
-def _in_stretches(cuts: DataFrame, mass: Mass, n: int) -> DataFrame:
+def _in_stretches(cuts: DataFrame, mass: Mass, stretches: int) -> DataFrame:
     """Cuts clipped to stretches of the domain; each stretch together and in one partition."""
-    stretches = min(math.ceil(n / _CUTS_PER_TASK), len(mass.codes))
     places = np.arange(1, stretches) * len(mass.codes) // stretches
     borders = mass.codes[places]
     pieces = cuts.mapInArrow(tasks.split_cuts(borders), tasks.PIECES_SCHEMA)
@@ -304,8 +304,13 @@ def _read_back(store: Store, target: str, run_id: RunId, encoder: Encoder) -> Ru
 def _expected(
     probes: Probes, store: Store, index_dir: str, run: RunRef, seen: _Seen
 ) -> tuple[Expected, ...]:
-    opened = read_run(store, index_dir, run, len(seen.rows))
-    return tuple(expectations(probes, opened, seen.hits, seen.least, seen.greatest))
+    try:
+        opened = read_run(store, index_dir, run, len(seen.rows))
+        return tuple(expectations(probes, opened, seen.hits, seen.least, seen.greatest))
+    except BaseException:
+        with contextlib.suppress(SieveError):
+            store.delete(run_dir(index_dir, run.id))
+        raise
 
 
 def _not_shared(target: str) -> UnavailableError:

@@ -42,7 +42,7 @@ _RUN = pa.schema(
     + [(name, pa.int64()) for name in ("first", "last", "keys", "rows", "blocks")]
     + [("payload", pa.binary())]
 )
-Probes = npt.NDArray[np.int64]
+Queries = npt.NDArray[np.int64]
 
 _HELD = 1 << 22
 """Codes held before they are sorted and cut: 32 MB."""
@@ -73,7 +73,9 @@ class Cutting:
         return cut_location(codes, rows, location, self.mass, self.threshold, most)
 
 
-def read_column(encoder: Encoder, cutting: Cutting, probes: Probes) -> Callable[[Batches], Batches]:
+def read_column(
+    encoder: Encoder, cutting: Cutting, probes: Queries
+) -> Callable[[Batches], Batches]:
     """The first step: (value, location) rows to cuts and counts of each location.
 
     Args:
@@ -86,12 +88,12 @@ def read_column(encoder: Encoder, cutting: Cutting, probes: Probes) -> Callable[
         file: _File | None = None
         hits = np.zeros(len(probes), np.int64)
         for batch in batches:
-            for location, values in _by_location(batch):
+            for location, part in _together(batch, 1):
                 if file is None or file.location != location:
                     if file is not None:
                         yield from file.finish()
                     file = _File(location, cutting, probes, hits)
-                yield from file.add(encoder, values)
+                yield from file.add(encoder, part.column(0))
         if file is not None:
             yield from file.finish()
         if len(hits):
@@ -112,15 +114,14 @@ def _hits(hits: npt.NDArray[np.int64]) -> pa.RecordBatch:
     )
 
 
-def _by_location(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Array]]:
-    """A batch's values in stretches of one file: rows of a file come together."""
+def _together(batch: pa.RecordBatch, column: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each value of a column by which they come in order."""
     if batch.num_rows == 0:
         return
-    stretches = pc.run_end_encode(batch.column(1))
-    ends, locations = stretches.run_ends.to_pylist(), stretches.values.to_pylist()
+    runs = pc.run_end_encode(batch.column(column))
     start = 0
-    for end, location in zip(ends, locations, strict=True):
-        yield location, batch.column(0).slice(start, end - start)
+    for end, value in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
+        yield value, batch.slice(start, end - start)
         start = end
 
 
@@ -128,7 +129,7 @@ class _File:
     """One file's codes and counts while its rows go by."""
 
     def __init__(
-        self, location: int, cutting: Cutting, probes: Probes, hits: npt.NDArray[np.int64]
+        self, location: int, cutting: Cutting, probes: Queries, hits: npt.NDArray[np.int64]
     ) -> None:
         self.location = location
         self._cutting = cutting
@@ -160,7 +161,10 @@ class _File:
     def _flush(self) -> pa.RecordBatch:
         codes, rows = np.unique(np.concatenate(self._codes), return_counts=True)
         self._codes, self._held = [], 0
-        self._least, self._greatest = min(self._least, codes[0]), max(self._greatest, codes[-1])
+        self._least, self._greatest = (
+            min(self._least, int(codes[0])),
+            max(self._greatest, int(codes[-1])),
+        )
         start = np.searchsorted(codes, self._probes[:, 0])
         stop = np.searchsorted(codes, self._probes[:, 1], side="right")
         self._hits += start < stop
@@ -229,23 +233,13 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
     """The pieces of one stretch after another; a stretch's batches come together."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
-        for stretch, part in _by_stretch(batch):
+        for stretch, part in _together(batch, 0):
             if held and held[-1].column(0)[0].as_py() != stretch:
                 yield _joined(held)
                 held = []
             held.append(part)
     if held:
         yield _joined(held)
-
-
-def _by_stretch(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    if batch.num_rows == 0:
-        return
-    runs = pc.run_end_encode(batch.column(0))
-    start = 0
-    for end, stretch in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
-        yield stretch, batch.slice(start, end - start)
-        start = end
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> Intervals:
@@ -277,13 +271,13 @@ def hash_values(encoder: Encoder) -> Callable[[Batches], Batches]:
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
-            for location, values, given in _with_hashes(batch):
-                encoded = encoder.encode(values)
+            for location, part in _together(batch, 1):
+                encoded = encoder.encode(part.column(0))
                 keys = encoded.valid & ~encoded.nan
                 if encoder.exact:
                     hashes = hash_codes(np.unique(encoded.codes[keys]))
                 else:
-                    hashes = np.unique(given[keys])
+                    hashes = np.unique(part.column(2).to_numpy()[keys])
                 yield pa.RecordBatch.from_arrays(
                     [
                         pa.array(hashes.view(np.int64)),
@@ -293,14 +287,6 @@ def hash_values(encoder: Encoder) -> Callable[[Batches], Batches]:
                 )
 
     return run
-
-
-def _with_hashes(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Array, npt.NDArray[np.int64]]]:
-    start = 0
-    given = batch.column(2).to_numpy()
-    for location, values in _by_location(batch):
-        yield location, values, given[start : start + len(values)]
-        start += len(values)
 
 
 def map_hashes(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:
@@ -343,23 +329,19 @@ def _row(shape: str, numbers: Sequence[int], payload: bytes) -> pa.RecordBatch:
 
 
 class _Counter:
-    """Passes pairs on and counts their distinct codes."""
+    """Passes pairs on and counts them."""
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
         self._seen = 0
 
     def chunks(self) -> Iterator[Chunk]:
-        last: int | None = None
         for batch in self._batches:
             codes, locations, rows = (batch.column(k).to_numpy() for k in range(3))
-            if len(codes) == 0:
-                continue
-            self._seen += int(np.count_nonzero(codes[1:] != codes[:-1])) + (last != int(codes[0]))
-            last = int(codes[-1])
+            self._seen += len(codes)
             yield codes, locations, rows
 
     def take(self) -> int:
-        """Distinct codes since the last call: right in sum over a task's segments."""
+        """Pairs since the last call: right in sum over a task's segments."""
         seen, self._seen = self._seen, 0
         return seen

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.mass import KINDS, SHORT_RANGE, Codes, Mass, Numbers
+from sieve.mass import Codes, Mass, Numbers
 from sieve.packing import Words
 from sieve.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.shapes.layout import SHAPE_NAMES, Cells, encode, expected_size
@@ -52,21 +52,18 @@ class Coded:
         payload: its bytes.
         cells: the entries.
         added: float64[6], files read in vain by a query of each kind.
-        reads: float64[6], files read at all.
     """
 
     shape: str
     payload: bytes
     cells: Cells
     added: Numbers
-    reads: Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Try:
     cells: Cells
     added: Numbers
-    reads: Numbers
 
 
 def cheapest(
@@ -81,7 +78,7 @@ def cheapest(
         shapes: numbers of those allowed, at least one.
         search: whether to try finer and coarser grids than the ones to start from.
     """
-    exact, _ = _free(part, mass, part.low, part.high, part.location)
+    exact = _free(part, mass, part.low, part.high, part.location)
     best: dict[int, tuple[float, _Try]] = {}
 
     def attempt(start: Words, shift: npt.NDArray[np.int64], offset: int) -> float:
@@ -92,8 +89,8 @@ def cheapest(
             grid = Grid.of(part.first, part.last, start, np.maximum(moved, 1))
             assert grid is not None
         cells, low, high = _snapped(part, grid)
-        free, reads = _free(part, mass, low, high, cells.location)
-        made = _Try(_in_order(cells), part.dropped + np.maximum(exact - free, 0), reads)
+        free = _free(part, mass, low, high, cells.location)
+        made = _Try(_in_order(cells), part.dropped + np.maximum(exact - free, 0))
         costs = []
         for shape in shapes:
             cost = float(made.added.mean()) + price * expected_size(made.cells, shape)
@@ -117,7 +114,7 @@ def cheapest(
     for shape, (_, made) in best.items():
         payload = encode(made.cells, shape)
         cost = float(made.added.mean()) + price * len(payload)
-        coded.append((cost, Coded(SHAPE_NAMES[shape], payload, made.cells, made.added, made.reads)))
+        coded.append((cost, Coded(SHAPE_NAMES[shape], payload, made.cells, made.added)))
     return min(coded, key=lambda pair: pair[0])[1]
 
 
@@ -184,13 +181,8 @@ def _in_order(cells: Cells) -> Cells:
 
 def _free(
     part: Part, mass: Mass, low: Codes, high: Codes, location: npt.NDArray[np.int32]
-) -> tuple[Numbers, Numbers]:
-    """What lies between the entries of each location, and what does not, by kind of query.
-
-    Returns:
-        float64[6] share of queries wholly between entries, summed over the segment's locations,
-        and float64[6] files read for queries that begin in the segment.
-    """
+) -> Numbers:
+    """float64[6], share of queries of each kind wholly between entries, summed over locations."""
     leading = np.append(True, location[1:] != location[:-1])
     trailing = np.append(leading[1:], True)
     # A gap before each entry, then one after each location's last. At the ends of the codes
@@ -201,13 +193,8 @@ def _free(
     end = np.concatenate([low - 1, np.full(int(trailing.sum()), part.last)])
     some = np.concatenate([low > after, high[trailing] < part.last])
     shares = mass.shares(begin[some], end[some])
-    free = shares.sum(axis=1) if shares.size else np.zeros(KINDS)
-    locations = int(leading.sum())
-    whole = mass.shares(np.array([part.first]), np.array([part.last]))[:, 0]
-    reads = locations * whole - free
-    short = np.maximum(shares[2] - SHORT_RANGE, 0).sum() if shares.size else 0.0
-    reads[3] = (locations * whole[2] - short) / (1 - SHORT_RANGE)
-    return free, np.maximum(reads, 0)
+    free: Numbers = shares.sum(axis=1)
+    return free
 
 
 def blocks_of(cells: Cells) -> int:

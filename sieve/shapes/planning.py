@@ -57,7 +57,6 @@ class Segment:
         expected: float64[3], files that a query reads beyond what the intervals given to `plan`
             ask for: an occurring key by rows, any code of the domain, a short range. Sums that
             add up over segments.
-        reads: float64[3], files that such a query reads; likewise.
     """
 
     first: int
@@ -69,7 +68,6 @@ class Segment:
     postings: int
     payload: bytes
     expected: Numbers
-    reads: Numbers
 
 
 def plan(intervals: Intervals, mass: Mass, shape: str = "auto") -> Plan:
@@ -165,7 +163,6 @@ class Plan:
                 len(coded.cells.begin),
                 coded.payload,
                 coded.added[_SHOWN],
-                coded.reads[_SHOWN],
             )
 
     def _cheapest(self, part: Part, price: float) -> Coded:
