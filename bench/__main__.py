@@ -8,6 +8,7 @@ import sys
 BENCHES = {
     "demo": "TPC-H queries without and with an index: files read, time, size (make demo)",
     "rivals": "files read at equal bytes, against other structures (make bench-rivals)",
+    "estimate": "what ESTIMATE tells against what CREATE then makes",
     "map": "maps of unique keys to files: bytes a key, files read, time (no Spark)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }

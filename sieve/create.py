@@ -64,8 +64,7 @@ def create_indexes(
         UnknownOutcomeError: a version may or may not be visible; its files are left alone.
     """
     for one in wanted:
-        _check(table, one)
-        _refuse_shape(one.column, options)
+        check_wanted(table, one, options)
     begun: list[_Begun] = []
     versions: list[Manifest] = []
     registered: list[_Begun] = []
@@ -88,7 +87,8 @@ def create_indexes(
     return versions
 
 
-def _check(table: CatalogTable, one: Wanted) -> None:
+def check_wanted(table: CatalogTable, one: Wanted, options: IndexOptions) -> None:
+    """Raise UnsupportedError or InvalidInputError for an index that cannot be."""
     property_key(one.name)
     try:
         Encoder.for_type(one.column.type)
@@ -96,14 +96,11 @@ def _check(table: CatalogTable, one: Wanted) -> None:
         raise type(error)(
             error.condition, f"{one.column} of {table.info.label}: {error.message}"
         ) from error
-
-
-def _refuse_shape(column: Column, options: IndexOptions) -> None:
-    if options.shape == "map" and column.type == "boolean":
+    if options.shape == "map" and one.column.type == "boolean":
         raise InvalidInputError(
             "SIEVE_INVALID_OPTION",
-            f"shape 'map' is for columns of many keys, and {column} is a boolean; leave the shape "
-            "out",
+            f"shape 'map' is for columns of many keys, and {one.column} is a boolean; leave the "
+            "shape out",
         )
 
 

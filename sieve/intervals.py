@@ -109,12 +109,14 @@ def generous_threshold(locations: int, budget_bytes: float) -> float:
     return least_price(locations, budget_bytes)
 
 
-def generous_most(rows: int, rows_in_table: int, budget_bytes: float) -> int:
+def generous_most(rows: int, rows_in_table: int, locations: int, budget_bytes: float) -> int:
     """Intervals that a location of `rows` rows may send on: its share of three times the budget.
 
-    Over all locations these are no more than 3 / 2 a byte of budget, and 64 a location.
+    Half of it goes by rows, and half to each location alike, since a few rows far apart are worth
+    more than many together. Over all these are no more than 3 a byte of budget, and 64 a location.
     """
-    return _LEAST_INTERVALS + int(_entries(budget_bytes) * rows / max(1, rows_in_table))
+    share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
+    return _LEAST_INTERVALS + int(_GENEROSITY * budget_bytes / _LEAST_ENTRY_BYTES * share)
 
 
 def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32], Intervals]:
@@ -179,7 +181,3 @@ def _reach(last: Codes, fresh: npt.NDArray[np.bool_]) -> Codes:
     highest = np.maximum.accumulate(group * len(values) + rank)
     reach: Codes = values[highest - group * len(values)]
     return reach
-
-
-def _entries(budget_bytes: float) -> float:
-    return _GENEROSITY * budget_bytes / _LEAST_ENTRY_BYTES

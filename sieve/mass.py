@@ -40,11 +40,15 @@ class Mass:
         codes: int64[m], 1 <= m <= `MOST_KEYS`, distinct key codes, ascending.
         rows: int64[m], how many sampled rows each stands for, at least 1.
         unseen: share of the column's keys that lie between those of the sample, 0 to 1.
+        length: share of the column's domain that this mass is of; ranges keep their length.
+        keys: share of its distinct keys, likewise.
     """
 
     codes: Codes
     rows: npt.NDArray[np.int64]
     unseen: float = 0.0
+    length: float = 1.0
+    keys: float = 1.0
     _keys_to: Numbers = field(init=False, repr=False)
     _rows_to: Numbers = field(init=False, repr=False)
 
@@ -113,10 +117,22 @@ class Mass:
         length -= length_before
         shares = np.empty((KINDS, len(first)))
         shares[0], shares[1], shares[2] = keys, rows, length
-        for kind, size, of in ((3, SHORT_RANGE, length), (4, LONG_RANGE, length)):
-            shares[kind] = (of - size) / (1 - size)
-        shares[5] = (keys - RANK_RANGE) / (1 - RANK_RANGE)
+        ranges = (
+            (3, SHORT_RANGE / self.length, length),
+            (4, LONG_RANGE / self.length, length),
+            (5, RANK_RANGE / self.keys, keys),
+        )
+        for kind, size, of in ranges:
+            shares[kind] = (of - size) / (1 - size) if size < 1 else 0.0
         return np.clip(shares, 0, 1, out=shares)
+
+    def up_to(self, codes: Codes) -> Numbers:
+        """Share of keys, of rows and of the domain up to some codes, these included, in the mean.
+
+        Rises with the codes; says how much of all that queries ask for lies there.
+        """
+        shares: Numbers = np.mean(self._cumulated(codes, 1), axis=0)
+        return shares
 
     def density(self, codes: Codes) -> Numbers:
         """Expected share of queries that a code more in an entry costs, near some codes.

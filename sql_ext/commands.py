@@ -187,6 +187,25 @@ class ExplainSieve:
     query: str
 
 
+@dataclass(frozen=True, slots=True)
+class EstimateIndex:
+    """``ESTIMATE SIEVE INDEX``: what an index would cost and read, told before it is built.
+
+    Attributes:
+        table: the table.
+        column: to be indexed.
+        options: as of ``CREATE``.
+        predicate: what stands behind WHERE, letter for letter; Spark parses it.
+    """
+
+    result_columns: ClassVar[ResultColumns] = DescribeIndex.result_columns
+
+    table: TableName
+    column: ColumnPath
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    predicate: str | None = None
+
+
 Command = (
     CreateIndex
     | RefreshIndex
@@ -197,4 +216,5 @@ Command = (
     | ShowIndexes
     | DescribeIndex
     | ExplainSieve
+    | EstimateIndex
 )

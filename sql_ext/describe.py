@@ -1,17 +1,18 @@
-"""DESCRIBE: what an index is, what it costs, and how far the table has moved on since."""
+"""DESCRIBE: what an index is, what it costs, how far the table has moved on; and ESTIMATE."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
+from sieve.build.estimate import Estimate
 from sieve.found import Found
 from sieve.keys import Encoder
 from sieve.locations import UNPROVEN, UNSETTLED
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
 from sieve.refresh import load_locations
-from sieve.tables.catalog import CatalogTable
+from sieve.tables.catalog import CatalogTable, Column
 from sieve.types import BuildStats
 
 _KINDS = {
@@ -75,21 +76,49 @@ def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield "files", str(manifest.locations.count)
     yield "rows", str(manifest.stats.rows)
     yield "bytes", str(index_bytes(manifest))
-    for kind in manifest.stats.expected:
-        read = f"{kind.files:.2f} of {manifest.stats.files_total} expected"
+    yield from _expected(manifest.stats)
+
+
+def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
+    for kind in stats.expected:
+        read = f"{kind.files:.2f} of {stats.files_total} expected"
         bounds = f"at least {kind.exact:.2f}, by min and max {kind.minmax:.2f}"
         yield f"files read for {_KINDS.get(kind.kind, kind.kind)}", f"{read}; {bounds}"
-    if (words := advice(manifest.stats)) is not None:
+    if (words := advice(stats)) is not None:
         yield "advice", words
+
+
+def estimate_rows(
+    table: CatalogTable, column: Column, options: IndexOptions, estimate: Estimate
+) -> Iterator[tuple[str, str]]:
+    """The same for an index that does not exist; under the names that DESCRIBE will use."""
+    stats = estimate.stats
+    yield "table", table.info.label
+    yield "column", str(column)
+    yield "type", column.type
+    yield "shape", options.shape
+    yield "options", _options(options)
+    yield "files", str(estimate.files)
+    yield "rows", str(stats.rows)
+    yield "bytes", str(estimate.bytes)
+    yield "bytes as share of column", _share(estimate.bytes, stats)
+    yield "build seconds", f"{stats.seconds:.3f}"
+    yield from _expected(stats)
+    if (asked := estimate.asked) is not None:
+        without = f"without the index {asked.total}, by min and max {asked.minmax}"
+        used = "" if asked.understood else "; this index has no part in the predicate"
+        yield "files read for the predicate", f"{asked.files} expected; {without}{used}"
+
+
+def _share(size: int, stats: BuildStats) -> str:
+    return f"{size / stats.column_bytes:.4%}" if stats.column_bytes else "no values"
 
 
 def _extended(table: CatalogTable, found: Found, manifest: Manifest) -> Iterator[tuple[str, str]]:
     stats, runs = manifest.stats, manifest.runs
     for what, count in _against_now(table, found, manifest).items():
         yield f"files {what}", str(count)
-    size = index_bytes(manifest)
-    share = f"{size / stats.column_bytes:.4%}" if stats.column_bytes else "no values"
-    yield "bytes as share of column", share
+    yield "bytes as share of column", _share(index_bytes(manifest), stats)
     yield "segments", str(sum(run.segments for run in runs))
     yield "blocks", str(sum(run.blocks for run in runs))
     yield "keys summed over files", str(sum(run.keys for run in runs))

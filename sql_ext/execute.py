@@ -11,12 +11,14 @@ from typing import Any
 
 from pyspark import SparkContext
 
+from sieve.build.estimate import Asked, estimate_index
 from sieve.change import change_index, drop_index
-from sieve.create import Wanted, create_indexes, default_name, refuse_taken
+from sieve.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
 from sieve.errors import InvalidInputError, UnavailableError, UnsupportedError
 from sieve.found import Found, all_of, choose, look_up
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions, parse_options
+from sieve.predicate import parse
 from sieve.refresh import refresh_index
 from sieve.registration import registrations
 from sieve.tables.catalog import CatalogTable, open_table, resolve_column
@@ -24,7 +26,7 @@ from sieve.transitions import Disable, Enable, SetOptions
 from sieve.types import identity_from
 from sieve.world import World
 from sql_ext import attach, commands, ship
-from sql_ext.describe import describe_rows, index_bytes
+from sql_ext.describe import advice, describe_rows, estimate_rows, index_bytes
 
 Row = Sequence[Any]
 
@@ -97,6 +99,9 @@ def _create(command: commands.CreateIndex, at: Statement) -> list[Row]:
     if wanted:
         at.check_executors(table, [one.column.type for one in wanted])
         made = create_indexes(table, wanted, options, command.comment, at.world)
+        for manifest in made:
+            if (words := advice(manifest.stats)) is not None:
+                log.warning("index %s of %s: %s", manifest.name, table.info.label, words)
     elif kept:
         _announce(table)
     return [_built(found.need()) for found in kept] + [_built(manifest) for manifest in made]
@@ -240,6 +245,22 @@ def _explain(command: commands.ExplainSieve, at: Statement) -> list[Row]:
     ]
 
 
+def _estimate(command: commands.EstimateIndex, at: Statement) -> list[Row]:
+    options = _options(command.options, IndexOptions())
+    table = at.table(command.table)
+    column = resolve_column(table.info, command.column.parts)
+    check_wanted(table, Wanted(default_name(column), column), options)
+    asked = None
+    if command.predicate is not None:
+        # The user's own words, read with the user's rights.
+        query = f"SELECT * FROM {command.table} WHERE {command.predicate}"  # noqa: S608
+        raw = json.loads(at.driver.asked(at.session, query))
+        asked = Asked(parse(raw["predicate"]), frozenset(raw["files"]))
+    at.check_executors(table, [column.type])
+    estimate = estimate_index(table, column, options, asked, at.world)
+    return list(estimate_rows(table, column, options, estimate))
+
+
 def _options(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:
     return parse_options({key: str(value) for key, value in raw.items()}, base)
 
@@ -265,4 +286,5 @@ _FUNCTIONS: Mapping[type, Callable[[Any, Statement], list[Row]]] = {
     commands.ShowIndexes: _show,
     commands.DescribeIndex: _describe,
     commands.ExplainSieve: _explain,
+    commands.EstimateIndex: _estimate,
 }

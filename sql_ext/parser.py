@@ -17,6 +17,7 @@ from sql_ext.commands import (
     DisableIndex,
     DropIndex,
     EnableIndex,
+    EstimateIndex,
     ExplainSieve,
     Namespace,
     OptionValue,
@@ -60,9 +61,16 @@ def parse_statement(text: str) -> Command:
     (statement,) = tree.children
     assert isinstance(statement, Tree)
     command = _Reader(text).read(statement)
-    if blanked.unclosed is not None and not isinstance(command, ExplainSieve):
+    if blanked.unclosed is not None and not _left_to_spark(command):
         raise _never_closed(text, blanked.unclosed)
     return command
+
+
+def _left_to_spark(command: Command) -> bool:
+    """Whether the statement ends in text that is Spark's to parse, comments included."""
+    return isinstance(command, ExplainSieve) or (
+        isinstance(command, EstimateIndex) and command.predicate is not None
+    )
 
 
 def _refusal(
@@ -154,9 +162,20 @@ class _Reader:
         return DescribeIndex(self._table(parts), name, extended="extended" in parts)
 
     def explain(self, tree: Node, _: dict[str, Node]) -> Command:
-        query = tree.children[-1]
-        assert isinstance(query, Token)
-        return ExplainSieve(self._text[query.start_pos :].rstrip())
+        return ExplainSieve(self._rest(tree))
+
+    def estimate(self, _: Node, parts: dict[str, Node]) -> Command:
+        return EstimateIndex(
+            table=self._table(parts),
+            column=self._column(parts["column"]),
+            options=self._options(parts["with_options"]) if "with_options" in parts else {},
+            predicate=self._rest(parts["where"]).rstrip("; \t\r\n") if "where" in parts else None,
+        )
+
+    def _rest(self, tree: Node) -> str:
+        rest = tree.children[-1]
+        assert isinstance(rest, Token)
+        return self._text[rest.start_pos :].rstrip()
 
     def _one_selector(self, parts: dict[str, Node]) -> None:
         if "name" in parts and "column" in parts:
@@ -234,6 +253,7 @@ _READERS: dict[str, Callable[[_Reader, Node, dict[str, Node]], Command]] = {
     "show": _Reader.show,
     "describe": _Reader.describe,
     "explain": _Reader.explain,
+    "estimate": _Reader.estimate,
 }
 
 

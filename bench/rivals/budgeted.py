@@ -32,7 +32,7 @@ def cut(column: Column, mass: Mass, budget: float) -> Intervals:
     threshold = generous_threshold(column.files, budget)
     parts = []
     for file, (codes, rows) in enumerate(column.keys_of_files()):
-        most = generous_most(int(rows.sum()), len(column.codes), budget)
+        most = generous_most(int(rows.sum()), len(column.codes), column.files, budget)
         parts.append(cut_location(codes, rows, file, mass, threshold, most))
     return concatenated(parts)
 

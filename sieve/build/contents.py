@@ -16,14 +16,12 @@ from sieve.errors import SieveError, UnavailableError
 from sieve.layout import locations_file, run_dir
 from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations
 from sieve.options import IndexOptions
-from sieve.store import Store, parent
-from sieve.tables.catalog import CatalogTable, Column, DataFile
-from sieve.tables.kinds import refuse_option
+from sieve.store import Store
+from sieve.tables.catalog import CatalogTable, Column, DataFile, roots_of
+from sieve.tables.kinds import COUNTED, refuse_option
 from sieve.transitions import Refresh
 from sieve.types import BuildStats, FileRef, LocationsRef
 from sieve.world import World
-
-_COUNTED = ("parquet", "orc")
 
 
 def build_contents(
@@ -51,7 +49,7 @@ def build_contents(
     files = [snapshot.files[k] for k in numbers]
     built = _run(table, column, options, store, index_dir, files, numbers, world)
     young = [f for f, settled in zip(snapshot.files, snapshot.settled, strict=True) if not settled]
-    roots = _roots(table, [*files, *young])
+    roots = roots_of(table, [*files, *young])
     try:
         world.check_cancelled()
         locations = _with_unsettled(_unchanged(built, files, table.files()), young)
@@ -67,7 +65,7 @@ def build_contents(
         type=column.type,
         options=options,
         format_name=table.info.format_name,
-        null_proof=table.info.format_name in _COUNTED,
+        null_proof=table.info.format_name in COUNTED,
         fingerprint=table.info.fingerprint,
         fingerprint_parts=table.info.fingerprint_parts,
         runs=() if built.run is None else (built.run,),
@@ -105,7 +103,7 @@ def _run(
         options,
         store,
         index_dir,
-        counted=table.info.format_name in _COUNTED,
+        counted=table.info.format_name in COUNTED,
         say=world.say,
     )
 
@@ -136,13 +134,6 @@ def _with_unsettled(locations: Locations, files: list[DataFile]) -> Locations:
         np.append(locations.mtimes, np.array([file.mtime for file in files], np.int64)),
         *(np.append(column, none) for column in (locations.rows, locations.nulls, locations.nans)),
     )
-
-
-def _roots(table: CatalogTable, files: list[DataFile]) -> tuple[str, ...]:
-    """The table's folder, and the folders of files that do not lie below it."""
-    own = table.info.identity.location.rstrip("/")
-    foreign = {parent(f.path) for f in files if not f.path.startswith(own + "/")}
-    return (own, *sorted(foreign)) if own else tuple(sorted(foreign))
 
 
 def _store_locations(

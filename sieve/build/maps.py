@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.build import tasks
+from sieve.build.sample import Sample
 from sieve.errors import InvalidInputError
-from sieve.keys import Encoder
 from sieve.map.budget import estimate_bytes, fingerprint_for
 from sieve.runs import SPARK_SCHEMA
 from sieve.tables.catalog import LOCATION
@@ -26,13 +26,13 @@ _WORTHWHILE_BITS = 6
 
 @contextlib.contextmanager
 def map_rows(
-    values: DataFrame, encoder: Encoder, whole: Sequence[int] | None, n_files: int, budget: int
+    values: DataFrame, sample: Sample, whole: Sequence[int] | None, n_files: int, budget: int
 ) -> Iterator[DataFrame]:
     """Rows of a run file, one a map, to be made before the block ends.
 
     Args:
         values: the column as ``v``, and `LOCATION`.
-        encoder: the column's.
+        sample: of the column.
         whole: the locations that were read whole; None: all.
         n_files: how many locations there are.
         budget: bytes of all maps at most.
@@ -41,7 +41,7 @@ def map_rows(
         InvalidInputError: the budget cannot pay for a map of so many keys; says what could.
     """
     hashed = values.select("v", LOCATION, sf.xxhash64("v").alias("hash"))
-    pairs = hashed.mapInArrow(tasks.hash_values(encoder), tasks.HASHES_SCHEMA)
+    pairs = hashed.mapInArrow(tasks.hash_values(sample.encoder, sample.zoom), tasks.HASHES_SCHEMA)
     if whole is not None:
         pairs = pairs.where(sf.col("location").isin(list(whole)))
     pairs = pairs.persist(StorageLevel.MEMORY_AND_DISK)

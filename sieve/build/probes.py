@@ -51,7 +51,7 @@ def make_probes(sample: Sample) -> Probes:
     anywhere = random.integers(low, high, EACH, np.int64, endpoint=True)
     begin = random.choice(mass.codes, EACH)
     room = np.int64(high).view(np.uint64) - begin.view(np.uint64)
-    length = np.minimum(room, np.uint64((high - low) * SHORT_RANGE))
+    length = np.minimum(room, np.uint64((high - low) * min(1.0, SHORT_RANGE / mass.length)))
     end = (begin.view(np.uint64) + length).view(np.int64)
     return Probes(
         np.stack(

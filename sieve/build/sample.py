@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from sieve.build.zoom import Intervals, Zoom, windows
 from sieve.keys import MAX_PREFIX, Encoder
 from sieve.map.hashing import Hashes, hash_codes
 from sieve.mass import Codes, Mass
@@ -38,6 +39,8 @@ class Sample:
         hashes: uint64[n], its hash.
         rows: rows of the table, counted or else estimated.
         width: mean bytes of a value.
+        shown: those of them that the rest is of.
+        zoom: the part of the domain that `mass`, `codes` and `hashes` are of; None: all.
     """
 
     encoder: Encoder
@@ -46,6 +49,43 @@ class Sample:
     hashes: Hashes
     rows: int
     width: float
+    shown: int
+    zoom: Zoom | None = None
+
+    @property
+    def share(self) -> float:
+        """Of all that queries ask for, how much lies in the part that this is of."""
+        return 1.0 if self.zoom is None else self.zoom.share
+
+
+def zoomed(sample: Sample, rows: int, asked: Intervals) -> Sample:
+    """The sample of about so many rows of the table, those of some windows of the domain.
+
+    Args:
+        sample: of all of it.
+        rows: wanted; a table of not many more is taken whole.
+        asked: int64[k, 2], key codes of a query that must be seen.
+    """
+    if sample.mass is None or sample.rows <= 2 * rows:
+        return sample
+    zoom = windows(sample.mass, rows / sample.rows, asked)
+    inside = np.flatnonzero(zoom.within(sample.codes))
+    mass = zoom.of_mass(sample.mass)
+    if mass is None:
+        return sample
+    # Drawn again by what each stands for, so that later draws need no weights.
+    weights = zoom.rates(sample.mass, sample.codes[inside])
+    drawn = np.random.default_rng(3).choice(inside, len(inside), p=weights / weights.sum())
+    return Sample(
+        sample.encoder,
+        mass,
+        zoom.codes(sample.codes[drawn]),
+        sample.hashes[drawn],
+        sample.rows,
+        sample.width,
+        int(sample.rows * len(inside) / len(sample.codes)),
+        zoom,
+    )
 
 
 def take_sample(values: DataFrame, column: Column, counted: int | None, size: int) -> Sample:
@@ -68,20 +108,23 @@ def take_sample(values: DataFrame, column: Column, counted: int | None, size: in
     tables = [pa.ipc.open_stream(bytes(row[0])).read_all() for row in pieces.collect()]
     if not tables:
         plain, none = Encoder.for_type(column.type), np.empty(0, np.int64)
-        return Sample(plain, None, none, none.view(np.uint64), counted or 0, _width(column.type))
+        rows = counted or 0
+        return Sample(plain, None, none, none.view(np.uint64), rows, _width(column.type), rows)
     table = pa.concat_tables(tables)
     encoder = _encoder(column, table["v"]) if text else Encoder.for_type(column.type)
     encoded = encoder.encode(table["v"])
     keys = encoded.valid & ~encoded.nan
     codes = encoded.codes[keys]
+    rows = counted if counted is not None else int(table.num_rows / share)
     given = table["hash"].to_numpy()[keys].view(np.uint64)
     return Sample(
         encoder,
         Mass.of_sample(codes) if len(codes) else None,
         codes,
         hash_codes(codes) if encoder.exact else given,
-        counted if counted is not None else int(table.num_rows / share),
+        rows,
         (pc.mean(table["bytes"]).as_py() or 0.0) if text else _width(column.type),
+        rows,
     )
 
 

@@ -15,20 +15,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sieve.blocks import encode_segment
+from sieve.build.zoom import Zoom
 from sieve.intervals import Intervals, cut_location, generous_most, split_at
-from sieve.keys import GREATEST, LEAST, Encoder
+from sieve.keys import Encoder
 from sieve.map.hashing import hash_codes
 from sieve.map.payload import build_map
-from sieve.mass import Codes, Mass
+from sieve.mass import Codes, Mass, Numbers
 from sieve.pairs import Chunk
+from sieve.prices import choose_price
 from sieve.segments import cut_segments
-from sieve.shapes import plan
+from sieve.shapes import Plan, plan
 
 Batches = Iterator[pa.RecordBatch]
 
 KEY, ROWS, NULLS, NANS, PROBE = range(5)
-"""What a line of the first step is: a cut; a count of its location's rows of a kind, all rows with
-their least and greatest key; or how many of a task's locations hold a key of a probe."""
+"""What a line of the first step is: a cut; a count of its location's rows of a kind; or how many of
+a task's locations hold a key of a probe."""
 
 CUTS_SCHEMA = "kind INT, location INT, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT"
 _CUTS = pa.schema(
@@ -57,29 +59,32 @@ class Cutting:
         threshold: least worth of a gap.
         budget: bytes of the run at most.
         rows: of the table.
+        locations: of the table.
     """
 
     mass: Mass | None = None
     threshold: float = 0.0
     budget: int = 0
     rows: int = 0
+    locations: int = 0
 
     def of(self, codes: Codes, rows: npt.NDArray[np.int64], location: int) -> Intervals:
         """The cuts of some distinct keys of a location, ascending."""
         if self.mass is None:
             place = np.full(len(codes), location, np.int32)
             return Intervals(codes, codes, place, np.ones_like(rows), rows)
-        most = generous_most(int(rows.sum()), self.rows, self.budget)
+        most = generous_most(int(rows.sum()), self.rows, self.locations, self.budget)
         return cut_location(codes, rows, location, self.mass, self.threshold, most)
 
 
 def read_column(
-    encoder: Encoder, cutting: Cutting, probes: Queries
+    encoder: Encoder, zoom: Zoom | None, cutting: Cutting, probes: Queries
 ) -> Callable[[Batches], Batches]:
     """The first step: (value, location) rows to cuts and counts of each location.
 
     Args:
         encoder: the column's.
+        zoom: the part of the domain to look at; None: all.
         cutting: how fine.
         probes: int64[k, 2], intervals of key codes whose true locations are counted.
     """
@@ -92,7 +97,7 @@ def read_column(
                 if file is None or file.location != location:
                     if file is not None:
                         yield from file.finish()
-                    file = _File(location, cutting, probes, hits)
+                    file = _File(location, zoom, cutting, probes, hits)
                 yield from file.add(encoder, part.column(0))
         if file is not None:
             yield from file.finish()
@@ -129,12 +134,17 @@ class _File:
     """One file's codes and counts while its rows go by."""
 
     def __init__(
-        self, location: int, cutting: Cutting, probes: Queries, hits: npt.NDArray[np.int64]
+        self,
+        location: int,
+        zoom: Zoom | None,
+        cutting: Cutting,
+        probes: Queries,
+        hits: npt.NDArray[np.int64],
     ) -> None:
         self.location = location
+        self._zoom = zoom
         self._cutting = cutting
         self._probes, self._hits = probes, hits
-        self._least, self._greatest = GREATEST, LEAST
         self._codes: list[Codes] = []
         self._held = 0
         self._counts = {ROWS: 0, NULLS: 0, NANS: 0}
@@ -145,6 +155,8 @@ class _File:
         self._counts[ROWS] += len(values)
         self._counts[NULLS] += int(np.count_nonzero(~encoded.valid))
         self._counts[NANS] += int(np.count_nonzero(encoded.nan))
+        if self._zoom is not None:
+            keys = self._zoom.codes(keys)
         self._codes.append(keys)
         self._held += len(keys)
         if self._held >= _HELD:
@@ -154,17 +166,12 @@ class _File:
         if self._held:
             yield self._flush()
         kinds = list(self._counts)
-        ends = [np.full(len(kinds), end, np.int64) for end in (self._least, self._greatest)]
         none, counts = np.zeros(len(kinds), np.int64), np.array(list(self._counts.values()))
-        yield self._batch(kinds, *ends, none, counts)
+        yield self._batch(kinds, none, none, none, counts)
 
     def _flush(self) -> pa.RecordBatch:
         codes, rows = np.unique(np.concatenate(self._codes), return_counts=True)
         self._codes, self._held = [], 0
-        self._least, self._greatest = (
-            min(self._least, int(codes[0])),
-            max(self._greatest, int(codes[-1])),
-        )
         start = np.searchsorted(codes, self._probes[:, 0])
         stop = np.searchsorted(codes, self._probes[:, 1], side="right")
         self._hits += start < stop
@@ -195,7 +202,7 @@ def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
 
 
 def weigh_stretches(
-    mass: Mass, shape: str, prices: npt.NDArray[np.float64], budget_each: float
+    mass: Mass, shape: str, prices: Numbers, budget_each: float
 ) -> Callable[[Batches], Batches]:
     """Pieces in order of their stretch to the bytes that each price would cost there.
 
@@ -219,10 +226,35 @@ def weigh_stretches(
 
 def write_stretches(mass: Mass, shape: str, price: float) -> Callable[[Batches], Batches]:
     """Pieces in order of their stretch to rows of a run file."""
+    return _writer(mass, shape, lambda _: price)
 
+
+def write_whole(
+    mass: Mass, shape: str, prices: Numbers, budget: float, times: float
+) -> Callable[[Batches], Batches]:
+    """The pieces of the only stretch to rows of a run file, at a price found on the way.
+
+    Args:
+        mass: what queries ask.
+        shape: of the segments.
+        prices: float64[p], falling.
+        budget: bytes for all of it.
+        times: what to multiply the price by.
+    """
+    return _writer(
+        mass,
+        shape,
+        lambda planned: times * choose_price(prices, planned.curve(prices, budget), budget),
+    )
+
+
+def _writer(
+    mass: Mass, shape: str, price_of: Callable[[Plan], float]
+) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         for pieces in _stretches(batches):
-            for made in plan(pieces, mass, shape).emit(price):
+            planned = plan(pieces, mass, shape)
+            for made in planned.emit(price_of(planned)):
                 numbers = [made.first, made.last, made.keys, made.rows, made.blocks]
                 yield _row(made.shape, numbers, made.payload)
 
@@ -266,7 +298,7 @@ def _arrays(intervals: Intervals) -> list[pa.Array]:
 HASHES_SCHEMA = "hash BIGINT, location INT"
 
 
-def hash_values(encoder: Encoder) -> Callable[[Batches], Batches]:
+def hash_values(encoder: Encoder, zoom: Zoom | None) -> Callable[[Batches], Batches]:
     """(value, location, hash by the JVM) rows to (hash, location) pairs, most of them once."""
 
     def run(batches: Batches) -> Batches:
@@ -274,6 +306,8 @@ def hash_values(encoder: Encoder) -> Callable[[Batches], Batches]:
             for location, part in _together(batch, 1):
                 encoded = encoder.encode(part.column(0))
                 keys = encoded.valid & ~encoded.nan
+                if zoom is not None:
+                    keys &= zoom.within(encoded.codes)
                 if encoder.exact:
                     hashes = hash_codes(np.unique(encoded.codes[keys]))
                 else:

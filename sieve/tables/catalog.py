@@ -20,6 +20,7 @@ from sieve.errors import (
     UnsupportedError,
 )
 from sieve.registration import Registration, property_key, registrations, render_registration
+from sieve.store import parent
 from sieve.tables.kinds import refuse_kind
 from sieve.types import TableIdentity, identity_from
 
@@ -252,6 +253,13 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
             "columns that a query reads, so it cannot be indexed",
         )
     return found
+
+
+def roots_of(table: CatalogTable, files: Sequence[DataFile]) -> tuple[str, ...]:
+    """The table's folder, and the folders of files that do not lie below it."""
+    own = table.info.identity.location.rstrip("/")
+    foreign = {parent(f.path) for f in files if not f.path.startswith(own + "/")}
+    return (own, *sorted(foreign)) if own else tuple(sorted(foreign))
 
 
 def _info(raw: Mapping[str, Any]) -> TableInfo:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 from sieve.errors import SieveError, UnsupportedError
 
+COUNTED = ("parquet", "orc")
+"""Formats whose metadata tell how many rows a file has."""
+
 _INDEXED = "Sieve indexes Parquet, ORC, CSV and JSON tables of the session catalog"
 
 _LAKES = {

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sieve.build.contents import _COUNTED
 from sieve.keys import Encoder
 from sieve.manifest import FORMAT, Manifest
 from sieve.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
+from sieve.tables.kinds import COUNTED
 from sieve.types import BuildStats, FileRef, LocationsRef, RunRef, TableIdentity
 from sql_ext import commands
 from sql_ext.launch import wiring
@@ -59,6 +59,7 @@ def test_every_statement_is_described() -> None:
         commands.ShowIndexes: "SHOW SIEVE INDEXES",
         commands.DescribeIndex: "DESCRIBE SIEVE INDEX",
         commands.ExplainSieve: "EXPLAIN SIEVE",
+        commands.EstimateIndex: "ESTIMATE SIEVE INDEX",
     }
     assert set(titles) == set(commands.Command.__args__)
     for command, title in titles.items():
@@ -133,7 +134,7 @@ def test_installing_by_hand_is_described_in_full() -> None:
 
 def test_formats_are_named() -> None:
     """The formats whose NULL counts prove something are those the manifest's page says."""
-    assert set(_COUNTED) == {"parquet", "orc"}
+    assert set(COUNTED) == {"parquet", "orc"}
     assert "(not in CSV, JSON)" in FORMAT_PAGE
 
 

@@ -69,8 +69,10 @@ def test_one_key_is_one_interval():
 
 def test_a_budget_bounds_what_travels():
     """Twice the budget may send twice the intervals on; what a location may send has a floor."""
-    assert generous_most(100, 1000, 8000.0) - 64 == 2 * (generous_most(100, 1000, 4000.0) - 64)
-    assert generous_most(0, 0, 0.0) == 64
+    more, less = generous_most(100, 1000, 10, 8000.0), generous_most(100, 1000, 10, 4000.0)
+    assert more - 64 == 2 * (less - 64)
+    assert generous_most(0, 1000, 10, 8000.0) - 64 == (more - 64) / 2
+    assert generous_most(0, 0, 0, 0.0) == 64
     assert generous_threshold(200, 1e6) < generous_threshold(200, 1e4)
 
 

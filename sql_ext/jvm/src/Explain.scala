@@ -11,12 +11,9 @@ import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression
 /** Plans a query, runs nothing, and tells for each file scan what its indexes leave of it. */
 object Explain {
   def query(session: Compat.Session, text: String): String = {
-    val parsed = session.sessionState.sqlParser.parsePlan(text)
-    val execution = session.sessionState.executePlan(parsed, CommandExecutionMode.SKIP)
     val array = Link.json.createArrayNode
-    scans(execution.executedPlan).distinct.foreach { scan =>
-      val partition = scan.partitionFilters.filterNot(_.exists(_.isInstanceOf[PlanExpression[_]]))
-      val data = scan.dataFilters.filterNot(_.exists(_.isInstanceOf[PlanExpression[_]]))
+    planned(session, text).foreach { scan =>
+      val (partition, data) = (known(scan.partitionFilters), known(scan.dataFilters))
       val node = array.addObject()
       node.put("table", scan.tableIdentifier.map(_.unquotedString).orNull)
       node.put("predicate", data.map(plain(_).sql).mkString(" AND "))
@@ -40,6 +37,37 @@ object Explain {
     }
     Link.json.writeValueAsString(array)
   }
+
+  /** What a query of one table asks of its rows, and the files that partition pruning leaves. */
+  def asked(session: Compat.Session, text: String): String = planned(session, text) match {
+    case Seq(scan) =>
+      val location = scan.relation.location match {
+        case index: SieveFileIndex => index.delegate
+        case other => other
+      }
+      val (partition, data) = (known(scan.partitionFilters), known(scan.dataFilters))
+      val node = Link.json.createObjectNode
+      val columns = scan.output.map(a => a.exprId -> a.name).toMap
+      val partitions = scan.relation.partitionSchema.fieldNames.toSet
+      node.set[ObjectNode]("predicate", new Filters(columns, partitions).conjunction(data))
+      val files = node.putArray("files")
+      location.listFiles(partition, data).flatMap(_.files).foreach(f => files.add(f.getPath.toString))
+      Link.json.writeValueAsString(node)
+    case scans => throw new SieveException(
+      "SIEVE_UNSUPPORTED_PREDICATE",
+      s"the predicate makes Spark scan ${scans.size} tables; name one of the table's own columns " +
+        "and constants, without subqueries")
+  }
+
+  private def planned(session: Compat.Session, text: String): Seq[FileSourceScanExec] = {
+    val parsed = session.sessionState.sqlParser.parsePlan(text)
+    val execution = session.sessionState.executePlan(parsed, CommandExecutionMode.SKIP)
+    scans(execution.executedPlan).distinct
+  }
+
+  /** Without what only a running query knows. */
+  private def known(filters: Seq[Expression]): Seq[Expression] =
+    filters.filterNot(_.exists(_.isInstanceOf[PlanExpression[_]]))
 
   /** Without the table before each column: the row names it already. */
   private def plain(filter: Expression): Expression =

@@ -15,9 +15,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * Catalyst filters as the tree that the front end reads: names for columns, internal values for
  * literals, NOT pushed to the leaves. What has no such form is "unknown": any row may satisfy it.
  */
-class Filters(index: SieveFileIndex) {
+class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
   private val json = Link.json
-  private val partitions = index.relation.partitionSchema.fieldNames.toSet
   // Each value costs two searches over the column's domain.
   private val mostSolved = 20
 
@@ -118,7 +117,7 @@ class Filters(index: SieveFileIndex) {
   private object Column {
     def unapply(e: Expression): Option[(Seq[String], DataType)] = e match {
       case a: AttributeReference =>
-        index.columns.get(a.exprId).filterNot(partitions).map(n => (Seq(n), a.dataType))
+        columns.get(a.exprId).filterNot(partitions).map(n => (Seq(n), a.dataType))
       case g: GetStructField =>
         unapply(g.child).map { case (p, _) => (p :+ g.childSchema(g.ordinal).name, g.dataType) }
       case _ => None
@@ -166,7 +165,7 @@ class Filters(index: SieveFileIndex) {
 
   private def unknown(e: Expression): ObjectNode = {
     val made = node("unknown").put("why", e.prettyName)
-    e.references.flatMap(a => index.columns.get(a.exprId)).foreach(made.withArray("names").add(_))
+    e.references.flatMap(a => columns.get(a.exprId)).foreach(made.withArray("names").add(_))
     made
   }
 

@@ -49,6 +49,7 @@ class Gateway(session: Compat.Session, lanes: Lanes) {
   def registered(session: Compat.Session, database: String): String =
     Tables.registered(session, database)
   def explain(session: Compat.Session, query: String): String = Explain.query(session, query)
+  def asked(session: Compat.Session, query: String): String = Explain.asked(session, query)
 }
 
 /** A child as it runs: its lanes carry requests to it, its gateway listens to it alone. */

@@ -52,7 +52,8 @@ object Pruner extends Logging {
       unpruned(reason)
     }
     try {
-      val predicate = new Filters(index).conjunction(filters)
+      val partitions = index.relation.partitionSchema.fieldNames.toSet
+      val predicate = new Filters(index.columns, partitions).conjunction(filters)
       val reply = ask(index, predicate)
       val told = counts(reply.get("reasons"))
       // What is wrong with one index is told even where another one served.

@@ -1,0 +1,248 @@
+"""What an index would cost and read, before it is built: a build on a sample of the domain.
+
+Some windows of the column's domain are built as the whole of it would be, at their share of the
+budget, and nothing is written. A query that is asked about gets windows of its own at its ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sieve.build.pricing import FILE_OVERHEAD, Make, run_maker
+from sieve.build.probes import expectations, make_probes
+from sieve.build.reading import Seen, read_cuts
+from sieve.build.sample import Sample, zoomed
+from sieve.build.survey import Survey, survey
+from sieve.build.writing import DEARER
+from sieve.keys import Encoder
+from sieve.locations import Locations, render_locations
+from sieve.lookup import Run, assemble
+from sieve.map.lookup import MapSegment
+from sieve.map.payload import SHAPE_MAP, decode_map
+from sieve.options import IndexOptions
+from sieve.predicate import LocationIndex, Predicate, evaluate
+from sieve.requirements import Requirement
+from sieve.shapes import Entries, decode
+from sieve.shapes.planning import SEGMENT_OVERHEAD
+from sieve.tables.catalog import CatalogTable, Column, DataFile, roots_of
+from sieve.tables.kinds import COUNTED, refuse_option
+from sieve.types import BuildStats
+from sieve.world import World
+
+Flags = npt.NDArray[np.bool_]
+
+ROWS_SHOWN = 1_000_000
+"""Rows of the windows: their keys are cut, sorted and weighed as a build does with all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query of the table.
+
+    Attributes:
+        predicate: what it asks of rows.
+        files: paths of those that partition pruning leaves to it.
+    """
+
+    predicate: Predicate
+    files: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Files that a query reads.
+
+    Attributes:
+        total: without an index.
+        files: with this one.
+        minmax: with each file's least and greatest key.
+        understood: whether the index has a part in it.
+    """
+
+    total: int
+    files: int
+    minmax: int
+    understood: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What CREATE is expected to say.
+
+    Attributes:
+        files: of the table.
+        bytes: of the index, its list of locations included.
+        stats: as a build would record them; `seconds` of the build.
+        asked: of the query, if there was one.
+    """
+
+    files: int
+    bytes: int
+    stats: BuildStats
+    asked: Reads | None
+
+
+def estimate_index(
+    table: CatalogTable,
+    column: Column,
+    options: IndexOptions,
+    asked: Asked | None,
+    world: World,
+) -> Estimate:
+    """Estimate an index of a table as it is now.
+
+    Raises:
+        UnsupportedError: the table's options make its values hang on what else a query reads.
+        InvalidInputError: the budget cannot pay for the shape.
+        Py4JJavaError: a data file cannot be read; Spark's message names it.
+    """
+    refused = refuse_option(table.info.label, table.info.fingerprint_parts)
+    if refused is not None:
+        raise refused
+    files = table.files()
+    if not files:
+        stats = BuildStats(0, 0, 0, 0, 0.0, (), 0)
+        return Estimate(0, 0, stats, None if asked is None else Reads(0, 0, 0, False))
+    started = time.monotonic()
+    of = survey(
+        table.frame(range(len(files))),
+        column,
+        [file.length for file in files],
+        counted=table.info.format_name in COUNTED,
+        say=world.say,
+    )
+    surveyed = time.monotonic()
+    sample = zoomed(of.sample, ROWS_SHOWN, _ends(asked, column, of))
+    of = replace(of, sample=sample)
+    probes = make_probes(sample)
+    world.say("reading")
+    with (
+        read_cuts(of, options, probes) as (cuts, seen),
+        run_maker(cuts, seen, of, options, world.say) as make,
+    ):
+        read = time.monotonic()
+        run, size = _built(make, of, options)
+    expected = tuple(expectations(probes, run, seen.hits, seen.least, seen.greatest))
+    seconds = (surveyed - started) + (read - surveyed) + (time.monotonic() - read) / sample.share
+    known = ~seen.partial
+    rows = int(seen.rows[known].sum())
+    stats = BuildStats(
+        rows=rows,
+        nulls=int(seen.nulls[known].sum()),
+        nans=int(seen.nans[known].sum()),
+        column_bytes=int(rows * sample.width),
+        seconds=round(seconds, 3),
+        expected=expected,
+        files_total=len(files),
+    )
+    size = int(size / sample.share) + FILE_OVERHEAD + _locations_bytes(table, files, seen)
+    reads = None if asked is None else _reads(asked, column, files, of, seen, run)
+    return Estimate(len(files), size, stats, reads)
+
+
+def _built(make: Make | None, of: Survey, options: IndexOptions) -> tuple[Run, int]:
+    """The run of what is shown, and its bytes; built again where a build would be."""
+    if make is None:
+        return assemble([], of.n_files), 0
+    for times in DEARER:
+        payloads = [bytes(row["payload"]) for row in make(times).collect()]
+        # As Spark stores them, each page by itself.
+        stored = (len(pa.compress(payload, "zstd", asbytes=True)) for payload in payloads)
+        size = sum(stored) + SEGMENT_OVERHEAD * len(payloads)
+        if options.shape in ("sieve", "map") or size <= of.budget(options):
+            break
+    segments: list[Entries] = []
+    maps: list[MapSegment] = []
+    for payload in payloads:
+        if payload[0] == SHAPE_MAP:
+            maps.append(decode_map(payload))
+        else:
+            segments.append(decode(payload))
+    return assemble(segments, of.n_files, maps), size
+
+
+def _locations_bytes(table: CatalogTable, files: Sequence[DataFile], seen: Seen) -> int:
+    listed = Locations(
+        tuple(file.path for file in files),
+        np.array([file.length for file in files], np.int64),
+        np.array([file.mtime for file in files], np.int64),
+        seen.rows,
+        seen.nulls,
+        seen.nans,
+    )
+    return len(render_locations(listed, roots_of(table, files)))
+
+
+def _ends(asked: Asked | None, column: Column, of: Survey) -> npt.NDArray[np.int64]:
+    """What a query asks of the column, as intervals of key codes."""
+    gathered = _Gathered(of.sample.encoder, of.counted is not None, of.n_files)
+    if asked is not None:
+        evaluate(asked.predicate, {column.path: gathered}, of.n_files)
+    everything = [wanted.intervals for wanted in gathered.wanted]
+    return np.unique(np.concatenate([np.empty((0, 2), np.int64), *everything]), axis=0)
+
+
+class _Gathered:
+    """Stands for an index and writes down what it is asked."""
+
+    def __init__(self, encoder: Encoder, null_proof: bool, n: int) -> None:
+        self.encoder = encoder
+        self.null_proof = null_proof
+        self.wanted: list[Requirement] = []
+        self._n = n
+
+    def keep(self, requirement: Requirement) -> Flags:
+        self.wanted.append(requirement)
+        return np.ones(self._n, np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shown:
+    """Stands for the index, by what is shown of it."""
+
+    sample: Sample
+    null_proof: bool
+    seen: Seen
+    run: Run | None
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.sample.encoder
+
+    def keep(self, requirement: Requirement) -> Flags:
+        zoom, seen = self.sample.zoom, self.seen
+        intervals = requirement.intervals if zoom is None else zoom.intervals(requirement.intervals)
+        keep = seen.partial.copy()
+        if self.run is None:
+            for first, last in intervals[intervals[:, 0] <= intervals[:, 1]]:
+                keep |= (seen.least <= last) & (first <= seen.greatest)
+        else:
+            found = self.run.locations_in(intervals)
+            if self.run.maps and requirement.hashes is not None:
+                found &= self.run.locations_of(requirement.hashes)
+            keep |= found
+        if requirement.null:
+            keep |= seen.nulls > 0
+        if requirement.nan:
+            keep |= seen.nans > 0
+        return keep
+
+
+def _reads(
+    asked: Asked, column: Column, files: Sequence[DataFile], of: Survey, seen: Seen, run: Run
+) -> Reads:
+    left = np.array([file.path in asked.files for file in files], np.bool_)
+
+    def read(by: Run | None) -> tuple[int, bool]:
+        index: LocationIndex = _Shown(of.sample, of.counted is not None, seen, by)
+        verdict = evaluate(asked.predicate, {column.path: index}, len(files))
+        return int(np.count_nonzero(verdict.keep & left)), bool(verdict.used)
+
+    with_index, understood = read(run)
+    return Reads(int(left.sum()), with_index, read(None)[0], understood)

@@ -1,0 +1,120 @@
+"""Cuts to the rows of a run: the price that the budget allows, then segments and maps at it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from sieve.build import tasks
+from sieve.build.maps import map_rows
+from sieve.build.reading import Seen
+from sieve.build.survey import Survey
+from sieve.mass import Mass
+from sieve.options import IndexOptions
+from sieve.prices import choose_price, prices_for
+from sieve.runs import SPARK_SCHEMA
+
+_PAIRS_PER_TASK = 4_000_000
+_CUTS_PER_TASK = 500_000
+_HOLES_PER_SPAN = 100
+"""A gap of more than a hundredth of the keys' span closes a segment (Tong et al., PVLDB 2023)."""
+FILE_OVERHEAD = 2_500
+"""Bytes of a run file besides its segments: Parquet's footer, and the pages' heads."""
+
+Make = Callable[[float], DataFrame]
+
+
+@contextlib.contextmanager
+def run_maker(
+    cuts: DataFrame,
+    seen: Seen,
+    survey: Survey,
+    options: IndexOptions,
+    say: Callable[[str], None],
+) -> Iterator[Make | None]:
+    """Makes the rows of a run at so many times the price that the budget seems to allow.
+
+    None where there is no key. The rows must be used before the block ends.
+
+    Args:
+        cuts: of the reading step.
+        seen: its counts.
+        survey: what it was read with.
+        options: shape and budget.
+        say: told what the next job does, for its label.
+
+    Raises:
+        InvalidInputError: the budget cannot pay for a map.
+    """
+    n, least, greatest = seen.cuts
+    if not n:
+        yield None
+    elif options.shape == "sieve":
+        yield lambda _: _sieve_rows(cuts, n, greatest - least, options)
+    else:
+        # A sample that met no key where there are some: every query is as likely as any other.
+        mass = survey.sample.mass or Mass.of_sample(np.array([least, greatest], np.int64))
+        make = _priced(cuts, n, mass, survey, options, say)
+        if options.shape != "map":
+            yield make
+            return
+        say("mapping")
+        budget = survey.budget(options) - survey.intervals_budget(options, "map")
+        with map_rows(survey.values, survey.sample, seen.whole, survey.n_files, budget) as maps:
+            yield lambda times: make(times).unionByName(maps)
+
+
+def _priced(
+    cuts: DataFrame,
+    n: int,
+    mass: Mass,
+    survey: Survey,
+    options: IndexOptions,
+    say: Callable[[str], None],
+) -> Make:
+    stretches = min(math.ceil(n / _CUTS_PER_TASK), len(mass.codes))
+    pieces = _in_stretches(cuts, mass, stretches)
+    shape = "auto" if options.shape == "map" else options.shape
+    budget = survey.intervals_budget(options, options.shape)
+    left = max(1, budget - int(FILE_OVERHEAD * stretches * survey.sample.share))
+    prices = prices_for(survey.n_files, left)
+    if stretches == 1:
+        # One task sees all there is, so it finds the price by itself.
+        return lambda times: pieces.mapInArrow(
+            tasks.write_whole(mass, shape, prices, left, times), SPARK_SCHEMA
+        )
+    say("weighing")
+    curve = np.zeros(len(prices))
+    weigh = tasks.weigh_stretches(mass, shape, prices, left / n)
+    weighed = pieces.mapInArrow(weigh, tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
+    for number, size in weighed.collect():
+        curve[number] = size
+    price = choose_price(prices, curve, left)
+    return lambda times: pieces.mapInArrow(
+        tasks.write_stretches(mass, shape, price * times), SPARK_SCHEMA
+    )
+
+
+def _in_stretches(cuts: DataFrame, mass: Mass, stretches: int) -> DataFrame:
+    """Cuts clipped to stretches of the domain; each stretch together and in one partition."""
+    places = np.arange(1, stretches) * len(mass.codes) // stretches
+    borders = mass.codes[places]
+    pieces = cuts.mapInArrow(tasks.split_cuts(borders), tasks.PIECES_SCHEMA)
+    pieces = pieces.repartition(stretches, "stretch") if stretches > 1 else pieces.coalesce(1)
+    return pieces.sortWithinPartitions("stretch")
+
+
+def _sieve_rows(cuts: DataFrame, n: int, span: int, options: IndexOptions) -> DataFrame:
+    hole = max(1, span // _HOLES_PER_SPAN)
+    partitions = math.ceil(n / _PAIRS_PER_TASK)
+    ordered = cuts.select(sf.col("first").alias("code"), "location", "rows")
+    ordered = (
+        ordered.repartitionByRange(partitions, "code") if partitions > 1 else ordered.coalesce(1)
+    )
+    ordered = ordered.sortWithinPartitions("code", "location")
+    return ordered.mapInArrow(tasks.segment_pairs(options.error, hole), SPARK_SCHEMA)

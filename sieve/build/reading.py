@@ -1,0 +1,106 @@
+"""The step that reads the whole column: its cuts, and what is counted on the way."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from sieve.build import tasks
+from sieve.build.probes import Probes
+from sieve.build.survey import Survey
+from sieve.intervals import generous_threshold
+from sieve.keys import GREATEST, LEAST
+from sieve.options import IndexOptions
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What was counted, by location, and by probe.
+
+    Attributes:
+        rows, nulls, nans: int64[n].
+        least, greatest: int64[n], key codes; least above greatest where there is no key.
+        hits: int64[k], locations that hold a key of each probe.
+        partial: bool[n], locations that prove nothing: without rows, or not read whole.
+        cuts: how many there are of the others, their least and their greatest key code.
+    """
+
+    rows: Counts
+    nulls: Counts
+    nans: Counts
+    least: Counts
+    greatest: Counts
+    hits: Counts
+    partial: npt.NDArray[np.bool_]
+    cuts: tuple[int, int, int]
+
+    @property
+    def whole(self) -> list[int] | None:
+        """The locations that were read whole; None: all."""
+        return [int(k) for k in np.flatnonzero(~self.partial)] if self.partial.any() else None
+
+
+@contextlib.contextmanager
+def read_cuts(
+    survey: Survey, options: IndexOptions, probes: Probes
+) -> Iterator[tuple[DataFrame, Seen]]:
+    """Cuts of all locations that were read whole, kept until the block ends, and the counts.
+
+    Raises:
+        Py4JJavaError: a file cannot be read; names it.
+    """
+    sample = survey.sample
+    step = tasks.read_column(
+        sample.encoder, sample.zoom, _cutting(survey, options), probes.intervals
+    )
+    lines = survey.values.mapInArrow(step, tasks.CUTS_SCHEMA).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        seen = _seen(lines, survey, len(probes.intervals))
+        cuts = lines.where(sf.col("kind") == tasks.KEY).drop("kind")
+        if (whole := seen.whole) is not None:
+            cuts = cuts.where(sf.col("location").isin(whole)) if whole else cuts.limit(0)
+        yield cuts, seen
+    finally:
+        lines.unpersist()
+
+
+def _cutting(survey: Survey, options: IndexOptions) -> tasks.Cutting:
+    sample = survey.sample
+    if options.shape == "sieve" or sample.mass is None:
+        return tasks.Cutting()
+    budget = survey.intervals_budget(options, options.shape)
+    threshold = generous_threshold(survey.n_files, budget)
+    return tasks.Cutting(sample.mass, threshold, budget, sample.shown, survey.n_files)
+
+
+def _seen(lines: DataFrame, survey: Survey, n_probes: int) -> Seen:
+    """The counts of the reading step; what is read by several tasks is added up."""
+    n = survey.n_files
+    kinds = (tasks.ROWS, tasks.NULLS, tasks.NANS, tasks.KEY)
+    counts = {kind: np.zeros(n, np.int64) for kind in kinds}
+    counts[tasks.PROBE] = np.zeros(n_probes, np.int64)
+    least, greatest = np.full(n, GREATEST, np.int64), np.full(n, LEAST, np.int64)
+    rows = sf.when(sf.col("kind") == tasks.KEY, 1).otherwise(sf.col("rows"))
+    grouped = lines.groupBy("kind", "location").agg(sf.sum(rows), sf.min("first"), sf.max("last"))
+    for kind, place, total, low, high in grouped.collect():
+        counts[kind][place] = total
+        if kind == tasks.KEY:
+            least[place], greatest[place] = low, high
+    read, hits = counts[tasks.ROWS], np.minimum(counts[tasks.PROBE], n)
+    # A location without rows shows nothing, and one read in part shows too little.
+    partial = read == 0 if survey.counted is None else (read == 0) | (read != survey.counted)
+    cuts = (
+        int(counts[tasks.KEY][~partial].sum()),
+        int(least[~partial].min(initial=GREATEST)),
+        int(greatest[~partial].max(initial=LEAST)),
+    )
+    return Seen(read, counts[tasks.NULLS], counts[tasks.NANS], least, greatest, hits, partial, cuts)

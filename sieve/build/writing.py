@@ -1,0 +1,86 @@
+"""A run's rows to files of an index, and back to this process: only that may be published."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import secrets
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from sieve.errors import SieveError, UnavailableError
+from sieve.keys import Encoder
+from sieve.layout import run_dir
+from sieve.store import Store, join
+from sieve.types import FileRef, RunId, RunRef
+
+DEARER = (1.0, 1.3, 2.0, 8.0)
+"""What the price is raised by until a run fits; past the last a run is as small as it can be."""
+
+
+def write_within(
+    make: Callable[[float], DataFrame],
+    budget: float,
+    store: Store,
+    index_dir: str,
+    encoder: Encoder,
+) -> RunRef:
+    """The run that fits the budget; the curve that the price is read from is an estimate.
+
+    Args:
+        make: rows of a run file at so many times the price that the budget seems to allow.
+        budget: bytes.
+        store: where the index lies.
+        index_dir: the index's folder.
+        encoder: of the run's codes.
+    """
+    for times in DEARER:
+        run = _write(make(times), store, index_dir, encoder)
+        if run.bytes <= budget:
+            break
+        if times != DEARER[-1]:
+            store.delete(run_dir(index_dir, run.id))
+    return run
+
+
+def _write(rows: DataFrame, store: Store, index_dir: str, encoder: Encoder) -> RunRef:
+    run_id = RunId(secrets.token_hex(16))
+    target = run_dir(index_dir, run_id)
+    try:
+        rows.write.option("compression", "zstd").parquet(target)
+        return _read_back(store, target, run_id, encoder)
+    except BaseException:
+        with contextlib.suppress(SieveError):
+            store.delete(target)
+        raise
+
+
+def _read_back(store: Store, target: str, run_id: RunId, encoder: Encoder) -> RunRef:
+    try:
+        names = [e.name for e in store.list(target) if e.name.endswith(".parquet")]
+    except SieveError as error:
+        raise _not_shared(target) from error
+    files, totals = [], np.zeros(4, np.int64)
+    for name in sorted(names):
+        data = store.read(join(target, name))
+        table = pq.read_table(io.BytesIO(data), columns=["keys", "rows", "blocks"])
+        if table.num_rows:
+            files.append(FileRef(name, len(data), hashlib.sha256(data).hexdigest()))
+            totals += [table.num_rows, *(sum(c.to_pylist()) for c in table.columns)]
+    if not files:
+        raise _not_shared(target)
+    segments, keys, seen, blocks = (int(total) for total in totals)
+    size = sum(file.length for file in files)
+    return RunRef(run_id, encoder.to_json(), tuple(files), segments, blocks, keys, seen, size)
+
+
+def _not_shared(target: str) -> UnavailableError:
+    return UnavailableError(
+        "SIEVE_ROOT_NOT_SHARED",
+        f"what the executors wrote to {target} cannot be seen by the driver; set "
+        "spark.sieve.path to a folder on a file system that all of them share",
+    )

@@ -1,0 +1,150 @@
+"""Windows of a column's domain, and the column as if they were all of it.
+
+What a structure costs and reads hangs on how the keys of each file lie next to each other, which a
+sample of rows does not show. A sample of stretches of the domain does: inside a window each key of
+each file is there. With the windows moved together, everything that is done with a column can be
+done with what they show of it, at a known share of its size.
+
+Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), one window a stratum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.keys import GREATEST, LEAST
+from sieve.mass import Codes, Mass, Numbers
+
+Intervals = npt.NDArray[np.int64]
+
+_STRATA: Final = 32
+_BISECTIONS: Final = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Zoom:
+    """Disjoint windows of the domain, and what a query asks for that must stay in sight.
+
+    Attributes:
+        first: int64[w], ascending.
+        last: int64[w], not below `first`.
+        asked: int64[k, 2], ascending and disjoint; keys of these that lie between windows are shown
+            as the last of the window before.
+        share: of all that queries ask for, about that much lies in the windows.
+    """
+
+    first: Codes
+    last: Codes
+    asked: Intervals
+    share: float
+
+    def of_mass(self, mass: Mass) -> Mass | None:
+        """What is seen of where the keys lie; None where no key is."""
+        inside = np.flatnonzero(self.within(mass.codes))
+        if len(inside) == 0:
+            return None
+        codes = self.codes(mass.codes[inside])
+        # Keys that are seen for their many rows would else count as many times more.
+        rows = np.maximum(1, (mass.rows * self.rates(mass, mass.codes))[inside].round())
+        seen, whole = (int(c[-1]) - int(c[0]) + 1 for c in (codes, mass.codes))
+        return Mass(
+            codes, rows.astype(np.int64), mass.unseen, seen / whole, len(codes) / len(mass.codes)
+        )
+
+    def rates(self, mass: Mass, codes: Codes) -> Numbers:
+        """How much a key in a window stands for, against one of many rows, which is always seen."""
+        heavy = np.isin(codes, mass.codes[_heavy(mass)])
+        rates: Numbers = np.where(heavy, 1.0, 1 / self.share)
+        return rates
+
+    def codes(self, codes: Codes) -> Codes:
+        """What is seen of some key codes: those in windows, moved together, order kept."""
+        window = np.searchsorted(self.first, codes, side="right") - 1
+        inside = (window >= 0) & (codes <= self.last[window])
+        moved = self._moved(codes[inside], window[inside])
+        if len(self.asked) == 0:
+            return moved
+        window, between = window[~inside], codes[~inside]
+        number = np.searchsorted(self.asked[:, 0], between, side="right") - 1
+        wanted = (number >= 0) & (between <= self.asked[number, 1]) & (window >= 0)
+        return np.append(moved, self._moved(self.last[window[wanted]], window[wanted]))
+
+    def within(self, codes: Codes) -> npt.NDArray[np.bool_]:
+        """Which key codes lie in a window."""
+        window = np.searchsorted(self.first, codes, side="right") - 1
+        inside: npt.NDArray[np.bool_] = (window >= 0) & (codes <= self.last[window])
+        return inside
+
+    def intervals(self, intervals: Intervals) -> Intervals:
+        """What is seen of some intervals; first is above last for one between two windows."""
+        low = np.searchsorted(self.last, intervals[:, 0], side="left")
+        high = np.searchsorted(self.first, intervals[:, 1], side="right") - 1
+        seen = np.empty_like(intervals)
+        seen[:, 0], seen[:, 1] = 1, 0
+        some = low <= high
+        low, high = low[some], high[some]
+        seen[some, 0] = self._moved(np.maximum(intervals[some, 0], self.first[low]), low)
+        seen[some, 1] = self._moved(np.minimum(intervals[some, 1], self.last[high]), high)
+        return seen
+
+    def _moved(self, codes: Codes, window: npt.NDArray[np.intp]) -> Codes:
+        # Lengths and distances may need all 64 bits, so they are counted modulo 2^64.
+        lengths = self.last.view(np.uint64) - self.first.view(np.uint64) + np.uint64(1)
+        begin = np.cumsum(lengths) - lengths + np.int64(LEAST).view(np.uint64)
+        within = codes.view(np.uint64) - self.first[window].view(np.uint64)
+        moved: Codes = (begin[window] + within).view(np.int64)
+        return moved
+
+
+def windows(mass: Mass, share: float, asked: Intervals) -> Zoom:
+    """Windows over about a share of what queries ask for, one at random in each of 32 strata.
+
+    Args:
+        mass: where the keys lie.
+        share: above 0 and below 1.
+        asked: int64[k, 2], of a query whose ends must be seen: each gets a window around it.
+    """
+    random = np.random.default_rng(2)
+    begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA
+    ends = np.clip(asked.ravel(), mass.codes[0], mass.codes[-1])
+    begin = np.append(begin, mass.up_to(ends) - share / _STRATA / 2)
+    # A window ends with a key if the key's own weight does, so that each is as likely to be in one.
+    first, last = _code_at(mass, begin), _code_at(mass, begin + share / _STRATA)
+    first += first < last
+    heavy = mass.codes[_heavy(mass)]
+    first, last = np.concatenate([first, heavy, ends]), np.concatenate([last, heavy, ends])
+    first, last = _united(first, last)
+    shares = mass.shares(first, last)[:3].mean(axis=0).sum()
+    weight = mass.shares(heavy, heavy)[:3].mean(axis=0).sum()
+    first[first == mass.codes[0]] = LEAST
+    last[last == mass.codes[-1]] = GREATEST
+    return Zoom(first, last, asked, float(np.clip((shares - weight) / (1 - weight), 1e-9, 1)))
+
+
+def _heavy(mass: Mass) -> npt.NDArray[np.intp]:
+    """Keys of so many rows that a chance to be seen is not enough, as places among the codes."""
+    return np.flatnonzero(mass.rows * 2 * _STRATA >= mass.rows.sum())
+
+
+def _united(first: Codes, last: Codes) -> tuple[Codes, Codes]:
+    order = np.argsort(first, kind="stable")
+    first, reach = first[order], np.maximum.accumulate(last[order])
+    starts = np.append(0, np.flatnonzero(first[1:] > reach[:-1]) + 1)
+    return first[starts], reach[np.append(starts[1:], len(first)) - 1]
+
+
+def _code_at(mass: Mass, share: Numbers) -> Codes:
+    """The least code up to which a share lies."""
+    low = np.full(len(share), int(mass.codes[0]), np.int64)
+    high = np.full(len(share), int(mass.codes[-1]), np.int64)
+    for _ in range(_BISECTIONS):
+        half = (high.view(np.uint64) - low.view(np.uint64)) >> np.uint64(1)
+        middle = (low.view(np.uint64) + half).view(np.int64)
+        enough = mass.up_to(middle) >= share
+        high = np.where(enough, middle, high)
+        low = np.where(enough | (low >= high), low, middle + 1)
+    return high
