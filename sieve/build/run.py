@@ -8,8 +8,6 @@ a few times the budget, whatever the table's size. The seed's shape needs every 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
 import math
 import secrets
 from collections.abc import Callable, Sequence
@@ -17,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -33,10 +30,11 @@ from sieve.layout import run_dir
 from sieve.mass import Mass
 from sieve.options import SMALLEST_SHARE, IndexOptions
 from sieve.prices import choose_price, prices_for
+from sieve.run_files import describe_run
 from sieve.runs import SPARK_SCHEMA, read_run
 from sieve.store import Store, join
 from sieve.tables.catalog import LOCATION, Column
-from sieve.types import Expected, FileRef, RunId, RunRef
+from sieve.types import Expected, RunId, RunRef
 
 Counts = npt.NDArray[np.int64]
 
@@ -287,18 +285,11 @@ def _read_back(store: Store, target: str, run_id: RunId, encoder: Encoder) -> Ru
         names = [e.name for e in store.list(target) if e.name.endswith(".parquet")]
     except SieveError as error:
         raise _not_shared(target) from error
-    files, totals = [], np.zeros(4, np.int64)
-    for name in sorted(names):
-        data = store.read(join(target, name))
-        table = pq.read_table(io.BytesIO(data), columns=["keys", "rows", "blocks"])
-        if table.num_rows:
-            files.append(FileRef(name, len(data), hashlib.sha256(data).hexdigest()))
-            totals += [table.num_rows, *(sum(c.to_pylist()) for c in table.columns)]
-    if not files:
+    files = ((name, store.read(join(target, name))) for name in sorted(names))
+    run = describe_run(run_id, encoder, files)
+    if run is None:
         raise _not_shared(target)
-    segments, keys, seen, blocks = (int(total) for total in totals)
-    size = sum(file.length for file in files)
-    return RunRef(run_id, encoder.to_json(), tuple(files), segments, blocks, keys, seen, size)
+    return run
 
 
 def _expected(

@@ -10,7 +10,7 @@ from sieve.build.contents import _COUNTED
 from sieve.keys import Encoder
 from sieve.manifest import FORMAT, Manifest
 from sieve.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
-from sieve.types import BuildStats, FileRef, LocationsRef, RunRef, TableIdentity
+from sieve.types import BuildStats, FileRef, LocationsRef, RunFileRef, RunRef, TableIdentity
 from sql_ext import commands
 from sql_ext.launch import wiring
 
@@ -105,7 +105,7 @@ def test_defaults_of_durations_are_those_of_the_code() -> None:
 
 def test_every_member_of_a_manifest_is_described() -> None:
     """The page of bytes names each member of a manifest and of the records in it."""
-    records = (Manifest, RunRef, FileRef, LocationsRef, BuildStats, TableIdentity)
+    records = (Manifest, RunRef, RunFileRef, FileRef, LocationsRef, BuildStats, TableIdentity)
     for record in records:
         for member in record.__dataclass_fields__:
             assert f"`{member}`" in FORMAT_PAGE, f"{record.__name__}.{member}"
