@@ -9,6 +9,7 @@ BENCHES = {
     "demo": "TPC-H queries without and with an index: files read, time, size (make demo)",
     "rivals": "files read at equal bytes, against other structures (make bench-rivals)",
     "map": "maps of unique keys to files: bytes a key, files read, time (no Spark)",
+    "lookup": "look-ups of 1,000 to 100,000 files, cold and warm (make bench-lookup)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }
 

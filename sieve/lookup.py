@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from sieve.errors import CorruptError
-from sieve.ranges import spelled_out
 from sieve.requirements import Intervals
 from sieve.shapes import Entries
 
 Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
+
+# Entries that a pass over all of them compares in the time of a search for one interval.
+_PASS: Final = 8192
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,19 +52,19 @@ class Chunk:
             asked: int64[k, 2], as `united` gives them.
             found: bool[at least n_locations].
         """
-        start = np.searchsorted(self.reach, asked[:, 0], side="left")
-        stop = np.searchsorted(self.low, asked[:, 1], side="right")
-        if len(asked) == 1:
-            few = slice(int(start[0]), int(stop[0]))
-            found[self.location[few][self.high[few] >= asked[0, 0]]] = True
+        if len(asked) <= 1 or len(asked) * _PASS < len(self.low):
+            for first, last in asked.tolist():
+                start = int(self.reach.searchsorted(first, side="left"))
+                stop = int(self.low.searchsorted(last, side="right"))
+                meets = self.high[start:stop] >= first
+                found[self.location[start:stop][meets]] = True
             return
-        # Both ends ascend, so what an interval before has asked for is left out: such an entry
-        # begins before that interval ends, and where it holds a later key it holds that end too.
-        start[1:] = np.maximum(start[1:], stop[:-1])
-        stop = np.maximum(start, stop)
-        near = spelled_out(start, stop)
-        meets = self.high[near] >= np.repeat(asked[:, 0], stop - start)
-        found[self.location[near[meets]]] = True
+        # Of the intervals that end at an entry's begin or later, the first is the only one to
+        # compare: an entry that holds keys of a later one holds this one's last key too.
+        stops = self.low.searchsorted(asked[:, 1], side="right")
+        begun = np.diff(stops, prepend=0)
+        met = np.flatnonzero(self.high[: stops[-1]] >= np.repeat(asked[:, 0], begun))
+        found[self.location[met]] = True
 
 
 def assemble(segments: Iterable[Entries]) -> Chunk:
