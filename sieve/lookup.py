@@ -62,7 +62,8 @@ class Chunk:
         # Of the intervals that end at an entry's begin or later, the first is the only one to
         # compare: an entry that holds keys of a later one holds this one's last key too.
         stops = self.low.searchsorted(asked[:, 1], side="right")
-        begun = np.diff(stops, prepend=0)
+        begun = stops.copy()
+        begun[1:] -= stops[:-1]
         met = np.flatnonzero(self.high[: stops[-1]] >= np.repeat(asked[:, 0], begun))
         found[self.location[met]] = True
 

@@ -113,6 +113,8 @@ class Run:
             file = self._file(number)
             for k in range(len(file.first)):
                 self._chunk(number, file, k)
+            for one in file.maps:
+                self._check(number, one.n_locations)
 
     def retry(self) -> None:
         """Try the files again that could not be read; the others are left alone."""
@@ -120,7 +122,7 @@ class Run:
             # Look-ups are told the old error meanwhile, rather than wait.
             with contextlib.suppress(SieveError):
                 self._read(number)
-                del self._failed[number]
+                self._failed.pop(number, None)
 
     def _file(self, number: int) -> RunFile:
         with self._remembered(number):

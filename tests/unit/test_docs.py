@@ -13,6 +13,7 @@ from sieve.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
 from sieve.types import BuildStats, FileRef, LocationsRef, RunFileRef, RunRef, TableIdentity
 from sql_ext import commands
 from sql_ext.launch import wiring
+from sql_ext.settings import Settings, parse_settings
 
 HOME = Path(__file__).resolve().parents[2]
 DOCS = sorted([HOME / "README.md", HOME / "CHANGELOG.md", *(HOME / "docs").rglob("*.md")])
@@ -101,6 +102,12 @@ def test_defaults_of_durations_are_those_of_the_code() -> None:
     scala = (SHIM / "Settings.scala").read_text(encoding="utf-8")
     for key, default in re.findall(r'"(spark\.sieve\.[a-z.]+)", "(\w+)"', scala):
         assert f"| `{key}` | {default} |" in SQL
+
+
+def test_the_default_size_of_the_cache_is_that_of_the_code() -> None:
+    """And the table's way of writing it is understood."""
+    (told,) = re.findall(r"\| `spark\.sieve\.cache\.bytes` \| (\w+) \|", SQL)
+    assert parse_settings({"spark.sieve.cache.bytes": told}) == Settings()
 
 
 def test_every_member_of_a_manifest_is_described() -> None:
