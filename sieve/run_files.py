@@ -60,10 +60,7 @@ class RunFile:
     def nbytes(self) -> int:
         """Bytes that the arrays hold in memory."""
         own = (self.payloads, self.begin, self.end, self.chunk, self.first, self.last)
-        lists = (one.lists for one in self.maps)
-        return sum(array.nbytes for array in own) + sum(
-            some.offsets.nbytes + some.locations.nbytes for some in lists
-        )
+        return sum(array.nbytes for array in own) + sum(one.lists.nbytes for one in self.maps)
 
     def decoded(self, number: int) -> Chunk:
         """A chunk of it.

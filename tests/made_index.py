@@ -46,16 +46,18 @@ def map_row(
     return ("map", hashes[0], hashes[-1], 0, 0, 0, payload)
 
 
-def write_run(folder: Path, files: Sequence[Sequence[Row]], encoder: Encoder) -> RunRef:
+def write_run(
+    folder: Path, files: Sequence[Sequence[Row]], encoder: Encoder, run_id: RunId = RUN
+) -> RunRef:
     """A run with these segments in each of its files, below the folder of an index."""
     written = []
-    (folder / "runs" / RUN).mkdir(parents=True)
+    (folder / "runs" / run_id).mkdir(parents=True)
     for number, rows in enumerate(files):
         data = run_file_bytes(rows)
         name = f"part-{number:05d}.parquet"
-        (folder / "runs" / RUN / name).write_bytes(data)
+        (folder / "runs" / run_id / name).write_bytes(data)
         written.append((name, data))
-    run = describe_run(RUN, encoder, written)
+    run = describe_run(run_id, encoder, written)
     assert run is not None
     return run
 

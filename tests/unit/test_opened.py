@@ -21,22 +21,26 @@ from sieve.opened import OpenIndex, open_version
 from sieve.requirements import Requirement
 from sieve.segments import cut_segments
 from sieve.store import GoneError
-from sieve.types import FileRef, LocationsRef
-from tests.made_index import CountingStore, plain_locations, write_run, write_version
+from sieve.types import FileRef, LocationsRef, RunId, RunRef
+from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
 
 N = 5
 EVERY_KEY = Requirement(np.array([[LEAST, GREATEST]], np.int64))
 
 
-@pytest.fixture
-def version(tmp_path: Path) -> Manifest:
-    """A version over five files, file k with keys 10 k to 10 k + 9, and its two files on disk."""
-    keys = np.arange(10 * N, dtype=np.int64)
+def run_of(folder: Path, first: int, run_id: RunId = RUN) -> RunRef:
+    """A run of five files from number `first` on, file k with keys 10 k to 10 k + 9."""
+    keys = np.arange(10 * first, 10 * (first + N), dtype=np.int64)
     pairs = (keys, (keys // 10).astype(np.int32), np.ones_like(keys))
     segments = list(cut_segments(iter([pairs]), error=1, hole=1000))
     rows = [("sieve", s.first, s.last, 0, 0, 0, encode_segment(s)) for s in segments]
-    run = write_run(tmp_path, [rows], Encoder("bigint"))
-    return write_version(tmp_path, [run], plain_locations(N))
+    return write_run(folder, [rows], Encoder("bigint"), run_id)
+
+
+@pytest.fixture
+def version(tmp_path: Path) -> Manifest:
+    """A version over five files, and its two files on disk."""
+    return write_version(tmp_path, [run_of(tmp_path, 0)], plain_locations(N))
 
 
 def opened(version: Manifest, folder: Path) -> OpenIndex:
@@ -126,6 +130,21 @@ def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) ->
     assert index.keep(with_nan).tolist() == [True, False, True, True, True]
     nowhere = Requirement(np.empty((0, 2), np.int64), null=True)
     assert index.keep(nowhere).tolist() == [False, True, True, False, True]
+
+
+def test_runs_are_united(tmp_path: Path) -> None:
+    """Each for its own locations; the keys of one alone are not every key."""
+    runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
+    index = opened(write_version(tmp_path, runs, plain_locations(2 * N)), tmp_path)
+
+    def kept(*intervals: tuple[int, int]) -> list[int]:
+        return np.flatnonzero(index.keep(Requirement(np.array(intervals, np.int64)))).tolist()
+
+    assert kept((44, 61)) == [4, 5, 6]
+    assert kept((3, 3), (99, 99)) == [0, 9]
+    assert kept((0, 49)) == list(range(N))
+    assert kept((50, 99)) == list(range(N, 2 * N))
+    assert kept((0, 99)) == list(range(2 * N))
 
 
 def test_versions_that_share_files_hold_them_once(version: Manifest, tmp_path: Path) -> None:
