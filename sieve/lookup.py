@@ -99,7 +99,7 @@ def united(intervals: Intervals) -> Intervals:
             first is above its last holds nothing.
     """
     intervals = intervals[intervals[:, 0] <= intervals[:, 1]]
-    if len(intervals) < 2:
+    if np.all(intervals[1:, 0] > intervals[:-1, 1]):
         return intervals
     intervals = intervals[np.argsort(intervals[:, 0], kind="stable")]
     first, reach = intervals[:, 0], np.maximum.accumulate(intervals[:, 1])
