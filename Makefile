@@ -25,7 +25,7 @@ SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-min
             org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 \
             org.apache.spark:spark-avro_2.13:4.1.1
 
-.PHONY: help setup jars lint type format test test-3.5 demo bench bench-planning bench-rivals wheel clean \
+.PHONY: help setup jars lint type format test test-3.5 demo bench bench-lookup bench-planning bench-rivals wheel clean \
         test-services test-spark test-wheel soak
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
@@ -98,6 +98,9 @@ demo: setup ## TPC-H with and without the index
 
 bench: setup ## the measurements there are
 	@$(BIN)/python -m bench $(ARGS)
+
+bench-lookup: setup ## look-ups of 1,000 to 100,000 files, cold and warm
+	@$(BIN)/python -m bench lookup $(ARGS)
 
 bench-planning: setup ## what an index adds to the planning of a scan
 	@$(BIN)/python -m bench planning $(ARGS)

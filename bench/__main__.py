@@ -10,6 +10,7 @@ BENCHES = {
     "rivals": "files read at equal bytes, against other structures (make bench-rivals)",
     "estimate": "what ESTIMATE tells against what CREATE then makes",
     "map": "maps of unique keys to files: bytes a key, files read, time (no Spark)",
+    "lookup": "look-ups of 1,000 to 100,000 files, cold and warm (make bench-lookup)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -47,6 +48,17 @@ class Locations:
     rows: Counts
     nulls: Counts
     nans: Counts
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the list takes in memory."""
+        columns = (self.lengths, self.mtimes, self.rows, self.nulls, self.nans)
+        return bytes_of(self.paths) + sum(column.nbytes for column in columns)
+
+
+def bytes_of(paths: tuple[str, ...]) -> int:
+    """Bytes that paths take in memory."""
+    return sys.getsizeof(paths) + sum(map(sys.getsizeof, paths))
 
 
 def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:

@@ -25,6 +25,7 @@ from sieve.types import (
     FileRef,
     IndexUuid,
     LocationsRef,
+    RunFileRef,
     RunId,
     RunRef,
     State,
@@ -39,6 +40,7 @@ MANIFEST_LIMIT = 32 << 20
 MAX_RUNS = 10_000
 MAX_KINDS = 100
 MAX_FILES = 100_000
+MAX_RANGES = 10_000
 MAX_ROOTS = 100_000
 MAX_PARTS = 1_000
 LONG_TEXT = 4 << 20
@@ -250,7 +252,7 @@ def _run(fields: Fields) -> RunRef:
     run = RunRef(
         id=RunId(fields.text("id", pattern=HEX_ID)),
         encoder=fields.small_object("encoder"),
-        files=tuple(_file(file, RUN_FILE) for file in fields.records("files", MAX_FILES)),
+        files=tuple(_run_file(file) for file in fields.records("files", MAX_FILES)),
         segments=fields.integer("segments"),
         blocks=fields.integer("blocks"),
         keys=fields.integer("keys"),
@@ -259,6 +261,21 @@ def _run(fields: Fields) -> RunRef:
     )
     fields.done()
     return run
+
+
+def _run_file(fields: Fields) -> RunFileRef:
+    file = RunFileRef(
+        name=fields.text("name", pattern=RUN_FILE),
+        length=fields.integer("length"),
+        sha256=fields.text("sha256", pattern=_SHA256),
+        codes=fields.ranges("codes", MAX_RANGES),
+        hashes=fields.ranges("hashes", MAX_RANGES),
+    )
+    fields.done()
+    if not file.codes and not file.hashes:
+        # No look-up would read it, whatever it holds.
+        raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")
+    return file
 
 
 def _file(fields: Fields, pattern: re.Pattern[str]) -> FileRef:

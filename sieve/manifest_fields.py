@@ -97,6 +97,17 @@ class Fields:
             for key, text in value.items()
         }
 
+    def ranges(self, name: str, high: int) -> tuple[tuple[int, int], ...]:
+        """An array of at most ``high`` pairs [first, last] of 64-bit integers, ascending, apart."""
+        ranges: list[tuple[int, int]] = []
+        for value in self._array(name, 0, high):
+            if not isinstance(value, list) or len(value) != 2 or not all(map(_is_int64, value)):
+                raise self._wrong("is not an array of pairs of 64-bit integers", name)
+            if value[0] > value[1] or (ranges and value[0] <= ranges[-1][1]):
+                raise self._wrong("has ranges that do not ascend", name)
+            ranges.append((value[0], value[1]))
+        return tuple(ranges)
+
     def record(self, name: str) -> Fields:
         """The members of an object."""
         return Fields(self._take(name), f"{self._where}.{name}")
@@ -149,6 +160,11 @@ class Fields:
     def _wrong(self, what: str, name: str | None = None) -> CorruptError:
         where = self._where if name is None else f"{self._where}.{name}"
         return CorruptError("SIEVE_MANIFEST_CORRUPT", f"{where} {what}")
+
+
+def _is_int64(value: Any) -> bool:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return whole and -(1 << 63) <= value <= INT64_MAX
 
 
 def _children(node: Any) -> list[Any]:

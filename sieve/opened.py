@@ -1,4 +1,4 @@
-"""A version of an index in memory, as scans ask it."""
+"""A version of an index, as scans ask it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.cache import Cache
 from sieve.errors import UnsupportedError
 from sieve.keys import Encoder
 from sieve.layout import locations_file
 from sieve.locations import Locations, parse_locations
-from sieve.lookup import Run
 from sieve.manifest import Manifest
 from sieve.requirements import Requirement
-from sieve.runs import read_run, verified
+from sieve.runs import Run, verified
 from sieve.store import Store
 
 Flags = npt.NDArray[np.bool_]
@@ -22,55 +22,95 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenIndex:
-    """One version of an index, ready for look-ups."""
+    """One version of an index, ready for look-ups, which read its files as they come to need them.
 
+    What is read is held in `cache` and nowhere else.
+    """
+
+    store: Store
+    directory: str
     manifest: Manifest
-    locations: Locations
-    runs: tuple[tuple[Encoder, Run], ...]
-
-    @property
-    def encoder(self) -> Encoder:
-        """How the index codes the values of its column."""
-        return self.runs[0][0] if self.runs else Encoder(self.manifest.type)
+    encoder: Encoder
+    runs: tuple[Run, ...]
+    cache: Cache
 
     @property
     def null_proof(self) -> bool:
         """Whether NULL counts hold for every query."""
         return self.manifest.null_proof
 
+    def locations(self) -> Locations:
+        """The list of locations, verified; raises as `open_version`."""
+        ref = self.manifest.locations
+        uri = locations_file(self.directory, ref.file.name)
+        return self.cache.get(
+            (uri, ref.file.sha256),
+            lambda: parse_locations(
+                verified(self.store, uri, ref.file), self.manifest.roots, ref.count
+            ),
+        )
+
     def keep(self, requirement: Requirement) -> Flags:
-        """bool[n]: which of the version's locations may hold a value that is asked for."""
-        keep = np.zeros(len(self.locations.paths), np.bool_)
-        for _, run in self.runs:
-            found = run.locations_in(requirement.intervals)
-            if run.maps and requirement.hashes is not None:
-                found &= run.locations_of(requirement.hashes)
-            keep |= found
+        """bool[n]: which of the version's locations may hold a value that is asked for.
+
+        Raises:
+            CorruptError, UnavailableError: a file that the answer lies in is damaged, gone or out
+                of reach.
+            UnsupportedError: a later release wrote it.
+        """
+        if self._every_key(requirement):
+            where = self.locations()
+            keep = where.rows > where.nulls + where.nans
+        else:
+            keep = np.zeros(self.manifest.locations.count, np.bool_)
+            for run in self.runs:
+                found = run.locations_in(requirement.intervals)
+                if run.has_maps and requirement.hashes is not None and found.any():
+                    found &= run.locations_of(requirement.hashes)
+                keep |= found
         if requirement.null:
-            keep |= self.locations.nulls > 0
+            keep |= self.locations().nulls > 0
         if requirement.nan:
-            keep |= self.locations.nans > 0
+            keep |= self.locations().nans > 0
         return keep
 
+    def retry(self) -> None:
+        """Try run files again that could not be read when a look-up needed them."""
+        for run in self.runs:
+            run.retry()
 
-def open_version(store: Store, index_dir: str, manifest: Manifest) -> OpenIndex:
-    """Load what a manifest refers to.
+    def _every_key(self, requirement: Requirement) -> bool:
+        """Whether any key will do: which locations have one, their counts of rows tell."""
+        if len(requirement.intervals) != 1 or requirement.hashes is not None:
+            return False
+        first, last = requirement.intervals[0].tolist()
+        spans = (run.span for run in self.runs)
+        return all(first <= least and greatest <= last for least, greatest in spans)
+
+
+def open_version(store: Store, index_dir: str, manifest: Manifest, cache: Cache) -> OpenIndex:
+    """A version whose list of locations is there; run files are read when a look-up needs them.
+
+    Args:
+        store: where the index lies.
+        index_dir: its folder.
+        manifest: the version.
+        cache: what holds its files; versions and indexes may share one.
 
     Raises:
-        CorruptError, UnavailableError: a file is damaged, gone or out of reach.
+        CorruptError, UnavailableError: the list is damaged, gone or out of reach.
         UnsupportedError: a later release wrote it.
     """
-    ref = manifest.locations
-    data = verified(store, locations_file(index_dir, ref.file.name), ref.file)
-    locations = parse_locations(data, manifest.roots, ref.count)
-    runs = tuple(
-        (Encoder.from_json(dict(run.encoder)), read_run(store, index_dir, run, ref.count))
-        for run in manifest.runs
-    )
-    if len({encoder for encoder, _ in runs}) > 1:
+    encoders = {Encoder.from_json(dict(run.encoder)) for run in manifest.runs}
+    if len(encoders) > 1:
         raise UnsupportedError(
             "SIEVE_VERSION_TOO_NEW",
             f"version {manifest.version} of index {manifest.name} codes its runs in different "
             "ways, which this release cannot look up; upgrade Sieve",
         )
-    return OpenIndex(manifest, locations, runs)
+    count = manifest.locations.count
+    runs = tuple(Run(store, index_dir, run, count, cache) for run in manifest.runs)
+    encoder = encoders.pop() if encoders else Encoder(manifest.type)
+    index = OpenIndex(store, index_dir, manifest, encoder, runs, cache)
+    index.locations()
+    return index

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from sieve.errors import CorruptError
 
 Words = npt.NDArray[np.uint64]
+Bytes = bytes | memoryview
 
 # A value that begins inside a byte must fit, with the up to 7 bits before it, in one 8-byte word.
 MAX_BITS: Final = 56
@@ -55,7 +56,7 @@ def pack(values: Words) -> bytes:
     return b"".join([head, pack_bits(kept, bits), places, whole])
 
 
-def unpack(payload: bytes, at: int, count: int) -> tuple[Words, int]:
+def unpack(payload: Bytes, at: int, count: int) -> tuple[Words, int]:
     """`count` numbers whose bytes begin at `at`, and where the bytes after them begin.
 
     Raises:
@@ -71,7 +72,7 @@ def unpack(payload: bytes, at: int, count: int) -> tuple[Words, int]:
     after = end + exceptions * EXCEPTION_BYTES
     if after > len(payload):
         raise _corrupt("ends inside an array")
-    padded = byte_words(payload[at:end] + bytes(8))
+    padded = byte_words(bytes(payload[at:end]) + bytes(8))
     values = bits_at(padded, bits, np.arange(count, dtype=np.uint64))
     if exceptions:
         places = np.frombuffer(payload, "<u4", exceptions, end)
@@ -95,7 +96,7 @@ def pack_bits(values: Words, bits: int) -> bytes:
     )
 
 
-def byte_words(data: bytes, start: int = 0) -> Words:
+def byte_words(data: Bytes, start: int = 0) -> Words:
     """The words of 8 bytes that begin at each byte from `start` on, u64[len(data) - start - 7]."""
     words: Words = np.ndarray((len(data) - start - 7,), "<u8", data, start, (1,))
     return words

@@ -1,21 +1,27 @@
-"""Run files: Parquet with one row a segment, written by Spark, read back by whoever looks up."""
+"""A run, read file by file as look-ups come to need them; Spark writes it, whoever looks up reads.
+
+What is read is verified, held in a bounded cache and shared by all versions that refer to it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import io
+import sys
+from collections.abc import Iterator, Sequence
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import numpy as np
 
-from sieve.errors import CorruptError
+from sieve.cache import Cache
+from sieve.errors import CorruptError, SieveError
+from sieve.keys import GREATEST, LEAST
 from sieve.layout import run_file
-from sieve.lookup import Run, assemble
-from sieve.map.lookup import MapSegment
-from sieve.map.payload import SHAPE_MAP, decode_map
-from sieve.shapes import Entries, decode
+from sieve.lookup import Chunk, Flags, meeting, united
+from sieve.map.hashing import Hashes
+from sieve.requirements import Intervals
+from sieve.run_files import RunFile, parse_run_file
 from sieve.store import Store
-from sieve.types import FileRef, RunRef
+from sieve.types import FileRef, Range, RunRef
 
 SPARK_SCHEMA = (
     "shape STRING, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT, blocks BIGINT, "
@@ -24,23 +30,162 @@ SPARK_SCHEMA = (
 """Columns of a run file."""
 
 
-def read_run(store: Store, index_dir: str, run: RunRef, n_locations: int) -> Run:
-    """A run in memory, all its files verified against their lengths and checksums.
+class Run:
+    """A run of a version; each look-up reads and decodes only what can hold what it asks for.
 
-    Raises:
-        CorruptError: a file is not what the manifest says it is.
-        UnavailableError: a file cannot be read (GoneError: it is not there).
+    A file that cannot be read fails the look-ups that need it, and no others. It is not read again
+    for each of them: they get the same error until `retry`.
+
+    Args:
+        store: where the index lies.
+        index_dir: the index's folder.
+        run: what the manifest says of it.
+        n_locations: locations of the version.
+        cache: what holds run files and decoded chunks.
     """
-    segments: list[Entries] = []
-    maps: list[MapSegment] = []
-    for file in run.files:
-        data = verified(store, run_file(index_dir, run.id, file), file)
-        for payload in _column(data, "payload", file):
-            if payload[:1] == bytes([SHAPE_MAP]):
-                maps.append(decode_map(payload))
-            else:
-                segments.append(decode(payload))
-    return assemble(segments, n_locations, maps)
+
+    def __init__(
+        self, store: Store, index_dir: str, run: RunRef, n_locations: int, cache: Cache
+    ) -> None:
+        self._store = store
+        self._files = run.files
+        self._uris = [run_file(index_dir, run.id, file) for file in run.files]
+        self._n_locations = n_locations
+        self._cache = cache
+        self._codes = _Ranges([file.codes for file in run.files])
+        self._hashes = _Ranges([file.hashes for file in run.files])
+        self._failed: dict[int, SieveError] = {}
+
+    @property
+    def has_maps(self) -> bool:
+        """Whether single keys can be found by their hashes."""
+        return len(self._hashes.first) > 0
+
+    @property
+    def span(self) -> Range:
+        """A range that holds every key code; of the first above the last where there is none."""
+        return self._codes.span
+
+    def locations_in(self, intervals: Intervals) -> Flags:
+        """Locations that may hold a key of any interval.
+
+        Args:
+            intervals: int64[k, 2], key codes from first to last, both included, in any order; one
+                whose first is above its last holds nothing.
+
+        Returns:
+            bool[n_locations]; a superset of the truth, by what the shapes put together.
+
+        Raises:
+            CorruptError: a file is not what the manifest says it is.
+            UnavailableError: a file cannot be read (GoneError: it is not there).
+            UnsupportedError: a later Sieve wrote it.
+        """
+        asked = united(intervals)
+        found = np.zeros(self._n_locations, np.bool_)
+        for number in self._codes.files_of(asked):
+            file = self._file(number)
+            start, stop = meeting(asked, file.first, file.last)
+            for k in np.flatnonzero(start < stop).tolist():
+                self._chunk(number, file, k).mark(asked[start[k] : stop[k]], found)
+        return found
+
+    def locations_of(self, hashes: Hashes) -> Flags:
+        """Locations that may hold a key with any of the hashes; only for a run with maps.
+
+        Args:
+            hashes: uint64[q], in any order.
+
+        Returns:
+            bool[n_locations]; raises as `locations_in`.
+        """
+        found = np.zeros(self._n_locations, np.bool_)
+        points = np.sort(hashes.view(np.int64))
+        for number in self._hashes.files_of(np.stack([points, points], axis=1)):
+            for one in self._file(number).maps:
+                self._check(number, one.n_locations)
+                found[: one.n_locations] |= one.locations_of(hashes)
+        return found
+
+    def read_all(self) -> None:
+        """Verify and decode all of it; raises as `locations_in`."""
+        for number in range(len(self._files)):
+            file = self._file(number)
+            for k in range(len(file.first)):
+                self._chunk(number, file, k)
+            for one in file.maps:
+                self._check(number, one.n_locations)
+
+    def retry(self) -> None:
+        """Try the files again that could not be read; the others are left alone."""
+        for number in tuple(self._failed):
+            # Look-ups are told the old error meanwhile, rather than wait.
+            with contextlib.suppress(SieveError):
+                self._read(number)
+                self._failed.pop(number, None)
+
+    def _file(self, number: int) -> RunFile:
+        with self._remembered(number):
+            return self._read(number)
+
+    def _read(self, number: int) -> RunFile:
+        ref, uri = self._files[number], self._uris[number]
+        return self._cache.get(
+            (uri, ref.sha256), lambda: parse_run_file(verified(self._store, uri, ref), ref)
+        )
+
+    def _chunk(self, number: int, file: RunFile, k: int) -> Chunk:
+        key = (self._uris[number], self._files[number].sha256, k)
+        with self._remembered(number):
+            chunk = self._cache.get(key, lambda: file.decoded(k))
+        self._check(number, chunk.n_locations)
+        return chunk
+
+    @contextlib.contextmanager
+    def _remembered(self, number: int) -> Iterator[None]:
+        """Whatever goes wrong with a file goes wrong in the same way for all, until `retry`."""
+        failed = self._failed.get(number)
+        if failed is not None:
+            # A new one: an error that was raised keeps alive what its frames refer to.
+            raise type(failed)(failed.condition, failed.message)
+        try:
+            yield
+        except SieveError as error:
+            self._failed[number] = type(error)(error.condition, error.message)
+            raise
+
+    def _check(self, number: int, named: int) -> None:
+        """Refuse what names more locations than this version has; another version may have them."""
+        if named > self._n_locations:
+            raise CorruptError(
+                "SIEVE_CORRUPT_RUN",
+                f"{self._uris[number]} names location {named - 1} of {self._n_locations}; REFRESH "
+                "the index FULL",
+            )
+
+
+class _Ranges:
+    """The ranges of all files, and whose they are."""
+
+    def __init__(self, files: Sequence[tuple[Range, ...]]) -> None:
+        ranges = np.array([range_ for file in files for range_ in file], np.int64).reshape(-1, 2)
+        self.first = np.ascontiguousarray(ranges[:, 0])
+        self.last = np.ascontiguousarray(ranges[:, 1])
+        self.span = int(self.first.min(initial=GREATEST)), int(self.last.max(initial=LEAST))
+        self._file = np.repeat(np.arange(len(files)), [len(file) for file in files])
+
+    def files_of(self, asked: Intervals) -> list[int]:
+        """Numbers of the files that may hold some of what is asked for, given as by `united`."""
+        start, stop = meeting(asked, self.first, self.last)
+        numbers: list[int] = np.unique(self._file[start < stop]).tolist()
+        return numbers
+
+
+def read_run(store: Store, index_dir: str, run: RunRef, n_locations: int) -> Run:
+    """A run held whole, all its files verified and decoded; raises as `Run.locations_in`."""
+    opened = Run(store, index_dir, run, n_locations, Cache(sys.maxsize))
+    opened.read_all()
+    return opened
 
 
 def verified(store: Store, uri: str, file: FileRef) -> bytes:
@@ -53,11 +198,3 @@ def verified(store: Store, uri: str, file: FileRef) -> bytes:
             "checksum); REFRESH SIEVE INDEX ... FULL builds the index again",
         )
     return data
-
-
-def _column(data: bytes, name: str, file: FileRef) -> list[bytes]:
-    try:
-        column = pq.read_table(io.BytesIO(data), columns=[name])[name]
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise CorruptError("SIEVE_INDEX_CORRUPT", f"{file.name}: {error}") from error
-    return list(column.to_pylist())

@@ -55,6 +55,23 @@ class FileRef:
     sha256: str
 
 
+Range = tuple[int, int]
+"""First and last of some key codes or hashes, both included."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFileRef(FileRef):
+    """A run file, and where its keys lie: a look-up elsewhere need not read it.
+
+    Attributes:
+        codes: ranges of the key codes in its segments, ascending and apart.
+        hashes: likewise of the hashes in its maps, as signed 64-bit numbers.
+    """
+
+    codes: tuple[Range, ...]
+    hashes: tuple[Range, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class LocationsRef:
     """The Parquet file that lists a version's locations, and how many rows it has."""
@@ -70,7 +87,7 @@ class RunRef:
     Attributes:
         id: the run's identity and folder name.
         encoder: JSON form of the key encoder that the run's codes were made with.
-        files: run files, in the order of their segments.
+        files: run files, in order of name.
         segments: number of segments.
         blocks: number of blocks over all segments.
         keys: distinct key codes of each location, summed over locations.
@@ -80,7 +97,7 @@ class RunRef:
 
     id: RunId
     encoder: Mapping[str, object]
-    files: tuple[FileRef, ...]
+    files: tuple[RunFileRef, ...]
     segments: int
     blocks: int
     keys: int

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -15,21 +13,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sieve.cache import Cache
 from sieve.errors import CorruptError, SieveError, UnsupportedError
-from sieve.expressions import Column, Predicate, not_understood, parse
+from sieve.expressions import Always, Column, Predicate, not_understood, parse
 from sieve.found import same_table
-from sieve.keys import Encoder
 from sieve.manifest import Manifest
 from sieve.opened import OpenIndex, open_version
 from sieve.predicate import evaluate
 from sieve.publish import newest
 from sieve.registration import Registration, parse_registration
-from sieve.requirements import Requirement
 from sieve.store import GoneError, Store, join
 from sieve.types import identity_from
 from sql_ext.link import Request
 from sql_ext.roots import Roots
 from sql_ext.settings import Settings, parse_settings
+from sql_ext.table_files import (
+    OverTable,
+    TableFiles,
+    UnreadableIndexError,
+    dictionary_id,
+    newest_first,
+    unite,
+)
 
 Flags = npt.NDArray[np.bool_]
 MOST_TABLES = 256
@@ -45,39 +50,6 @@ class _Held:
     read_at: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Files:
-    """The files that a table's indexes know, each once, and where each index has them."""
-
-    id: str
-    paths: tuple[str, ...]
-    lengths: npt.NDArray[np.int64]
-    times: npt.NDArray[np.int64]
-    places: Mapping[str, npt.NDArray[np.int64]]
-    """By index: for each file of the table its ordinal in the index, -1 where it is unknown."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _OverTable:
-    """One index, asked in the numbering of the whole table."""
-
-    index: OpenIndex
-    places: npt.NDArray[np.int64]
-
-    @property
-    def encoder(self) -> Encoder:
-        return self.index.encoder
-
-    @property
-    def null_proof(self) -> bool:
-        return self.index.null_proof
-
-    def keep(self, requirement: Requirement) -> Flags:
-        # The extra last place stands for files the index does not know: they are kept.
-        own = np.append(self.index.keep(requirement), True)
-        return own[self.places]
-
-
 class PruneService:
     """Answers scans from versions kept in memory; looks for newer versions in the background."""
 
@@ -86,7 +58,9 @@ class PruneService:
         self._open_store = open_store
         self._lock = threading.Lock()
         self._held: OrderedDict[str, _Held] = OrderedDict()
-        self._files: OrderedDict[tuple[str, ...], _Files] = OrderedDict()
+        self._cache = Cache(Settings().cache_bytes)
+        # What a dictionary is made from: the list itself may have to make room.
+        self._dictionaries: OrderedDict[str, tuple[OpenIndex, ...]] = OrderedDict()
         self._reading: set[str] = set()
         self._forgotten: Counter[str] = Counter()
         self._first_reads: dict[str, threading.Lock] = {}
@@ -101,6 +75,8 @@ class PruneService:
         """Body: table, registrations, fingerprints, predicate. See docs/architecture.md."""
         body = request.body
         settings = parse_settings(body["settings"])
+        # One cache serves all sessions, so the latest scan has its way.
+        self._cache.resize(settings.cache_bytes)
         usable: dict[Column, OpenIndex] = {}
         reasons: dict[str, int] = {}
         detail = ""
@@ -112,22 +88,39 @@ class PruneService:
                 detail = held.detail or detail
             else:
                 usable[held.index.manifest.column] = held.index
-        if not usable:
-            return {"reasons": reasons or {"no-index": 1}, "detail": detail}
-        files = self._table_files(list(usable.values()))
+        predicate = parse(body["predicate"]) if usable else Always(True)
+        while usable:
+            try:
+                return self._answer(usable, predicate, reasons, detail)
+            except UnreadableIndexError as failed:
+                # The others may still serve.
+                del usable[failed.manifest.column]
+                reason = _reason(failed.cause)
+                reasons[reason] = reasons.get(reason, 0) + 1
+                detail = str(failed.cause)
+        return {"reasons": reasons or {"no-index": 1}, "detail": detail}
+
+    def _answer(
+        self,
+        usable: Mapping[Column, OpenIndex],
+        predicate: Predicate,
+        reasons: Mapping[str, int],
+        detail: str,
+    ) -> Mapping[str, Any]:
+        """What the indexes say, beside the reasons why others say nothing."""
+        dictionary, files = self._table_files(usable)
         over = {
-            column: _OverTable(index, files.places[index.manifest.index])
+            column: OverTable(index, files.places[index.manifest.index])
             for column, index in usable.items()
         }
-        predicate = parse(body["predicate"])
         verdict = evaluate(predicate, over, len(files.paths))
         unused = _unused(predicate, frozenset(column[0] for column in usable))
-        reasons |= {"unsupported-predicate": unused} if unused else {}
+        reasons = {**reasons, **({"unsupported-predicate": unused} if unused else {})}
         if not verdict.used:
             return {"reasons": reasons or {"no-predicate": 1}, "detail": detail}
         used = [usable[column].manifest for column in sorted(verdict.used)]
         return {
-            "dictionary": files.id,
+            "dictionary": dictionary,
             "skip": _bits(~verdict.keep),
             "used": [f"{manifest.name}@{manifest.version}" for manifest in used],
             "reasons": reasons,
@@ -138,11 +131,15 @@ class PruneService:
         """The files behind the bits of an answer, told once."""
         wanted = request.body["dictionary"]
         with self._lock:
-            files = next((f for f in self._files.values() if f.id == wanted), None)
-        if files is None:
+            indexes = self._dictionaries.get(wanted)
+        if indexes is None:
             raise UnsupportedError(
                 "SIEVE_DICTIONARY_GONE", "the list of files was replaced meanwhile"
             )
+        try:
+            files = self._cache.get(wanted, lambda: unite(indexes))
+        except UnreadableIndexError as failed:
+            raise failed.cause from failed
         return {
             "paths": files.paths,
             "lengths": files.lengths.tolist(),
@@ -199,7 +196,7 @@ class PruneService:
         threading.Thread(target=read, name="sieve-reread", daemon=True).start()
 
     def _read(self, registration: Registration, known: OpenIndex | None) -> _Held:
-        """Read the newest version; what goes wrong becomes a reason, for this index alone."""
+        """Look for the newest version; what goes wrong becomes a reason, for this index alone."""
         now = time.monotonic()
         directory = join(registration.root, registration.uuid)
         forgotten = self._forgotten[directory]
@@ -210,17 +207,12 @@ class PruneService:
             if manifest is None:
                 held = _Held(None, "index-gone", f"{directory} holds no version", now)
             elif known is not None and manifest.id == known.manifest.id:
+                known.retry()
                 held = _Held(known, "", "", now)
             else:
-                held = _Held(open_version(store, directory, manifest), "", "", now)
-        except GoneError as error:
-            held = _Held(None, "index-gone", str(error), now)
-        except CorruptError as error:
-            held = _Held(None, "index-corrupt", str(error), now)
-        except UnsupportedError as error:
-            held = _Held(None, "version-too-new", str(error), now)
+                held = _Held(open_version(store, directory, manifest, self._cache), "", "", now)
         except SieveError as error:
-            held = _Held(None, "error", str(error), now)
+            held = _Held(None, _reason(error), str(error), now)
         with self._lock:
             # What was read while a statement changed an index may be older than the change.
             if forgotten == self._forgotten[directory]:
@@ -229,46 +221,25 @@ class PruneService:
                 self._held.popitem(last=False)
         return held
 
-    def _table_files(self, indexes: list[OpenIndex]) -> _Files:
-        indexes = sorted(indexes, key=lambda i: (i.manifest.instant, i.manifest.id), reverse=True)
-        key = tuple(index.manifest.id for index in indexes)
+    def _table_files(self, usable: Mapping[Column, OpenIndex]) -> tuple[str, TableFiles]:
+        """The files that some indexes know, and the identity of the list."""
+        indexes = newest_first(list(usable.values()))
+        name = dictionary_id(indexes)
         with self._lock:
-            files = self._files.get(key)
-            if files is not None:
-                self._files.move_to_end(key)
-                return files
-        files = _unite(indexes)
-        with self._lock:
-            self._files[key] = files
-            while len(self._files) > MOST_TABLES:
-                self._files.popitem(last=False)
-        return files
+            self._dictionaries[name] = indexes
+            self._dictionaries.move_to_end(name)
+            while len(self._dictionaries) > MOST_TABLES:
+                self._dictionaries.popitem(last=False)
+        return name, self._cache.get(name, lambda: unite(indexes))
 
 
-def _unite(indexes: list[OpenIndex]) -> _Files:
-    """The files of several indexes, newest index first: where two differ on a file, it wins."""
-    numbers: dict[str, int] = {}
-    facts: list[tuple[int, int]] = []
-    for index in indexes:
-        where = index.locations
-        for path, length, mtime in zip(
-            where.paths, where.lengths.tolist(), where.mtimes.tolist(), strict=True
-        ):
-            if path not in numbers:
-                numbers[path] = len(facts)
-                facts.append((length, mtime))
-    places: dict[str, npt.NDArray[np.int64]] = {}
-    for index in indexes:
-        place = np.full(len(facts), -1, np.int64)
-        where = index.locations
-        for k, path in enumerate(where.paths):
-            number = numbers[path]
-            if facts[number] == (int(where.lengths[k]), int(where.mtimes[k])):
-                place[number] = k
-        places[index.manifest.index] = place
-    ids = json.dumps([index.manifest.id for index in indexes])
-    lengths, times = np.array(facts, np.int64).reshape(-1, 2).T
-    return _Files(hashlib.sha256(ids.encode()).hexdigest(), tuple(numbers), lengths, times, places)
+def _reason(error: SieveError) -> str:
+    """Why an index that could not be read is not used."""
+    if isinstance(error, GoneError):
+        return "index-gone"
+    if isinstance(error, CorruptError):
+        return "index-corrupt"
+    return "version-too-new" if isinstance(error, UnsupportedError) else "error"
 
 
 def _refused(manifest: Manifest, body: Mapping[str, Any]) -> str:

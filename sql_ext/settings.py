@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from sieve.errors import InvalidInputError
 
 _DURATION = re.compile(r"\s*(\d+)\s*(ms|s|m|min|h)?\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*(\d{1,15})\s*([kmgt]?)b?\s*", re.IGNORECASE | re.ASCII)
+_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -20,11 +22,13 @@ class Settings:
         path: folder for new indexes; None for ``.sieve`` in the database's own folder.
         roots: further folders in which indexes are honoured, set by the administrator.
         registry_ttl_s: seconds after which a version read once is looked for again.
+        cache_bytes: what the front end holds of index files at most.
     """
 
     path: str | None = None
     roots: tuple[str, ...] = ()
     registry_ttl_s: float = 30.0
+    cache_bytes: int = 256 << 20
 
 
 def parse_settings(conf: Mapping[str, str]) -> Settings:
@@ -37,7 +41,13 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
     roots = tuple(
         root.strip() for root in conf.get("spark.sieve.roots", "").split(",") if root.strip()
     )
-    return Settings(path, roots, _seconds(conf, "spark.sieve.registry.ttl", 30.0))
+    default = Settings()
+    return Settings(
+        path,
+        roots,
+        _seconds(conf, "spark.sieve.registry.ttl", default.registry_ttl_s),
+        _size(conf, "spark.sieve.cache.bytes", default.cache_bytes),
+    )
 
 
 def _seconds(conf: Mapping[str, str], key: str, default: float) -> float:
@@ -51,3 +61,15 @@ def _seconds(conf: Mapping[str, str], key: str, default: float) -> float:
         )
     # Spark reads a bare number under a key of this kind as milliseconds.
     return int(match[1]) * _SECONDS[(match[2] or "ms").lower()]
+
+
+def _size(conf: Mapping[str, str], key: str, default: int) -> int:
+    text = conf.get(key)
+    if text is None:
+        return default
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise InvalidInputError(
+            "SIEVE_INVALID_SETTING", f"{key} = {text!r} is not a size such as 256MB or 1g"
+        )
+    return int(match[1]) * _BYTES[match[2].lower()]

@@ -6,14 +6,19 @@ budget, and nothing is written. A query that is asked about gets windows of its 
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import Row
 
+from sieve.build import tasks
 from sieve.build.pricing import FILE_OVERHEAD, Make, run_maker
 from sieve.build.probes import expectations, make_probes
 from sieve.build.reading import Seen, read_cuts
@@ -21,18 +26,19 @@ from sieve.build.sample import Sample, zoomed
 from sieve.build.survey import Survey, survey
 from sieve.build.writing import DEARER
 from sieve.keys import Encoder
+from sieve.layout import run_dir
+from sieve.local_store import LocalStore
 from sieve.locations import Locations, render_locations
-from sieve.lookup import Run, assemble
-from sieve.map.lookup import MapSegment
-from sieve.map.payload import SHAPE_MAP, decode_map
 from sieve.options import IndexOptions
 from sieve.predicate import LocationIndex, Predicate, evaluate
 from sieve.requirements import Requirement
-from sieve.shapes import Entries, decode
-from sieve.shapes.planning import SEGMENT_OVERHEAD
+from sieve.run_files import describe_run
+from sieve.runs import Run, read_run
+from sieve.shapes import SEGMENT_OVERHEAD
+from sieve.store import join
 from sieve.tables.catalog import CatalogTable, Column, DataFile, roots_of
 from sieve.tables.kinds import COUNTED, refuse_option
-from sieve.types import BuildStats
+from sieve.types import BuildStats, RunId, RunRef
 from sieve.world import World
 
 Flags = npt.NDArray[np.bool_]
@@ -147,24 +153,31 @@ def estimate_index(
 
 
 def _built(make: Make | None, of: Survey, options: IndexOptions) -> tuple[Run, int]:
-    """The run of what is shown, and its bytes; built again where a build would be."""
-    if make is None:
-        return assemble([], of.n_files), 0
+    """The run of what is shown, held in memory, and its bytes; made again where a build would."""
+    encoder = of.sample.encoder
+    rows, size = ([], 0) if make is None else _rows(make, of, options)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist([row.asDict() for row in rows], tasks.RUN), sink)
+    data = sink.getvalue().to_pybytes()
+    run = describe_run(RunId("0" * 32), encoder, [("run", data)])
+    if run is None:
+        run = RunRef(RunId("0" * 32), encoder.to_json(), (), 0, 0, 0, 0, 0)
+    with tempfile.TemporaryDirectory() as folder:
+        store, directory = LocalStore(), Path(folder).as_uri()
+        store.mkdirs(run_dir(directory, run.id))
+        store.create(join(run_dir(directory, run.id), "run"), data)
+        return read_run(store, directory, run, of.n_files), size
+
+
+def _rows(make: Make, of: Survey, options: IndexOptions) -> tuple[list[Row], int]:
     for times in DEARER:
-        payloads = [bytes(row["payload"]) for row in make(times).collect()]
+        rows = make(times).collect()
         # As Spark stores them, each page by itself.
-        stored = (len(pa.compress(payload, "zstd", asbytes=True)) for payload in payloads)
-        size = sum(stored) + SEGMENT_OVERHEAD * len(payloads)
+        stored = (len(pa.compress(bytes(row["payload"]), "zstd", asbytes=True)) for row in rows)
+        size = sum(stored) + SEGMENT_OVERHEAD * len(rows)
         if options.shape in ("sieve", "map") or size <= of.budget(options):
             break
-    segments: list[Entries] = []
-    maps: list[MapSegment] = []
-    for payload in payloads:
-        if payload[0] == SHAPE_MAP:
-            maps.append(decode_map(payload))
-        else:
-            segments.append(decode(payload))
-    return assemble(segments, of.n_files, maps), size
+    return rows, size
 
 
 def _locations_bytes(table: CatalogTable, files: Sequence[DataFile], seen: Seen) -> int:
@@ -224,7 +237,7 @@ class _Shown:
                 keep |= (seen.least <= last) & (first <= seen.greatest)
         else:
             found = self.run.locations_in(intervals)
-            if self.run.maps and requirement.hashes is not None:
+            if self.run.has_maps and requirement.hashes is not None:
                 found &= self.run.locations_of(requirement.hashes)
             keep |= found
         if requirement.null:

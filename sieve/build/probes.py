@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.build.sample import Sample
-from sieve.lookup import Run
 from sieve.map.hashing import Hashes, hash_codes
 from sieve.mass import SHORT_RANGE
+from sieve.runs import Run
 from sieve.types import Expected
 
 EACH: Final = 100
@@ -79,7 +79,7 @@ def expectations(
     found = np.zeros((len(probes.intervals), len(least)), np.bool_)
     for k in range(len(probes.intervals)):
         found[k] = run.locations_in(probes.intervals[k : k + 1])
-        if run.maps and KINDS[probes.kinds[k]] != "range":
+        if run.has_maps and KINDS[probes.kinds[k]] != "range":
             found[k] &= run.locations_of(probes.hashes[k : k + 1])
     read = np.count_nonzero(found, axis=1)
     first, last = probes.intervals[:, :1], probes.intervals[:, 1:]

@@ -39,7 +39,7 @@ _CUTS = pa.schema(
 )
 PIECES_SCHEMA = f"stretch INT, {CUTS_SCHEMA.partition(', ')[2]}"
 CURVE_SCHEMA = "price INT, bytes DOUBLE"
-_RUN = pa.schema(
+RUN = pa.schema(
     [("shape", pa.string())]
     + [(name, pa.int64()) for name in ("first", "last", "keys", "rows", "blocks")]
     + [("payload", pa.binary())]
@@ -359,7 +359,7 @@ def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
 
 def _row(shape: str, numbers: Sequence[int], payload: bytes) -> pa.RecordBatch:
     columns = [pa.array([shape]), *(pa.array([number], pa.int64()) for number in numbers)]
-    return pa.RecordBatch.from_arrays([*columns, pa.array([payload], pa.binary())], schema=_RUN)
+    return pa.RecordBatch.from_arrays([*columns, pa.array([payload], pa.binary())], schema=RUN)
 
 
 class _Counter:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
 import secrets
 from collections.abc import Callable
 
-import numpy as np
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from sieve.errors import SieveError, UnavailableError
 from sieve.keys import Encoder
 from sieve.layout import run_dir
+from sieve.run_files import describe_run
 from sieve.store import Store, join
-from sieve.types import FileRef, RunId, RunRef
+from sieve.types import RunId, RunRef
 
 DEARER = (1.0, 1.3, 2.0, 8.0)
 """What the price is raised by until a run fits; past the last a run is as small as it can be."""
@@ -64,18 +61,11 @@ def _read_back(store: Store, target: str, run_id: RunId, encoder: Encoder) -> Ru
         names = [e.name for e in store.list(target) if e.name.endswith(".parquet")]
     except SieveError as error:
         raise _not_shared(target) from error
-    files, totals = [], np.zeros(4, np.int64)
-    for name in sorted(names):
-        data = store.read(join(target, name))
-        table = pq.read_table(io.BytesIO(data), columns=["keys", "rows", "blocks"])
-        if table.num_rows:
-            files.append(FileRef(name, len(data), hashlib.sha256(data).hexdigest()))
-            totals += [table.num_rows, *(sum(c.to_pylist()) for c in table.columns)]
-    if not files:
+    files = ((name, store.read(join(target, name))) for name in sorted(names))
+    run = describe_run(run_id, encoder, files)
+    if run is None:
         raise _not_shared(target)
-    segments, keys, seen, blocks = (int(total) for total in totals)
-    size = sum(file.length for file in files)
-    return RunRef(run_id, encoder.to_json(), tuple(files), segments, blocks, keys, seen, size)
+    return run
 
 
 def _not_shared(target: str) -> UnavailableError:

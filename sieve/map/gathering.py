@@ -30,6 +30,11 @@ class Lists:
     offsets: npt.NDArray[np.int64]
     locations: npt.NDArray[np.int32]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the arrays hold in memory."""
+        return self.offsets.nbytes + self.locations.nbytes
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -42,12 +42,6 @@ class MapSegment:
     lists: Lists
 
     @property
-    def nbytes(self) -> int:
-        """Bytes that the arrays hold in memory."""
-        # The words overlap: one begins at each byte.
-        return len(self.words) + self.lists.offsets.nbytes + self.lists.locations.nbytes
-
-    @property
     def value_bits(self) -> int:
         """Bits of a cell below the fingerprint."""
         return value_bits(self.n_locations, len(self.lists))

@@ -41,7 +41,7 @@ from sieve.map.function import MAX_KEYS, MAX_WINDOW_BITS, MAX_WINDOWS, Layout, s
 from sieve.map.gathering import Gathered, Lists, gathered
 from sieve.map.hashing import Hashes
 from sieve.map.lookup import MapSegment, value_bits
-from sieve.packing import Words, byte_words, pack, pack_bits, unpack
+from sieve.packing import Bytes, Words, byte_words, pack, pack_bits, unpack
 
 SHAPE_MAP: Final = 4
 LAYOUT_VERSION: Final = 1
@@ -125,7 +125,7 @@ def _encode(
     return body + zlib.crc32(body).to_bytes(CHECK_BYTES, "little")
 
 
-def decode_map(payload: bytes) -> MapSegment:
+def decode_map(payload: Bytes) -> MapSegment:
     """The segment of a payload, every statement of the layout checked; it refers to the bytes.
 
     Raises:

@@ -189,6 +189,31 @@ def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
     small.check(QUERY, exactly=FILES + 1)
 
 
+def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(small: Lab) -> None:
+    """The index is open, its run not read yet: that scan reads in full, others are pruned."""
+    elsewhere = "SELECT * FROM t WHERE id = 1000"
+    small.check(elsewhere, exactly=0)
+    (path,) = root_of(small).glob(f"*/{WHERE['run']}")
+    flip(path)
+    read_in_full(small, "index-corrupt", strict_fails=True)
+    small.check(elsewhere, exactly=0)
+    small.sql("REFRESH SIEVE INDEX ON t FULL")
+    small.check(QUERY, exactly=1)
+
+
+def test_a_cache_without_room_costs_speed_only(small: Lab) -> None:
+    """Each scan reads what it needs; a size that is none fails statements, never a query."""
+    with small.setting("spark.sieve.cache.bytes", "0"):
+        small.check(QUERY, exactly=1)
+        small.check(QUERY, exactly=1)
+    with small.setting("spark.sieve.cache.bytes", "much"):
+        answer = small.run(QUERY)
+        assert (answer.rows, answer.files) == (ROWS, FILES)
+        with pytest.raises(Exception, match=r"SIEVE_INVALID_SETTING.*spark\.sieve\.cache\.bytes"):
+            small.explain(QUERY)
+    small.check(QUERY, exactly=1)
+
+
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 HOSTILE = {
     "no JSON": ("not json", "no-index"),

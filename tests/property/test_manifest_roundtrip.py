@@ -17,6 +17,7 @@ from sieve.types import (
     FileRef,
     IndexUuid,
     LocationsRef,
+    RunFileRef,
     RunId,
     RunRef,
     TableIdentity,
@@ -29,6 +30,10 @@ count = st.integers(0, (1 << 63) - 1)
 text = st.text(max_size=40)
 word = st.text(min_size=1, max_size=40)
 word = st.text(min_size=1, max_size=40)
+int64 = st.integers(-(1 << 63), (1 << 63) - 1)
+ends = st.lists(int64, max_size=8, unique=True).map(sorted)
+apart = ends.map(lambda codes: tuple(zip(codes[::2], codes[1::2], strict=False)))
+ranges = st.one_of(apart, int64.map(lambda code: ((code, code),)))
 real = st.floats(0, allow_nan=False, allow_infinity=False)
 place = st.text(st.characters(exclude_characters="\0"), max_size=30).map("file:/{}".format)
 part = st.builds("part-{:05d}-{}-c000.snappy.parquet".format, st.integers(0, 99_999), hex32)
@@ -67,7 +72,12 @@ manifests = st.builds(
             RunRef,
             id=hex32.map(RunId),
             encoder=st.dictionaries(text, json_value, max_size=3),
-            files=st.lists(st.builds(FileRef, part, count, hex64), max_size=3).map(tuple),
+            files=st.lists(
+                st.builds(RunFileRef, part, count, hex64, ranges, ranges).filter(
+                    lambda file: file.codes or file.hashes
+                ),
+                max_size=3,
+            ).map(tuple),
             segments=count,
             blocks=count,
             keys=count,

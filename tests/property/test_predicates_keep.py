@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from sieve.blocks import encode_segment
 from sieve.keys import Encoder
-from sieve.lookup import assemble
+from sieve.lookup import assemble, united
 from sieve.predicate import evaluate, parse
 from sieve.segments import cut_segments
 from sieve.shapes import decode
@@ -147,13 +147,16 @@ class Column:
         codes, locations = encoded.codes[keyed][order], places[keyed][order]
         chunk = (codes, locations, np.ones(len(codes), np.int64))
         payloads = [encode_segment(segment) for segment in cut_segments([chunk], **options)]
-        self._run = assemble(map(decode, payloads), table.n_locations)
+        self._run = assemble(map(decode, payloads))
+        self._n_locations = table.n_locations
         self._nulls = np.bincount(places[~encoded.valid], minlength=table.n_locations)
         self._nans = np.bincount(places[encoded.nan], minlength=table.n_locations)
 
     def keep(self, wanted):
         """Locations with a key, a NULL or a NaN that is asked for."""
-        found = self._run.locations_in(wanted.intervals)
+        found = np.zeros(self._n_locations, np.bool_)
+        asked = united(wanted.intervals)
+        self._run.mark(asked, found)
         found |= wanted.null & (self._nulls > 0)
         return found | (wanted.nan & (self._nans > 0))
 

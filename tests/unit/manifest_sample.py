@@ -11,6 +11,7 @@ from sieve.types import (
     FileRef,
     IndexUuid,
     LocationsRef,
+    RunFileRef,
     RunId,
     RunRef,
     TableIdentity,
@@ -40,7 +41,15 @@ SAMPLE = Manifest(
         RunRef(
             id=RunId("a" * 32),
             encoder={"type": "string", "prefix": "YWI="},
-            files=(FileRef("part-00000-0a1b-c000.zstd.parquet", 4096, "b" * 64),),
+            files=(
+                RunFileRef(
+                    "part-00000-0a1b-c000.zstd.parquet",
+                    4096,
+                    "b" * 64,
+                    ((-(1 << 63), -7), (-5, (1 << 63) - 1)),
+                    ((12, 12),),
+                ),
+            ),
             segments=3,
             blocks=40,
             keys=1000,

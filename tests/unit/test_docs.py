@@ -10,9 +10,10 @@ from sieve.keys import Encoder
 from sieve.manifest import FORMAT, Manifest
 from sieve.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
 from sieve.tables.kinds import COUNTED
-from sieve.types import BuildStats, FileRef, LocationsRef, RunRef, TableIdentity
+from sieve.types import BuildStats, FileRef, LocationsRef, RunFileRef, RunRef, TableIdentity
 from sql_ext import commands
 from sql_ext.launch import wiring
+from sql_ext.settings import Settings, parse_settings
 
 HOME = Path(__file__).resolve().parents[2]
 DOCS = sorted([HOME / "README.md", HOME / "CHANGELOG.md", *(HOME / "docs").rglob("*.md")])
@@ -104,9 +105,15 @@ def test_defaults_of_durations_are_those_of_the_code() -> None:
         assert f"| `{key}` | {default} |" in SQL
 
 
+def test_the_default_size_of_the_cache_is_that_of_the_code() -> None:
+    """And the table's way of writing it is understood."""
+    (told,) = re.findall(r"\| `spark\.sieve\.cache\.bytes` \| (\w+) \|", SQL)
+    assert parse_settings({"spark.sieve.cache.bytes": told}) == Settings()
+
+
 def test_every_member_of_a_manifest_is_described() -> None:
     """The page of bytes names each member of a manifest and of the records in it."""
-    records = (Manifest, RunRef, FileRef, LocationsRef, BuildStats, TableIdentity)
+    records = (Manifest, RunRef, RunFileRef, FileRef, LocationsRef, BuildStats, TableIdentity)
     for record in records:
         for member in record.__dataclass_fields__:
             assert f"`{member}`" in FORMAT_PAGE, f"{record.__name__}.{member}"

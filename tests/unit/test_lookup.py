@@ -8,7 +8,7 @@ import pytest
 from sieve.blocks import CSR, Segment, encode_segment
 from sieve.errors import CorruptError
 from sieve.keys import GREATEST, LEAST
-from sieve.lookup import assemble
+from sieve.lookup import assemble, meeting, united
 from sieve.shapes import decode
 
 
@@ -20,16 +20,18 @@ def segment(first, last, width, *blocks):
     return decode(encode_segment(Segment(first, last, width, CSR(offsets, locations, rows))))
 
 
-def found(run, *intervals):
-    """Ordinals of the locations that the run names."""
-    answer = run.locations_in(np.array(intervals, np.int64).reshape(-1, 2))
-    return np.flatnonzero(answer).tolist()
+def found(chunk, *intervals):
+    """Ordinals of the locations that the chunk names."""
+    flags = np.zeros(1000, np.bool_)
+    asked = united(np.array(intervals, np.int64).reshape(-1, 2))
+    chunk.mark(asked, flags)
+    return np.flatnonzero(flags).tolist()
 
 
 @pytest.fixture
 def run():
-    """Keys 0..29 in three blocks, a gap, keys 100..119 in two; six locations, one without keys."""
-    return assemble([segment(100, 119, 10, (3,), (0, 4)), segment(0, 29, 10, (0,), (), (1, 2))], 6)
+    """Keys 0..29 in three blocks, a gap, keys 100..119 in two; five locations."""
+    return assemble([segment(100, 119, 10, (3,), (0, 4)), segment(0, 29, 10, (0,), (), (1, 2))])
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_points_far_apart_do_not_read_what_lies_between(run):
 def test_long_slices_and_short_ones_agree():
     """Blocks of hundreds of locations go another way than short ones, to the same end."""
     wide = segment(0, 2, 1, range(300), (300,), range(301, 900))
-    run = assemble([wide, segment(10, 10, 1, (950,))], 1000)
+    run = assemble([wide, segment(10, 10, 1, (950,))])
     assert found(run, (0, 0)) == list(range(300))
     assert found(run, (1, 1), (10, 10)) == [300, 950]
     assert found(run, (0, 1), (10, 10)) == [*range(301), 950]
@@ -89,36 +91,39 @@ def test_the_ends_of_the_domain_are_found():
     assert found(run, (LEAST, -1), (1, GREATEST)) == [0, 1, 2]
 
 
-def test_a_run_without_segments_names_nothing():
-    """A table whose rows are all NULL has a run, and no key is in it."""
-    run = assemble([], 4)
-    assert run.locations_in(np.array([[LEAST, GREATEST]])).tolist() == [False] * 4
+def test_nothing_names_nothing():
+    """A chunk without segments answers, and names no location."""
+    run = assemble([])
+    assert found(run, (LEAST, GREATEST)) == []
     assert found(run, (0, 0), (5, 9)) == []
 
 
-def test_the_answer_is_the_callers_own(run):
-    """Changing an answer does not change the next one."""
-    everything = np.array([[LEAST, GREATEST]])
-    run.locations_in(everything)[:] = False
-    assert found(run, (LEAST, GREATEST)) == [0, 1, 2, 3, 4]
+def test_marks_are_added_to_those_that_are_there(run):
+    """Chunks take turns in marking one answer."""
+    flags = np.array([False] * 5 + [True])
+    run.mark(np.array([[0, 0]]), flags)
+    assert flags.tolist() == [True] + [False] * 4 + [True]
 
 
-def test_locations_are_counted_from_the_segments_when_not_given():
-    """Without a number there are as many as the greatest ordinal says."""
+def test_locations_are_counted_from_the_segments():
+    """There are as many as the greatest ordinal says."""
     assert assemble([segment(0, 0, 1, (7,))]).n_locations == 8
     assert assemble([]).n_locations == 0
+
+
+def test_ranges_are_matched_with_the_intervals_that_meet_them():
+    """At the ends, in between, over several, and none; the ranges in any order."""
+    asked = united(np.array([[0, 4], [10, 10], [20, 30]]))
+    ranges = np.array([[21, 25], [-5, -1], [4, 10], [5, 9], [0, 99], [31, 40]])
+    start, stop = meeting(asked, ranges[:, 0], ranges[:, 1])
+    met = [list(range(a, b)) for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
+    assert met == [[2], [], [0, 1], [], [0, 1, 2], []]
 
 
 def test_overlapping_segments_are_corrupt():
     """A key in two segments would be looked for in one of them only."""
     with pytest.raises(CorruptError, match="overlap"):
         assemble([segment(0, 9, 10, (0,)), segment(9, 19, 11, (1,))])
-
-
-def test_a_location_out_of_range_is_corrupt():
-    """Segments that speak of more locations than the run has are not of that run."""
-    with pytest.raises(CorruptError, match="location 7 of 7"):
-        assemble([segment(0, 0, 1, (7,))], 7)
 
 
 def test_memory_is_told():

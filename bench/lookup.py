@@ -1,0 +1,241 @@
+"""Looking an index up, as a scan does, from 1,000 to 100,000 files: ``make bench-lookup``.
+
+A look-up is what the index is asked for one predicate; a request is all that the front end does for
+a scan: JSON, predicate, look-up, bitmap. Cold: the manifest is known and nothing else held; files
+come from the machine's own page cache. Warm: what a query needs was needed before. No Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.made_version import EACH, SPAN, CountingStore, Made, make_version
+from sieve.cache import Cache
+from sieve.expressions import Leaf, parse
+from sieve.opened import OpenIndex, open_version
+from sieve.requirements import Requirement, requirement
+from sql_ext.link import Request
+from sql_ext.pruning import PruneService
+from sql_ext.roots import Roots
+
+SIZES = (1_000, 10_000, 100_000)
+LISTED = 10_000
+COLD_ROUNDS = 5
+# More than any of these versions takes.
+ROOM = 1 << 30
+
+POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
+KINDS = (POINT, RANGE, LIST)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One kind of query; times in ms, p50 and p99 where there are two.
+
+    `cpu` is what the look-up's own thread took of a processor: other load does not count in it.
+    """
+
+    locations: int
+    query: str
+    kept: float
+    cold: float
+    cold_files: float
+    cold_bytes: float
+    warm: tuple[float, float]
+    cpu: tuple[float, float]
+    request: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Reading the list of locations, which opens a version."""
+
+    milliseconds: float
+    list_bytes: int
+    held: int
+
+
+def main() -> None:
+    """Measure every size and print one table each."""
+    parser = argparse.ArgumentParser(prog="python -m bench lookup", description=__doc__)
+    parser.add_argument("--locations", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--rounds", type=int, default=300, help="timed look-ups of each kind")
+    parser.add_argument("--json", type=Path, help="file for all figures")
+    args = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+    found: list[Measured] = []
+    for n in args.locations:
+        with tempfile.TemporaryDirectory() as folder:
+            made = make_version(Path(folder), n)
+            opened, measured = _measure(made, args.rounds)
+        _print(console, made, opened, measured)
+        found += measured
+    if args.json:
+        args.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
+
+
+def _measure(made: Made, rounds: int) -> tuple[Opened, list[Measured]]:
+    rng = np.random.default_rng(1)
+    cold = {kind: _cold(made, kind, rng) for kind in KINDS}
+    index, opened = _open(made)
+    for run in index.runs:
+        run.read_all()
+    found = []
+    for kind in KINDS:
+        asked = [_predicate(kind, rng) for _ in range(rounds)]
+        wanted = [_required(index, predicate) for predicate in asked]
+        kept = float(np.mean([np.count_nonzero(index.keep(one)) for one in wanted]))
+        warm = _percentiles(_times(index.keep, wanted))
+        cpu = _percentiles(_times(index.keep, wanted, time.thread_time))
+        request = _percentiles(_times(_service(made), [_request(made, one) for one in asked]))
+        n = made.manifest.locations.count
+        found.append(Measured(n, kind, kept, *cold[kind], warm, cpu, request))
+    opened = dataclasses.replace(opened, held=index.cache.nbytes)
+    return opened, found
+
+
+def _open(made: Made) -> tuple[OpenIndex, Opened]:
+    store, cache = CountingStore(), Cache(ROOM)
+    folder = f"file:{made.root}/{made.manifest.index}"
+    started = time.perf_counter()
+    index = open_version(store, folder, made.manifest, cache)
+    taken = (time.perf_counter() - started) * 1e3
+    return index, Opened(taken, sum(store.sizes), cache.nbytes)
+
+
+def _cold(made: Made, kind: str, rng: np.random.Generator) -> tuple[float, float, float]:
+    """Milliseconds, run files and their bytes of the first look-up after opening, medians."""
+    found = []
+    for _ in range(COLD_ROUNDS):
+        index, opened = _open(made)
+        wanted = _required(index, _predicate(kind, rng))
+        (taken,) = _times(index.keep, [wanted])
+        assert isinstance(index.store, CountingStore)
+        sizes = index.store.sizes
+        found.append((taken, len(sizes) - 1, sum(sizes) - opened.list_bytes))
+    taken, files, size = np.median(found, axis=0)
+    return float(taken), float(files), float(size)
+
+
+def _predicate(kind: str, rng: np.random.Generator) -> dict[str, Any]:
+    """A predicate over random keys, as the driver sends it."""
+    key = int(rng.integers(0, SPAN))
+    if kind == POINT:
+        return {"op": "=", "col": ["id"], "value": key}
+    if kind == LIST:
+        values = rng.integers(0, SPAN, LISTED).tolist()
+        return {"op": "in", "col": ["id"], "values": values}
+    ends = {">=": key, "<=": key + SPAN // 2000}
+    return {
+        "op": "and",
+        "args": [{"op": op, "col": ["id"], "value": value} for op, value in ends.items()],
+    }
+
+
+def _required(index: OpenIndex, predicate: dict[str, Any]) -> Requirement:
+    """What the predicate asks of the index."""
+    if predicate["op"] != "and":
+        leaf = parse(predicate)
+        assert isinstance(leaf, Leaf)
+        return requirement(leaf, index.encoder)
+    low, high = (part["value"] for part in predicate["args"])
+    return Requirement(np.array([[low, high]], np.int64))
+
+
+def _service(made: Made) -> Callable[[str], str]:
+    """All of the front end's work for one request, from text to text; warm."""
+    service = PruneService(Roots(None), lambda _: CountingStore())
+
+    def serve(text: str) -> str:
+        return json.dumps(service.prune(Request(1, "prune", json.loads(text), None)))
+
+    everything = {"op": "not in", "col": ["id"], "values": [0]}
+    answer = json.loads(serve(_request(made, everything)))
+    assert answer["used"] == ["id_sieve@1"], answer
+    return serve
+
+
+def _request(made: Made, predicate: dict[str, Any]) -> str:
+    manifest = made.manifest
+    registration = {
+        "format": 1,
+        "uuid": manifest.index,
+        "column": manifest.column,
+        "root": f"file:{made.root}",
+    }
+    return json.dumps(
+        {
+            "table": asdict(manifest.table),
+            "registrations": {"sieve.index.id_sieve": json.dumps(registration)},
+            "fingerprints": [manifest.fingerprint],
+            "predicate": predicate,
+            "settings": {
+                "spark.sieve.roots": f"file:{made.root}",
+                "spark.sieve.cache.bytes": str(ROOM),
+            },
+        }
+    )
+
+
+def _times(
+    run: Callable[[Any], object],
+    asked: Sequence[object],
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[float]:
+    """Milliseconds of each."""
+    times = []
+    for one in asked:
+        started = clock()
+        run(one)
+        times.append((clock() - started) * 1e3)
+    return times
+
+
+def _percentiles(times: Sequence[float]) -> tuple[float, float]:
+    return float(np.percentile(times, 50)), float(np.percentile(times, 99))
+
+
+def _print(console: Console, made: Made, opened: Opened, measured: Sequence[Measured]) -> None:
+    run = made.manifest.runs[0]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column(f"\n{made.manifest.locations.count:,} locations", no_wrap=True)
+    for title in (
+        "kept", "cold\nms", "cold\nfiles", "cold\nMB", "look-up\np50 ms", "look-up\np99 ms",
+        "its CPU\np99 ms", "request\np50 ms", "request\np99 ms",
+    ):  # fmt: skip
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in measured:
+        table.add_row(
+            one.query,
+            f"{one.kept:,.1f}",
+            f"{one.cold:.1f}",
+            f"{one.cold_files:.0f}",
+            f"{one.cold_bytes / 1e6:.2f}",
+            *(f"{ms:.2f}" for ms in (*one.warm, one.cpu[1], *one.request)),
+        )
+    console.print(table)
+    console.print(
+        f"  run: {made.entries:,} entries ({EACH} a location), {run.segments} segments, "
+        f"{len(run.files)} files, {run.bytes / 1e6:.1f} MB; made in {made.seconds:.0f} s\n"
+        f"  opening reads the list of locations: {opened.milliseconds:.0f} ms, "
+        f"{opened.list_bytes / 1e6:.2f} MB; held when all was read: {opened.held / 1e6:.0f} MB"
+    )
+    console.print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""A version of an index made on disk by the library alone, without Spark or a table.
+
+Location i holds all keys of a stretch of its own, as files of a table written in order of time do,
+and some short intervals anywhere, as rows that come late do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sieve.intervals import Intervals
+from sieve.keys import Encoder
+from sieve.local_store import LocalStore
+from sieve.locations import Locations, render_locations
+from sieve.manifest import Manifest, parse_manifest, render_manifest
+from sieve.mass import Mass
+from sieve.options import IndexOptions
+from sieve.run_files import describe_run
+from sieve.shapes import Segment, plan
+from sieve.store import READ_LIMIT
+from sieve.types import (
+    BuildStats,
+    CreatedBy,
+    FileRef,
+    IndexUuid,
+    LocationsRef,
+    RunId,
+    TableIdentity,
+    VersionId,
+)
+
+SPAN = 1 << 40
+EACH = 20
+# About what a build's task is left with of the half million intervals that it is given.
+_INTERVALS_A_FILE = 250_000
+# So low that every gap is worth its bytes.
+_PRICE = 1e-9
+_TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
+
+
+@dataclass(frozen=True, slots=True)
+class CountingStore(LocalStore):
+    """Counts files and bytes that are read."""
+
+    sizes: list[int] = field(default_factory=list)
+
+    def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
+        """Read, and count."""
+        data = LocalStore.read(self, uri, limit)
+        self.sizes.append(len(data))
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A version on disk.
+
+    Attributes:
+        root: folder of indexes.
+        manifest: the version.
+        entries: intervals in its run.
+        seconds: that making it took.
+    """
+
+    root: Path
+    manifest: Manifest
+    entries: int
+    seconds: float
+
+
+def make_version(root: Path, n_locations: int) -> Made:
+    """A version of so many locations, `EACH` intervals each, below a folder."""
+    started = time.perf_counter()
+    folder = root / str(uuid := IndexUuid("0b9f3c1e-5a55-4b1c-9d0e-0123456789ab"))
+    run_id = RunId(secrets.token_hex(16))
+    files, entries = [], 0
+    (folder / "runs" / run_id).mkdir(parents=True)
+    for number, segments in enumerate(_stretches(n_locations)):
+        entries += sum(segment.postings for segment in segments)
+        name = f"part-{number:05d}-{secrets.token_hex(16)}-c000.zstd.parquet"
+        files.append((name, _run_file(segments)))
+        (folder / "runs" / run_id / name).write_bytes(files[-1][1])
+    run = describe_run(run_id, Encoder("bigint"), files)
+    assert run is not None
+    manifest = Manifest(
+        index=uuid,
+        version=1,
+        id=VersionId(secrets.token_hex(16)),
+        parent=None,
+        instant="2026-01-31T09:30:00.123Z",
+        state="ready",
+        table=TableIdentity("spark_catalog", "shop", "orders", 1, _TABLE),
+        name="id_sieve",
+        column=("id",),
+        type="bigint",
+        comment=None,
+        options=IndexOptions(),
+        next_options=None,
+        format_name="parquet",
+        null_proof=True,
+        fingerprint="0" * 64,
+        fingerprint_parts={},
+        runs=(run,),
+        locations=_locations(folder, n_locations),
+        roots=(_TABLE,),
+        stats=BuildStats(entries, 0, 0, 8 * entries, 1.0, (), n_locations),
+        created_by=CreatedBy("0", "4.1"),
+    )
+    data = render_manifest(manifest)
+    (folder / "versions").mkdir()
+    (folder / "versions" / "1.json").write_bytes(data)
+    return Made(root, parse_manifest(data), entries, time.perf_counter() - started)
+
+
+def _stretches(n_locations: int) -> Iterator[list[Segment]]:
+    """The segments of each file, one stretch of the domain after another."""
+    rng = np.random.default_rng(n_locations)
+    own = SPAN // n_locations
+    n = n_locations * EACH
+    first = rng.integers(0, SPAN - own, n)
+    last = first + rng.integers(0, own // 50, n)
+    first[::EACH] = np.arange(n_locations) * own
+    last[::EACH] = first[::EACH] + own - 1
+    location = np.repeat(np.arange(n_locations, dtype=np.int32), EACH)
+    mass = Mass.of_sample(rng.integers(0, SPAN, 1 << 16))
+    files = -(-n // _INTERVALS_A_FILE)
+    for number in range(files):
+        low, high = SPAN * number // files, SPAN * (number + 1) // files - 1
+        inside = (first <= high) & (last >= low)
+        ones = np.ones(int(inside.sum()), np.int64)
+        clipped = np.maximum(first[inside], low), np.minimum(last[inside], high)
+        yield list(plan(Intervals(*clipped, location[inside], ones, ones), mass).emit(_PRICE))
+
+
+def _run_file(segments: list[Segment]) -> bytes:
+    names = ("shape", "first", "last", "keys", "rows", "blocks", "payload")
+    table = pa.table({name: [getattr(segment, name) for segment in segments] for name in names})
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _locations(folder: Path, n: int) -> LocationsRef:
+    names = (f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
+    ones = np.ones(n, np.int64)
+    listed = Locations(
+        tuple(f"{_TABLE}/{name}" for name in names),
+        ones << 27, 1_760_000_000_000 + ones, ones * EACH, ones * 0, ones * 0,
+    )  # fmt: skip
+    data = render_locations(listed, (_TABLE,))
+    name = f"{secrets.token_hex(16)}.parquet"
+    (folder / "locations").mkdir()
+    (folder / "locations" / name).write_bytes(data)
+    return LocationsRef(FileRef(name, len(data), hashlib.sha256(data).hexdigest()), n)

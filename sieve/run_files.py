@@ -1,0 +1,206 @@
+"""A run file in memory: verified, its payloads undecoded, so that a look-up decodes what it needs.
+
+The unit that is decoded is a chunk: a long segment, or short neighbours together, for which a pass
+of numpy each would take longer than decoding them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sieve.errors import CorruptError
+from sieve.keys import Encoder
+from sieve.lookup import Chunk, Places, assemble
+from sieve.map.lookup import MapSegment
+from sieve.map.payload import SHAPE_MAP, decode_map
+from sieve.shapes import decode
+from sieve.shapes.layout import LAYOUT_VERSION, SHAPE_NAMES
+from sieve.types import FileRef, Range, RunFileRef, RunId, RunRef
+
+Codes = npt.NDArray[np.int64]
+
+CHUNK_BYTES: Final = 1 << 16
+"""Payload bytes of a chunk: about the least that a segment of a large run has."""
+
+# Of every payload: shape and layout version, then first and last as eight bytes each.
+_HEAD_BYTES: Final = 18
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunFile:
+    """The segments of one run file.
+
+    Attributes:
+        payloads: uint8[b], all payloads.
+        begin, end: int64[s], where in `payloads` each segment lies, in order of their keys; maps
+            are left out.
+        chunk: intp[c + 1], chunk i is made of the segments ``chunk[i]:chunk[i + 1]``.
+        first, last: int64[c], least and greatest key code of each chunk.
+        maps: those of the file, which refer to `payloads`.
+    """
+
+    payloads: npt.NDArray[np.uint8]
+    begin: Codes
+    end: Codes
+    chunk: Places
+    first: Codes
+    last: Codes
+    maps: tuple[MapSegment, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the arrays hold in memory."""
+        own = (self.payloads, self.begin, self.end, self.chunk, self.first, self.last)
+        return sum(array.nbytes for array in own) + sum(one.lists.nbytes for one in self.maps)
+
+    def decoded(self, number: int) -> Chunk:
+        """A chunk of it.
+
+        Raises:
+            CorruptError: a payload is none that Sieve makes.
+        """
+        return assemble(
+            decode(self._payload(int(self.begin[k]), int(self.end[k])))
+            for k in range(int(self.chunk[number]), int(self.chunk[number + 1]))
+        )
+
+    def _payload(self, begin: int, end: int) -> bytes:
+        return self.payloads[begin:end].tobytes()
+
+
+def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
+    """The segments in a run file's bytes, which have been verified.
+
+    Raises:
+        CorruptError: the file is not of the form of run files, or holds keys outside the ranges
+            that the manifest gives for it.
+        UnsupportedError: a later Sieve wrote it.
+    """
+    payloads, offsets = _payloads(data, file)
+    begin, end = offsets[:-1], offsets[1:]
+    if np.any(end - begin < _HEAD_BYTES):
+        raise _corrupt(file, "has a segment that is too short")
+    shape, first, last = _heads(payloads, begin)
+    of_map = shape == SHAPE_MAP
+    known = of_map | (np.isin(shape, list(SHAPE_NAMES)) & (payloads[begin + 1] == LAYOUT_VERSION))
+    for k in np.flatnonzero(~known).tolist():
+        # Raises: it tells a later release's shape or layout from one that cannot be.
+        decode(payloads[begin[k] : end[k]].tobytes())
+    # A map refers to the bytes that it is decoded from.
+    maps = tuple(
+        decode_map(payloads.data[begin[k] : end[k]]) for k in np.flatnonzero(of_map).tolist()
+    )
+    _check_within(first[of_map], last[of_map], file.hashes, file)
+    order = np.flatnonzero(~of_map)
+    order = order[np.argsort(first[order], kind="stable")]
+    begin, end, first, last = begin[order], end[order], first[order], last[order]
+    _check_within(first, last, file.codes, file)
+    if np.any(first[1:] <= last[:-1]):
+        raise _corrupt(file, "has segments that overlap")
+    chunk = _chunks(end - begin)
+    return RunFile(payloads, begin, end, chunk, first[chunk[:-1]], last[chunk[1:] - 1], maps)
+
+
+def describe_run(run: RunId, encoder: Encoder, files: Iterable[tuple[str, bytes]]) -> RunRef | None:
+    """What the manifest says of a run; None where no file holds a segment.
+
+    Args:
+        run: its identity.
+        encoder: of its keys.
+        files: names and bytes, in order of name; those without rows are left out.
+    """
+    found: list[FileRef] = []
+    tables: list[pa.Table] = []
+    columns = ["shape", "first", "last", "keys", "rows", "blocks"]
+    for name, data in files:
+        table = pq.read_table(pa.BufferReader(data), columns=columns)
+        if table.num_rows:
+            tables.append(table.append_column("file", pa.repeat(len(found), len(table))))
+            found.append(FileRef(name, len(data), hashlib.sha256(data).hexdigest()))
+    if not found:
+        return None
+    segments = pa.concat_tables(tables)
+    of_map = pc.equal(segments["shape"], "map")
+    codes = _ranges_of_files(segments.filter(pc.invert(of_map)), len(found))
+    hashes = _ranges_of_files(segments.filter(of_map), len(found))
+    return RunRef(
+        run,
+        encoder.to_json(),
+        tuple(
+            RunFileRef(file.name, file.length, file.sha256, *ranges)
+            for file, *ranges in zip(found, codes, hashes, strict=True)
+        ),
+        segments=len(segments),
+        blocks=pc.sum(segments["blocks"]).as_py(),
+        keys=pc.sum(segments["keys"]).as_py(),
+        rows=pc.sum(segments["rows"]).as_py(),
+        bytes=sum(file.length for file in found),
+    )
+
+
+def _ranges_of_files(segments: pa.Table, count: int) -> list[tuple[Range, ...]]:
+    """Where each file's segments lie, in ascending ranges.
+
+    Neighbours without another file's segment between them make one range, so there are few.
+    """
+    segments = segments.sort_by("first")
+    file, first, last = (segments[name].to_numpy() for name in ("file", "first", "last"))
+    begin = np.flatnonzero(np.append(True, file[1:] != file[:-1])[: len(file)])
+    end = np.append(begin[1:], len(file))[: len(begin)] - 1
+    ranges: list[list[Range]] = [[] for _ in range(count)]
+    for number, low, high in zip(file[begin], first[begin], last[end], strict=True):
+        ranges[number].append((int(low), int(high)))
+    return [tuple(some) for some in ranges]
+
+
+def _payloads(data: bytes, file: RunFileRef) -> tuple[npt.NDArray[np.uint8], Codes]:
+    """All payloads in one array, and where each begins, the end of the last one behind."""
+    try:
+        table = pq.read_table(pa.BufferReader(data), columns=["payload"], use_threads=False)
+        column = table["payload"].combine_chunks()
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise CorruptError("SIEVE_INDEX_CORRUPT", f"{file.name}: {error}") from error
+    if not pa.types.is_binary(column.type) or column.null_count or len(column) == 0:
+        raise _corrupt(file, "is no run file")
+    _, places, values = column.buffers()
+    offsets = np.frombuffer(places, np.int32, len(column) + 1, 4 * column.offset)
+    return np.frombuffer(values or b"", np.uint8), offsets.astype(np.int64)
+
+
+def _heads(
+    payloads: npt.NDArray[np.uint8], begin: Codes
+) -> tuple[npt.NDArray[np.uint8], Codes, Codes]:
+    """Shape, first and last of each payload; a map's hashes as signed numbers."""
+    image = np.ascontiguousarray(payloads[begin[:, None] + np.arange(2, _HEAD_BYTES)])
+    ends = image.view("<i8").astype(np.int64, copy=False)
+    return payloads[begin], ends[:, 0], ends[:, 1]
+
+
+def _check_within(first: Codes, last: Codes, told: tuple[Range, ...], file: RunFileRef) -> None:
+    """A segment outside the ranges that look-ups go by would not be found, so it must not be."""
+    ranges = np.array(told, np.int64).reshape(-1, 2)
+    place = np.searchsorted(ranges[:, 0], first, side="right") - 1
+    if np.any(first > last) or np.any(place < 0) or np.any(last > ranges[place, 1]):
+        raise _corrupt(file, "holds keys that the version does not tell of")
+
+
+def _chunks(sizes: Codes) -> Places:
+    """Where chunks of segments of these bytes begin, the end of the last one behind."""
+    window = (np.cumsum(sizes) - sizes) // CHUNK_BYTES
+    begin = np.flatnonzero(np.append(True, window[1:] != window[:-1])[: len(sizes)])
+    return np.append(begin, len(sizes))
+
+
+def _corrupt(file: RunFileRef, problem: str) -> CorruptError:
+    return CorruptError(
+        "SIEVE_CORRUPT_RUN", f"{file.name} {problem}; REFRESH SIEVE INDEX ... FULL builds it again"
+    )

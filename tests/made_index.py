@@ -1,0 +1,110 @@
+"""Versions of an index made on disk without Spark, and a store that tells what was read."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sieve.keys import Encoder
+from sieve.local_store import LocalStore
+from sieve.locations import Locations, render_locations
+from sieve.manifest import Manifest
+from sieve.map.payload import build_map
+from sieve.run_files import describe_run
+from sieve.shapes import Segment
+from sieve.store import READ_LIMIT, base_name
+from sieve.types import FileRef, LocationsRef, RunId, RunRef
+from tests.unit.manifest_sample import SAMPLE
+
+RUN = RunId("ab" * 16)
+ROOT = "file:/t"
+
+Row = tuple[str, int, int, int, int, int, bytes]
+"""A segment as a run file keeps it: shape, first, last, keys, rows, blocks, payload."""
+
+
+def row(segment: Segment) -> Row:
+    """A segment of intervals or runs."""
+    told = (segment.first, segment.last, segment.keys, segment.rows, segment.blocks)
+    return (segment.shape, *told, segment.payload)
+
+
+def map_row(
+    hashes: Sequence[int], locations: Sequence[int], n_locations: int, bits: int = 8
+) -> Row:
+    """A map of some hashes, given as signed numbers in ascending order."""
+    keys = np.array(hashes, np.int64).view(np.uint64)
+    payload = build_map(keys, np.array(locations, np.int32), n_locations, bits)
+    return ("map", hashes[0], hashes[-1], 0, 0, 0, payload)
+
+
+def write_run(
+    folder: Path, files: Sequence[Sequence[Row]], encoder: Encoder, run_id: RunId = RUN
+) -> RunRef:
+    """A run with these segments in each of its files, below the folder of an index."""
+    written = []
+    (folder / "runs" / run_id).mkdir(parents=True)
+    for number, rows in enumerate(files):
+        data = run_file_bytes(rows)
+        name = f"part-{number:05d}.parquet"
+        (folder / "runs" / run_id / name).write_bytes(data)
+        written.append((name, data))
+    run = describe_run(run_id, encoder, written)
+    assert run is not None
+    return run
+
+
+def run_file_bytes(rows: Sequence[Row]) -> bytes:
+    """A run file."""
+    names = ("shape", "first", "last", "keys", "rows", "blocks")
+    columns = [[row[k] for row in rows] for k in range(7)]
+    types = [pa.string(), *[pa.int64()] * 5, pa.binary()]
+    arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
+    sink = io.BytesIO()
+    pq.write_table(pa.table(arrays, names=[*names, "payload"]), sink, compression="zstd")
+    return sink.getvalue()
+
+
+def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) -> Manifest:
+    """A version of these runs over these locations, which lie below `ROOT`."""
+    data = render_locations(locations, (ROOT,))
+    path = folder / "locations" / f"{'cd' * 16}.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+    file = FileRef(path.name, len(data), hashlib.sha256(data).hexdigest())
+    return dataclasses.replace(
+        SAMPLE,
+        column=("v",),
+        type="bigint",
+        table=dataclasses.replace(SAMPLE.table, location=ROOT),
+        runs=tuple(runs),
+        roots=(ROOT,),
+        locations=LocationsRef(file, len(locations.paths)),
+    )
+
+
+def plain_locations(n: int) -> Locations:
+    """So many files of ten rows each, none of them NULL or NaN."""
+    ones = np.ones(n, np.int64)
+    paths = tuple(f"{ROOT}/{k}" for k in range(n))
+    return Locations(paths, ones, ones, ones * 10, ones * 0, ones * 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CountingStore(LocalStore):
+    """Tells the names of the files that were read, in order."""
+
+    read_names: list[str] = field(default_factory=list)
+
+    def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
+        """Read, and note the name."""
+        self.read_names.append(base_name(uri))
+        return LocalStore.read(self, uri, limit)

@@ -1,0 +1,140 @@
+"""The bounded cache of look-ups."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sieve.cache import Cache
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A value of so many bytes."""
+
+    nbytes: int
+
+
+def absent() -> Weight:
+    """Load nothing: the key is held, or this fails."""
+    raise LookupError
+
+
+def keys_held(cache: Cache, keys: range) -> list[int]:
+    """Those of some keys that need no load."""
+    held = []
+    for key in keys:
+        try:
+            cache.get(key, absent)
+        except LookupError:
+            continue
+        held.append(key)
+    return held
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("get"), st.integers(0, 12), st.integers(0, 60)),
+        st.tuples(st.just("resize"), st.just(0), st.integers(0, 150)),
+    ),
+    max_size=60,
+)
+
+
+@given(st.integers(0, 150), steps)
+def test_it_holds_what_was_used_last_within_its_bound(
+    bound: int, todo: list[tuple[str, int, int]]
+) -> None:
+    """After any use it holds just the latest values that fit, and counts their bytes right."""
+    cache, model = Cache(bound), OrderedDict[int, int]()
+    for what, key, size in todo:
+        if what == "resize":
+            bound = size
+            cache.resize(bound)
+        elif key in model:
+            model.move_to_end(key)
+            assert cache.get(key, absent).nbytes == model[key]
+        else:
+            assert cache.get(key, lambda n=size: Weight(n)).nbytes == size
+            if size <= bound:
+                model[key] = size
+        while sum(model.values()) > bound:
+            model.popitem(last=False)
+        assert cache.nbytes == sum(model.values()) <= bound
+    assert keys_held(cache, range(13)) == sorted(model)
+
+
+def test_a_value_beyond_the_bound_is_given_out_and_not_held() -> None:
+    """It does not drive out what fits either."""
+    cache = Cache(10)
+    cache.get(1, lambda: Weight(10))
+    assert cache.get(2, lambda: Weight(11)) == Weight(11)
+    assert keys_held(cache, range(3)) == [1]
+
+
+def test_askers_that_come_together_share_one_load() -> None:
+    """While one thread loads, the others wait for it; all get the same value."""
+    cache, started, go = Cache(10), threading.Event(), threading.Event()
+    loads: list[int] = []
+
+    def load() -> Weight:
+        loads.append(1)
+        started.set()
+        assert go.wait(30)
+        return Weight(3)
+
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(cache.get, "a", load) for _ in range(8)]
+        assert started.wait(30)
+        # Another key is not held up by it.
+        assert cache.get("b", lambda: Weight(4)) == Weight(4)
+        go.set()
+        values = [one.result(30) for one in asked]
+    assert len(loads) == 1
+    assert all(value is values[0] for value in values)
+
+
+def test_a_load_that_fails_fails_those_who_wait_and_nobody_after() -> None:
+    """An error is not kept: the next asker loads again."""
+    cache, go = Cache(10), threading.Event()
+    waiting = threading.Semaphore(0)
+
+    def load() -> Weight:
+        assert go.wait(30)
+        raise OSError("gone")
+
+    def ask() -> Weight:
+        waiting.release()
+        return cache.get("a", load)
+
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(ask) for _ in range(4)]
+        for _ in asked:
+            assert waiting.acquire(timeout=30)
+        go.set()
+        for one in asked:
+            with pytest.raises(OSError, match="gone"):
+                one.result(30)
+    assert cache.get("a", lambda: Weight(1)) == Weight(1)
+
+
+def test_many_threads_keep_the_bound() -> None:
+    """Threads that load and resize at once leave the count of bytes right."""
+    cache = Cache(500)
+
+    def use(seed: int) -> None:
+        for k in range(400):
+            key = (seed * 31 + k * k) % 97
+            assert cache.get(key, lambda n=key: Weight(n)).nbytes == key
+            if k % 50 == 0:
+                cache.resize(400 + seed)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(use, range(8)))
+    assert cache.nbytes == sum(keys_held(cache, range(97))) <= 408

@@ -1,0 +1,231 @@
+"""Scans over versions on disk, without Spark: what they skip, and what a broken index does."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.blocks import CSR, Segment, encode_segment
+from sieve.errors import InvalidInputError
+from sieve.keys import Encoder
+from sieve.manifest import Manifest, render_manifest
+from sieve.types import IndexUuid, VersionId
+from sql_ext.link import Request
+from sql_ext.pruning import PruneService
+from sql_ext.roots import Roots
+from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
+
+N = 8
+LEFT, RIGHT = (IndexUuid(f"0b9f3c1e-5a55-4b1c-9d0e-01234567890{k}") for k in "ab")
+
+
+def make_index(root: Path, uuid: IndexUuid, column: str) -> Manifest:
+    """Eight files, file k with keys 10 k to 10 k + 9, in two run files of four each."""
+    files = []
+    for first in (0, N // 2):
+        block = CSR(
+            np.arange(N // 2 + 1), np.arange(first, first + N // 2, dtype=np.int32), np.ones(N // 2)
+        )
+        ends = 10 * first, 10 * first + 10 * N // 2 - 1
+        payload = encode_segment(Segment(*ends, 10, block))
+        files.append([("sieve", *ends, 40, 40, 4, payload)])
+    folder = root / uuid
+    run = write_run(folder, files, Encoder("bigint"))
+    version = write_version(folder, [run], plain_locations(N))
+    version = dataclasses.replace(
+        version, index=uuid, column=(column,), name=column, id=VersionId(uuid[-1] * 32)
+    )
+    (folder / "versions").mkdir()
+    (folder / "versions" / "1.json").write_bytes(render_manifest(version))
+    return version
+
+
+class Table:
+    """A table with an index on `x` and one on `y`, and scans of it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.versions = [make_index(root, LEFT, "x"), make_index(root, RIGHT, "y")]
+        self.store = CountingStore()
+        self.service = PruneService(Roots(None), lambda _: self.store)
+
+    def run_file(self, uuid: IndexUuid, number: int) -> Path:
+        """A run file of an index."""
+        return self.root / uuid / "runs" / RUN / f"part-{number:05d}.parquet"
+
+    def ask(self, kind: str, **body: Any) -> Mapping[str, Any]:
+        """One request."""
+        request = Request(1, kind, body, None)
+        return {"prune": self.service.prune, "dictionary": self.service.dictionary}[kind](request)
+
+    def prune(self, predicate: Mapping[str, Any], **settings: str) -> Mapping[str, Any]:
+        """The answer to a scan."""
+        table = dataclasses.asdict(self.versions[0].table)
+        registrations = {
+            f"sieve.index.{version.name}": json.dumps(
+                {
+                    "format": 1,
+                    "uuid": version.index,
+                    "column": version.column,
+                    "root": f"file:{self.root}",
+                }
+            )
+            for version in self.versions
+        }
+        named = {f"spark.sieve.{key.replace('_', '.')}": text for key, text in settings.items()}
+        return self.ask(
+            "prune",
+            table=table,
+            registrations=registrations,
+            fingerprints=[self.versions[0].fingerprint],
+            predicate=predicate,
+            settings={"spark.sieve.roots": f"file:{self.root}", **named},
+        )
+
+    def kept(self, predicate: Mapping[str, Any], **settings: str) -> list[int]:
+        """The numbers in the names of the files that a scan reads; those of its dictionary."""
+        answer = self.prune(predicate, **settings)
+        bits = np.frombuffer(base64.b64decode(answer["skip"]), np.uint8)
+        paths = self.ask("dictionary", dictionary=answer["dictionary"])["paths"]
+        skip = np.unpackbits(bits, bitorder="little", count=len(paths))
+        return [int(path[-1]) for path, skipped in zip(paths, skip, strict=True) if not skipped]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """Nothing of it is held yet."""
+    return Table(tmp_path)
+
+
+def equals(column: str, value: int) -> dict[str, Any]:
+    """A comparison as the driver sends it."""
+    return {"op": "=", "col": [column], "value": value}
+
+
+def both(*args: dict[str, Any]) -> dict[str, Any]:
+    """Their conjunction."""
+    return {"op": "and", "args": list(args)}
+
+
+def wait_for_rereads() -> None:
+    """Until no version is being looked for in the background."""
+    for thread in threading.enumerate():
+        if thread.name == "sieve-reread":
+            thread.join(30)
+
+
+def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
+    """Both lists of locations, which number the table's files, and one run file of four."""
+    assert table.kept(equals("x", 25)) == [2]
+    runs = [name for name in table.store.read_names if name.startswith("part-")]
+    assert runs == ["part-00000.parquet"]
+    read = len(table.store.read_names)
+    assert table.kept(equals("x", 31)) == [3]
+    assert len(table.store.read_names) == read
+
+
+@pytest.mark.parametrize("size", ["0", "1k", "300000", "2MB", "1 g"])
+def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> None:
+    """A small one reads again; the dictionary can be told even where it cannot be held."""
+    for key in (25, 61, 25, 3):
+        assert table.kept(equals("x", key), cache_bytes=size) == [key // 10]
+        assert table.kept(both(equals("x", key), equals("y", 9)), cache_bytes=size) == (
+            [0] if key < 10 else []
+        )
+    runs = sum(name.startswith("part-") for name in table.store.read_names)
+    assert runs == 3 if size in {"2MB", "1 g", "300000"} else runs > 6
+
+
+@pytest.mark.parametrize("size", ["lots", "-1", "1.5g", "12 parsecs", ""])
+def test_a_size_that_is_none_is_refused(table: Table, size: str) -> None:
+    """With the name of the setting and what may stand there."""
+    with pytest.raises(InvalidInputError, match=r"spark\.sieve\.cache\.bytes.*256MB"):
+        table.prune(equals("x", 1), cache_bytes=size)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
+    table: Table, gone: bool
+) -> None:
+    """For that index alone: the other serves, and scans that do not need the file are pruned."""
+    reason = "index-gone" if gone else "index-corrupt"
+    assert table.kept(equals("x", 5)) == [0]
+    path = table.run_file(LEFT, 1)
+    if gone:
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-1])
+    answer = table.prune(equals("x", 75))
+    assert answer["reasons"] == {reason: 1}
+    assert "skip" not in answer
+    assert path.name in answer["detail"]
+    with_other = both(equals("x", 75), equals("y", 71))
+    assert table.prune(with_other)["reasons"] == {reason: 1}
+    assert table.prune(with_other)["used"] == ["y@1"]
+    assert table.kept(with_other) == [7]
+    assert table.kept(equals("x", 5)) == [0]
+    assert table.prune(equals("x", 5))["reasons"] == {}
+    either = {"op": "or", "args": [equals("x", 75), equals("y", 1)]}
+    assert "skip" not in table.prune(either)
+
+
+def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> None:
+    """Once each time the version is looked for, not by each scan; and a scan never waits."""
+    path = table.run_file(LEFT, 1)
+    data = path.read_bytes()
+    path.write_bytes(b"?")
+    wanted = equals("x", 75)
+
+    def reads() -> int:
+        return table.store.read_names.count(path.name)
+
+    for _ in range(3):
+        assert table.prune(wanted)["reasons"] == {"index-corrupt": 1}
+    assert reads() == 1
+    table.prune(equals("z", 1), registry_ttl="0ms")
+    wait_for_rereads()
+    assert reads() == 2
+    assert table.prune(wanted)["reasons"] == {"index-corrupt": 1}
+    assert reads() == 2
+    path.write_bytes(data)
+    table.prune(equals("z", 1), registry_ttl="0ms")
+    wait_for_rereads()
+    assert table.kept(wanted) == [7]
+    assert reads() == 3
+
+
+def test_a_list_that_cannot_be_read_any_more_is_a_reason(table: Table) -> None:
+    """Where the cache had to let the lists go: the table's files are those of the other index."""
+    assert table.kept(equals("x", 5), cache_bytes="0") == [0]
+    (path,) = (table.root / LEFT / "locations").iterdir()
+    path.unlink()
+    answer = table.prune(both(equals("x", 5), equals("y", 13)), cache_bytes="0")
+    assert (answer["reasons"], answer["used"]) == ({"index-gone": 1}, ["y@1"])
+    assert table.kept(equals("y", 13), cache_bytes="0") == [1]
+
+
+def test_scans_together_read_each_file_once(table: Table) -> None:
+    """Threads that meet on a cold index share what each of them reads."""
+    answers: list[list[int]] = []
+    start = threading.Barrier(8)
+
+    def scan(key: int) -> None:
+        start.wait(30)
+        answers.append(table.kept(equals("x", key)))
+
+    threads = [threading.Thread(target=scan, args=(10 * k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(answers) == [[k] for k in range(8)]
+    names = table.store.read_names
+    assert all(names.count(name) == 1 for name in set(names) if name.startswith("part-"))

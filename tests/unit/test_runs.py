@@ -1,0 +1,346 @@
+"""Runs read as look-ups need them: which files, how often, and what failures do."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sieve import run_files
+from sieve.blocks import CSR, Segment, encode_segment
+from sieve.cache import Cache
+from sieve.errors import CorruptError, UnsupportedError
+from sieve.keys import GREATEST, LEAST, Encoder
+from sieve.local_store import LocalStore
+from sieve.map.hashing import hash_codes
+from sieve.run_files import describe_run, parse_run_file
+from sieve.runs import Run, read_run
+from sieve.store import READ_LIMIT, GoneError, Store
+from sieve.types import RunFileRef, RunRef
+from tests.made_index import RUN, CountingStore, Row, map_row, run_file_bytes, write_run
+
+FILES, EACH = 6, 4
+BIGINT = Encoder("bigint")
+
+
+def segment(first: int, last: int, location: int) -> Row:
+    """One block of one location."""
+    one = np.ones(1, np.int64)
+    block = CSR(np.array([0, 1]), np.array([location], np.int32), one)
+    payload = encode_segment(Segment(first, last, last - first + 1, block))
+    return ("sieve", first, last, 1, 1, 1, payload)
+
+
+def many_files() -> list[list[Row]]:
+    """Segment k holds the keys 100 k to 100 k + 9 of location k; file f has every sixth."""
+    return [
+        [segment(100 * k, 100 * k + 9, k) for k in range(number, FILES * EACH, FILES)]
+        for number in range(FILES)
+    ]
+
+
+def opened(folder: Path, run: RunRef, store: Store, bound: int = 1 << 20) -> Run:
+    """The run, with nothing of it held."""
+    return Run(store, f"file:{folder}", run, FILES * EACH, Cache(bound))
+
+
+def found(run: Run, *intervals: tuple[int, int]) -> list[int]:
+    """Ordinals of the locations that may hold keys of some intervals."""
+    return np.flatnonzero(run.locations_in(np.array(intervals).reshape(-1, 2))).tolist()
+
+
+def name(number: int) -> str:
+    """The name of a run file."""
+    return f"part-{number:05d}.parquet"
+
+
+def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
+    """However the segments lie over the files; and it reads it once."""
+    run, store = write_run(tmp_path, many_files(), BIGINT), CountingStore()
+    index = opened(tmp_path, run, store)
+    assert found(index, (1405, 1405)) == [14]
+    assert store.read_names == [name(14 % FILES)]
+    # Another segment of that file, and a key that no file has.
+    assert found(index, (805, 805)) == [8]
+    assert found(index, (50, 50)) == []
+    assert store.read_names == [name(14 % FILES)]
+
+
+def test_intervals_read_the_files_that_they_meet(tmp_path: Path) -> None:
+    """Ranges and lists of keys read just those files, each once."""
+    run, store = write_run(tmp_path, many_files(), BIGINT), CountingStore()
+    index = opened(tmp_path, run, store)
+    assert found(index, (305, 305), (905, 905), (1600, 1603)) == [3, 9, 16]
+    assert store.read_names == [name(3), name(4)]
+    assert found(index, (LEAST, 209)) == [0, 1, 2]
+    assert sorted(store.read_names) == [name(k) for k in range(5)]
+    assert found(index, (LEAST, GREATEST)) == list(range(FILES * EACH))
+    assert sorted(store.read_names) == [name(k) for k in range(FILES)]
+    assert found(index, (9, 5)) == found(index) == []
+
+
+def test_only_the_chunks_that_can_hold_it_are_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file's other segments stay as they are; short neighbours are decoded together."""
+    decoded: list[bytes] = []
+    decode = run_files.decode
+
+    def noting(payload: bytes) -> run_files.Entries:
+        decoded.append(payload)
+        return decode(payload)
+
+    monkeypatch.setattr(run_files, "decode", noting)
+    rows = [segment(10 * k, 10 * k + 5, k) for k in range(24)]
+    monkeypatch.setattr(run_files, "CHUNK_BYTES", 3 * len(rows[0][-1]))
+    index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT), LocalStore())
+    assert found(index, (41, 41)) == [4]
+    assert decoded == [row[-1] for row in rows[3:6]]
+    assert found(index, (55, 61)) == [5, 6]
+    assert decoded == [row[-1] for row in rows[3:9]]
+
+
+def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
+    """What does not fit is used and not held."""
+    run, store = write_run(tmp_path, many_files(), BIGINT), CountingStore()
+    index = opened(tmp_path, run, store, bound=0)
+    for _ in range(2):
+        assert found(index, (LEAST, GREATEST)) == list(range(FILES * EACH))
+    assert len(store.read_names) == 2 * FILES
+
+
+def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
+    """A run with maps answers single keys from the map of their range, and reads no other."""
+    keys = np.arange(40, dtype=np.int64)
+    signed = np.sort(hash_codes(keys).view(np.int64))
+    halves = [signed[:20].tolist(), signed[20:].tolist()]
+    maps = [
+        [map_row(half, range(n, n + 20), 40, 20)] for n, half in zip((0, 20), halves, strict=True)
+    ]
+    run = write_run(tmp_path, [[segment(0, 39, 0)], *maps], BIGINT)
+    assert [(f.codes != (), f.hashes != ()) for f in run.files] == [(True, False)] + [
+        (False, True)
+    ] * 2
+    store = CountingStore()
+    index = Run(store, f"file:{tmp_path}", run, 40, Cache(1 << 20))
+    assert index.has_maps
+    for place in (0, 7, 19):
+        answer = index.locations_of(signed[place : place + 1].view(np.uint64))
+        assert np.flatnonzero(answer).tolist() == [place]
+    assert store.read_names == [name(1)]
+    both = index.locations_of(signed[[19, 20]].view(np.uint64))
+    assert np.flatnonzero(both).tolist() == [19, 20]
+    assert store.read_names == [name(1), name(2)]
+
+
+def test_a_map_of_more_locations_than_the_version_is_corrupt(tmp_path: Path) -> None:
+    """It would set flags that are not there."""
+    signed = np.sort(hash_codes(np.arange(3)).view(np.int64))
+    rows = [map_row(signed.tolist(), [0, 1, 2], 3)]
+    run = write_run(tmp_path, [rows, [segment(0, 2, 0)]], BIGINT)
+    index = Run(LocalStore(), f"file:{tmp_path}", run, 2, Cache(1 << 20))
+    with pytest.raises(CorruptError, match="location 2 of 2"):
+        index.locations_of(signed.view(np.uint64))
+
+
+# -- failures -------------------------------------------------------------------------------------
+
+
+def spoil(folder: Path, number: int) -> bytes:
+    """Turn a bit of a run file over; its bytes as they were."""
+    path = folder / "runs" / RUN / name(number)
+    data = path.read_bytes()
+    path.write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
+    return data
+
+
+def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> None:
+    """And no others, before or after."""
+    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT), LocalStore())
+    spoil(tmp_path, 2)
+    assert found(index, (305, 305)) == [3]
+    for asked in [(205, 205), (805, 805), (LEAST, GREATEST)]:
+        with pytest.raises(CorruptError, match=name(2)):
+            found(index, asked)
+    assert found(index, (305, 305), (405, 405)) == [3, 4]
+
+
+def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None:
+    """Until a retry; one that fails again changes nothing, and one that works heals it."""
+    store = CountingStore()
+    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT), store)
+    whole = spoil(tmp_path, 2)
+    for _ in range(3):
+        with pytest.raises(CorruptError, match=name(2)):
+            found(index, (205, 205))
+    assert store.read_names == [name(2)]
+    index.retry()
+    with pytest.raises(CorruptError, match=name(2)):
+        found(index, (205, 205))
+    assert store.read_names == [name(2)] * 2
+    (tmp_path / "runs" / RUN / name(2)).write_bytes(whole)
+    index.retry()
+    index.retry()
+    assert found(index, (205, 205)) == [2]
+    assert store.read_names == [name(2)] * 3
+
+
+def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
+    """The first time, and when the error is told again."""
+    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT), LocalStore())
+    (tmp_path / "runs" / RUN / name(0)).unlink()
+    for _ in range(2):
+        with pytest.raises(GoneError, match=name(0)):
+            found(index, (5, 5))
+
+
+def test_what_is_held_stays_proven_when_its_file_goes(tmp_path: Path) -> None:
+    """Verified bytes need not be there any more."""
+    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT), LocalStore())
+    assert found(index, (5, 5)) == [0]
+    (tmp_path / "runs" / RUN / name(0)).unlink()
+    assert found(index, (5, 5)) == [0]
+
+
+@dataclass(frozen=True, slots=True)
+class SlowStore(CountingStore):
+    """Reads when it is allowed to."""
+
+    started: threading.Event = field(default_factory=threading.Event)
+    go: threading.Event = field(default_factory=threading.Event)
+
+    def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
+        self.started.set()
+        assert self.go.wait(30)
+        return CountingStore.read(self, uri, limit)
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
+    """They all get its answer, or all its error."""
+    run, store = write_run(tmp_path, many_files(), BIGINT), SlowStore()
+    if damaged:
+        spoil(tmp_path, 2)
+    index = opened(tmp_path, run, store)
+
+    def ask() -> list[int] | str:
+        try:
+            return found(index, (205, 205))
+        except CorruptError as error:
+            return error.condition
+
+    with ThreadPoolExecutor(6) as pool:
+        asked = [pool.submit(ask) for _ in range(6)]
+        assert store.started.wait(30)
+        store.go.set()
+        answers = [one.result(30) for one in asked]
+    assert answers == ["SIEVE_INDEX_CORRUPT" if damaged else [2]] * 6
+    assert store.read_names == [name(2)]
+
+
+# -- what a file may say --------------------------------------------------------------------------
+
+
+def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
+    """A run file and what the manifest says of it."""
+    data = run_file_bytes(rows)
+    run = describe_run(RUN, BIGINT, [(name(0), data)])
+    assert run is not None
+    return data, run.files[0]
+
+
+def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFileRef]:
+    """The same with another payload under the same words about it."""
+    _, file = told(rows)
+    rows = [(*r[:-1], payload if k == number else r[-1]) for k, r in enumerate(rows)]
+    return run_file_bytes(rows), file
+
+
+def test_a_manifest_tells_each_file_its_ranges() -> None:
+    """Neighbours make one range, unless another file's segment lies between them."""
+    first = run_file_bytes([segment(0, 9, 0), segment(20, 29, 0), segment(60, 69, 0)])
+    other = run_file_bytes([segment(50, 51, 0), segment(-5, -5, 0), segment(40, 49, 0)])
+    run = describe_run(RUN, BIGINT, [("a", first), ("b", other), ("c", run_file_bytes([]))])
+    assert run is not None
+    assert [file.codes for file in run.files] == [((0, 29), (60, 69)), ((-5, -5), (40, 51))]
+    assert [file.hashes for file in run.files] == [(), ()]
+    assert (run.segments, run.keys, run.rows, run.blocks) == (6, 6, 6, 6)
+    assert run.bytes == sum(file.length for file in run.files) == len(first) + len(other)
+    assert describe_run(RUN, BIGINT, [("c", run_file_bytes([]))]) is None
+
+
+@pytest.mark.parametrize("outside", [(9, 20), (-1, 9), (30, 30), (-9, -8), (15, 16)])
+def test_keys_that_the_manifest_does_not_tell_of_are_corrupt(outside: tuple[int, int]) -> None:
+    """Look-ups go by the manifest's ranges: what lies outside would be missed."""
+    rows = [segment(0, 9, 0), segment(20, 29, 1)]
+    other = describe_run(
+        RUN, BIGINT, [("a", run_file_bytes(rows)), ("b", run_file_bytes([segment(12, 13, 0)]))]
+    )
+    assert other is not None
+    data = run_file_bytes([rows[0], segment(*outside, 1)])
+    with pytest.raises(CorruptError, match="does not tell"):
+        parse_run_file(data, other.files[0])
+
+
+def test_hashes_outside_the_ranges_are_corrupt() -> None:
+    """Likewise for maps."""
+    data, file = told([map_row([-5, 7], [0, 1], 2)])
+    assert file.hashes == ((-5, 7),)
+    assert parse_run_file(data, file).maps[0].n_keys == 2
+    with pytest.raises(CorruptError, match="does not tell"):
+        parse_run_file(run_file_bytes([map_row([-6, 7], [0, 1], 2)]), file)
+
+
+def test_overlapping_segments_are_corrupt() -> None:
+    """A key in two segments would be looked for in one of them only."""
+    data, _ = told([segment(0, 9, 0), segment(9, 12, 1)])
+    file = RunFileRef(name(0), len(data), "", ((0, 12),), ())
+    with pytest.raises(CorruptError, match="overlap"):
+        parse_run_file(data, file)
+
+
+@pytest.mark.parametrize("payload", [b"", bytes(5), b"\x00\x01" + bytes(40)])
+def test_payloads_that_cannot_be_are_corrupt(payload: bytes) -> None:
+    """Under a checksum that matches, too."""
+    with pytest.raises(CorruptError):
+        parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, payload))
+
+
+@pytest.mark.parametrize("head", [b"\x05\x01", b"\x01\x02", b"\x04\x02"])
+def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
+    """Told apart from damage, whatever the bytes behind its number mean."""
+    with pytest.raises(UnsupportedError):
+        parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, head + b"\xff" * 90))
+
+
+def test_other_files_are_corrupt() -> None:
+    """No Parquet, no such column, nothing in it."""
+    data, file = told([segment(0, 9, 0)])
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"payload": [1, 2]}), sink)
+    numbers = sink.getvalue()
+    for wrong in (b"", b"PAR1", data[:-9], run_file_bytes([]), numbers):
+        with pytest.raises(CorruptError):
+            parse_run_file(wrong, file)
+
+
+def test_reading_a_run_whole_finds_what_a_look_up_would_meet(tmp_path: Path) -> None:
+    """Before it is published: every file is verified and every segment decoded."""
+    run = write_run(tmp_path, many_files(), BIGINT)
+    store = CountingStore()
+    index = read_run(store, f"file:{tmp_path}", run, FILES * EACH)
+    assert found(index, (LEAST, GREATEST)) == list(range(FILES * EACH))
+    assert store.read_names == [name(k) for k in range(FILES)]
+    with pytest.raises(CorruptError, match="location 23 of 23"):
+        read_run(store, f"file:{tmp_path}", run, FILES * EACH - 1)
+    spoil(tmp_path, 5)
+    with pytest.raises(CorruptError):
+        read_run(store, f"file:{tmp_path}", run, FILES * EACH)
