@@ -42,6 +42,7 @@ MAX_FILES = 100_000
 MAX_ROOTS = 100_000
 MAX_PARTS = 1_000
 LONG_TEXT = 4 << 20
+ENCODER_TEXT = 32 << 10
 
 _STATES: Mapping[str, State] = {
     "ready": "ready",
@@ -249,7 +250,7 @@ def _options(fields: Fields) -> IndexOptions:
 def _run(fields: Fields) -> RunRef:
     run = RunRef(
         id=RunId(fields.text("id", pattern=HEX_ID)),
-        encoder=fields.small_object("encoder"),
+        encoder=fields.small_object("encoder", ENCODER_TEXT),
         files=tuple(_file(file, RUN_FILE) for file in fields.records("files", MAX_FILES)),
         segments=fields.integer("segments"),
         blocks=fields.integer("blocks"),

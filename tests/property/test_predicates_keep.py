@@ -19,11 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sieve.blocks import encode_segment
-from sieve.keys import Encoder
+from sieve.keys import Encoder, Window
 from sieve.lookup import assemble
 from sieve.predicate import evaluate, parse
 from sieve.segments import cut_segments
 from sieve.shapes import decode
+from tests import generated_encoders
 
 FLOATS = [0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan, 2.0**53, 2.0**53 + 2, 0.5, 5e-324]
 TEXTS = [
@@ -263,16 +264,21 @@ def leaf_holds(op, value, constant=None):
 
 
 def encoders(kind, table, name):
-    """Encoders a run of this column may carry: without a prefix, or with one of its values'."""
+    """Encoders a run of this column may carry: prefixes, split points and windows of its values."""
+    if kind.name.startswith("decimal(38"):
+        low = st.sampled_from(kind.values).map(lambda value: value - (value > 0))
+        windows = st.builds(Window, low, st.sampled_from([0, 20, 63, 64]))
+        return st.builds(Encoder, st.just(kind.name), window=st.one_of(st.none(), windows))
     if kind.name not in ("string", "binary"):
         return st.just(Encoder.for_type(kind.name))
     present = [image(row[name]) for _, row in table.rows if row[name] is not None]
     bound = st.sampled_from([image(value) for value in kind.values])
-    prefixes = st.builds(Encoder.for_type, st.just(kind.name), bound, bound)
+    kinds = [st.builds(Encoder.for_type, st.just(kind.name), bound, bound)]
+    kinds.append(generated_encoders.encoders(bound, kind.name))
     if present:
         lowest, highest = min(present), max(present)
-        return st.one_of(st.just(Encoder.for_type(kind.name, lowest, highest)), prefixes)
-    return prefixes
+        kinds.append(st.just(Encoder.for_type(kind.name, lowest, highest)))
+    return st.one_of(kinds)
 
 
 OPTIONS = st.fixed_dictionaries(

@@ -144,7 +144,7 @@ def test_run_files_have_plain_names(name: str) -> None:
         lambda m: m["runs"][0].update(rows=-1),
         lambda m: m["runs"][0].update(encoder=None),
         lambda m: m["runs"][0].update(encoder={"a": [0] * 1000}),
-        lambda m: m["runs"][0].update(encoder={"a": "x" * 4097}),
+        lambda m: m["runs"][0].update(encoder={"a": "x" * 32769}),
         lambda m: m["runs"][0].update(encoder=json.loads('{"a":' * 9 + "1" + "}" * 9)),
         lambda m: m["runs"][0]["files"][0].update(sha256="g" * 64),
         lambda m: m["locations"]["file"].update(name="x.parquet"),
