@@ -10,6 +10,7 @@ BENCHES = {
     "rivals": "files read at equal bytes, against other structures (make bench-rivals)",
     "estimate": "what ESTIMATE tells against what CREATE then makes",
     "map": "maps of unique keys to files: bytes a key, files read, time (no Spark)",
+    "encoders": "codes of strings: values told apart, files read, time (no Spark)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }
 
