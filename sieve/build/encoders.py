@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sieve.build.splitting import Fronts, split
+from sieve.build.splitting import STRAYS, Fronts, split
 from sieve.decimal_codec import Window
 from sieve.keys import MAX_PREFIX, Encoder
 from sieve.splits import LONGEST_POINT, MOST_BYTES, MOST_DIGITS
@@ -74,14 +74,18 @@ def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
 
 
 def _of_decimals(type_name: str, distinct: pa.Array, spare: float) -> Encoder:
-    plain = Encoder.for_type(type_name)
-    if plain.exact:
-        return plain
-    ends = pc.min_max(distinct)
-    least, greatest = (_unscaled(ends[end], distinct.type) for end in ("min", "max"))
-    windowed = Encoder(type_name, window=Window.around(least, greatest))
-    gain = _told_apart(windowed, distinct, spare) - _told_apart(plain, distinct, spare)
-    return windowed if gain > _GAIN else plain
+    best = Encoder.for_type(type_name)
+    if best.exact:
+        return best
+    score = _told_apart(best, distinct, spare)
+    ordered = distinct.take(pc.sort_indices(distinct))
+    for strays in (0, int(len(ordered) * STRAYS)):
+        least, greatest = (_unscaled(ordered[at], ordered.type) for at in (strays, -1 - strays))
+        encoder = Encoder(type_name, window=Window.around(least, greatest))
+        apart = _told_apart(encoder, distinct, spare)
+        if apart > score + _GAIN:
+            best, score = encoder, apart
+    return best
 
 
 def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from sieve.splits import LONGEST_POINT, MOST_DIGITS, WIDEST_ALPHABET, Point, Splits, packed_size
 
 _WIDTH: Final = LONGEST_POINT + MOST_DIGITS
-_STRAYS: Final = 1 / 200
-"""The rarest bytes are no digits, as long as no more than so many of the values have one."""
+STRAYS: Final = 1 / 200
+"""Share of the values that may be coded badly so that the others are coded well."""
 
 
 class Fronts:
@@ -115,7 +115,7 @@ def _digits_of(fronts: Fronts, skipped: npt.NDArray[np.int64], digits: int) -> b
     """The bytes that follow the shared ones of each value."""
     columns = np.minimum(skipped[:, None] + np.arange(digits), _WIDTH - 1)
     counts = np.bincount(np.take_along_axis(fronts.bytes, columns, 1).ravel(), minlength=256)
-    return _alphabet(counts, len(skipped) * _STRAYS)
+    return _alphabet(counts, len(skipped) * STRAYS)
 
 
 def _alphabet(counts: npt.NDArray[np.int64], strays: float) -> bytes:

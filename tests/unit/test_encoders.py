@@ -105,6 +105,8 @@ def test_wide_decimals_in_a_narrow_range_are_told_apart():
     """Ids of 25 digits that lie close together lose nothing; values far away share the ends."""
     ids = [Decimal(10**24 + n).scaleb(-2) for n in range(0, 10**6, 101)]
     encoder = chosen("decimal(38,2)", ids)
+    odd = chosen("decimal(38,2)", [*ids, Decimal(0), Decimal(-(10**35))])
+    assert share_told_apart(odd, ids) == 1.0
     assert share_told_apart(Encoder("decimal(38,2)"), ids) < 0.02
     assert share_told_apart(encoder, ids) == 1.0
     far = [Decimal(v) for v in (-(10**35), 0, 10**35)]
