@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sieve.keys import Encoder
+from sieve.keys import Encoder, Window
 from sieve.splits import Point, Splits
+from tests.generated_values import image
 
 SHORT = st.binary(max_size=4)
 BYTES = st.one_of(
@@ -34,3 +35,20 @@ def encoders(draw, values, kind="binary"):
     prefix = draw(st.one_of(st.just(b""), values, SHORT))
     cut = values.map(lambda value: value.removeprefix(prefix))
     return Encoder(kind, prefix, draw(splits(cut)))
+
+
+def encoders_for(kind, values):
+    """Encoders a run may carry: with prefixes, split points and windows, of its values or not."""
+    if kind.name.startswith("decimal(38"):
+        low = st.sampled_from(kind.values).map(lambda value: value - (value > 0))
+        windows = st.builds(Window, low, st.sampled_from([0, 20, 63, 64]))
+        return st.builds(Encoder, st.just(kind.name), window=st.one_of(st.none(), windows))
+    if not kind.of_bytes:
+        return st.just(Encoder.for_type(kind.name))
+    bound = st.sampled_from([image(value) for value in kind.values])
+    kinds = [st.builds(Encoder.for_type, st.just(kind.name), bound, bound)]
+    kinds.append(encoders(bound, kind.name))
+    present = [image(value) for value in values if value is not None]
+    if present:
+        kinds.append(st.just(Encoder.for_type(kind.name, min(present), max(present))))
+    return st.one_of(kinds)
