@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from unittest import mock
 
@@ -38,7 +39,9 @@ class Built:
         return found | (wanted.null & (self.nulls > 0)) | (wanted.nan & (self.nans > 0))
 
 
-def build(files, encoder, shape, budget, *, hashes=None, held=1 << 22, borders=(), bits=4):
+def build(
+    files, encoder, shape, budget, *, hashes=None, batch=1 << 20, tasks_a_file=1, borders=(), bits=4
+):
     """The run of some files.
 
     Args:
@@ -47,7 +50,8 @@ def build(files, encoder, shape, budget, *, hashes=None, held=1 << 22, borders=(
         shape: one of `SHAPES`.
         budget: bytes.
         hashes: of the values of each file, where codes are not exact and the shape is `map`.
-        held: values after which a task cuts what it holds.
+        batch: rows that come together, and values after which a task cuts what it holds.
+        tasks_a_file: how many tasks share the batches of each file.
         borders: key codes at which the domain is cut into stretches.
         bits: of a map's fingerprints.
     """
@@ -58,18 +62,20 @@ def build(files, encoder, shape, budget, *, hashes=None, held=1 << 22, borders=(
     if shape != "sieve" and mass is not None:
         threshold = generous_threshold(len(files), budget)
         cutting = tasks.Cutting(mass, threshold, budget, sum(map(len, files)))
-    with mock.patch("sieve.build.tasks._HELD", held):
+    rows = list(_batches(files, hashes, batch))
+    with mock.patch("sieve.build.tasks._HELD", batch):
         step = tasks.read_column(encoder, cutting, np.empty((0, 2), np.int64))
-        lines = pa.Table.from_batches(step(_batches(files)), tasks._CUTS)
+        made = [step(iter(rows[number::tasks_a_file])) for number in range(tasks_a_file)]
+        lines = pa.Table.from_batches(itertools.chain(*made), tasks._CUTS)
     counts = {kind: np.zeros(len(files), np.int64) for kind in range(1, 4)}
-    for kind, location, rows in zip(*(lines[n].to_pylist() for n in (0, 1, 5)), strict=True):
+    for kind, location, count in zip(*(lines[n].to_pylist() for n in (0, 1, 5)), strict=True):
         if kind != tasks.KEY:
-            counts[kind][location] += rows
+            counts[kind][location] += count
     cuts = lines.filter(pa.array(lines[0].to_numpy() == tasks.KEY)).drop_columns(["kind"])
     payloads = _payloads(cuts, mass, shape, budget, len(files), borders) if mass else []
     maps = []
     if shape == "map" and mass is not None:
-        maps = [_map(files, encoder, hashes, bits)]
+        maps = _maps(rows, encoder, len(files), bits)
     run = assemble(map(decode, payloads), len(files), maps)
     return Built(encoder, run, *counts.values())
 
@@ -93,21 +99,24 @@ def _payloads(cuts, mass, shape, budget, n_files, borders):
     return _table(tasks.write_stretches(mass, shape, price)(iter(pieces)))["payload"].to_pylist()
 
 
-def _map(files, encoder, hashes, bits):
-    """The map of all values' hashes."""
-    pairs = _table(tasks.hash_values(encoder)(_batches(files, hashes)))
-    ordered = pairs.sort_by("hash").combine_chunks().to_batches()
-    (row,) = tasks.map_hashes(len(files), bits)(iter(ordered))
-    return decode_map(row["payload"][0].as_py())
+def _maps(rows, encoder, n_files, bits):
+    """Maps of all values' hashes, one for those up to the median and one for those above it."""
+    pairs = _table(tasks.hash_values(encoder)(iter(rows))).sort_by("hash").combine_chunks()
+    hashes = pairs["hash"].to_numpy()
+    middle = int(np.searchsorted(hashes, hashes[len(hashes) // 2], side="right"))
+    made = tasks.map_hashes(n_files, bits)
+    parts = (part.to_batches() for part in (pairs.slice(0, middle), pairs.slice(middle)))
+    return [decode_map(row["payload"][0].as_py()) for part in parts for row in made(iter(part))]
 
 
-def _batches(files, hashes=None):
-    """Values with their file, and hashes where they are given."""
+def _batches(files, hashes, size):
+    """Values with their file, and their hashes where these are given."""
     for number, values in enumerate(files):
-        columns = [values, pa.array(np.full(len(values), number, np.int32))]
         given = np.zeros(len(values), np.uint64) if hashes is None else hashes[number]
+        columns = [values, pa.array(np.full(len(values), number, np.int32))]
         columns.append(pa.array(np.asarray(given, np.uint64).view(np.int64)))
-        yield pa.RecordBatch.from_arrays(columns, names=["v", "location", "hash"])
+        whole = pa.RecordBatch.from_arrays(columns, names=["v", "location", "hash"])
+        yield from (whole.slice(at, size) for at in range(0, len(values), size))
 
 
 def _table(batches):

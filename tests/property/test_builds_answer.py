@@ -77,7 +77,8 @@ def made(data, kind, files, shape, hashes=hashed, **more):
         shape,
         data.draw(BUDGETS),
         hashes=[hashes(kind, file) for file in files],
-        held=data.draw(st.sampled_from([1, 3, 1 << 22])),
+        batch=data.draw(st.sampled_from([1, 3, 1 << 20])),
+        tasks_a_file=data.draw(st.sampled_from([1, 2])),
         borders=data.draw(borders),
         **more,
     )
