@@ -57,7 +57,8 @@ class SplitCodec:
         self._starts = [point.start for point in splits.points]
         self._symbols = b"\0" + splits.alphabet if splits.alphabet else bytes(range(256))
         self._ranks = [bisect_right(self._symbols, byte) - 1 for byte in range(256)]
-        self._size: int = splits.radix**splits.digits
+        self._radix, self._digits = splits.radix, splits.digits
+        self._size: int = self._radix**self._digits
 
     def codes(self, values: pa.Array, start: int) -> Codes:
         stretches, reader = self._stretches, WordReader(values)
@@ -85,7 +86,7 @@ class SplitCodec:
         point = self._splits.points[number]
         if not start.startswith(point.start[: point.shared]):
             return self._last(number)
-        return self._first(number) + self._number(start[point.shared :], self._splits.radix - 1)
+        return self._first(number) + self._number(start[point.shared :], self._radix - 1)
 
     def least_value(self, code: int) -> bytes:
         if code == LEAST:
@@ -94,8 +95,8 @@ class SplitCodec:
         if number >= len(self._starts):
             return self._starts[-1]
         digits = bytearray()
-        for _ in range(self._splits.digits):
-            rest, digit = divmod(rest, self._splits.radix)
+        for _ in range(self._digits):
+            rest, digit = divmod(rest, self._radix)
             digits.append(self._symbols[digit])
         point = self._splits.points[number]
         return max(point.start, point.start[: point.shared] + digits[::-1].rstrip(b"\0"))
@@ -108,8 +109,8 @@ class SplitCodec:
 
     def _number(self, value: bytes, padding: int) -> int:
         """The value's first digits, with `padding` for those past its end."""
-        radix, number, beyond = self._splits.radix, 0, -1
-        for at in range(self._splits.digits):
+        radix, number, beyond = self._radix, 0, -1
+        for at in range(self._digits):
             digit = padding if at >= len(value) else self._ranks[value[at]]
             number = number * radix + (digit if beyond < 0 else beyond)
             if at < len(value) and self._symbols[digit] != value[at]:
@@ -148,7 +149,7 @@ class SplitCodec:
 
     def _numbers(self, reader: WordReader, places: Places) -> Words:
         """What `_number` gives without padding, uint64[n]."""
-        radix, count = self._splits.radix, self._splits.digits
+        radix, count = self._radix, self._digits
         numbers = np.zeros(len(places), np.uint64)
         off = np.zeros(len(places), np.uint64)
         for first in range(0, count, 8):
@@ -167,7 +168,7 @@ class SplitCodec:
 
     def _odd_numbers(self, reader: WordReader, places: Places, ends: Places) -> Words:
         """The same for values with bytes that are no digits."""
-        radix, count = self._splits.radix, self._splits.digits
+        radix, count = self._radix, self._digits
         words = [reader.at(places + first, ends) for first in range(0, count, 8)]
         content = np.stack(words, axis=1).tobytes().translate(self._table)
         ranks = np.frombuffer(content, np.uint8).reshape(len(places), -1)[:, :count]
