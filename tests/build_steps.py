@@ -61,10 +61,10 @@ def build(
     cutting = tasks.Cutting()
     if shape != "sieve" and mass is not None:
         threshold = generous_threshold(len(files), budget)
-        cutting = tasks.Cutting(mass, threshold, budget, sum(map(len, files)))
+        cutting = tasks.Cutting(mass, threshold, budget, sum(map(len, files)), len(files))
     rows = list(_batches(files, hashes, batch))
     with mock.patch("sieve.build.tasks._HELD", batch):
-        step = tasks.read_column(encoder, cutting, np.empty((0, 2), np.int64))
+        step = tasks.read_column(encoder, None, cutting, np.empty((0, 2), np.int64))
         made = [step(iter(rows[number::tasks_a_file])) for number in range(tasks_a_file)]
         lines = pa.Table.from_batches(itertools.chain(*made), tasks._CUTS)
     counts = {kind: np.zeros(len(files), np.int64) for kind in range(1, 4)}
@@ -92,6 +92,9 @@ def _payloads(cuts, mass, shape, budget, n_files, borders):
     pieces = _table(tasks.split_cuts(borders)(iter(cuts.combine_chunks().to_batches())))
     pieces = pieces.sort_by("stretch").combine_chunks().to_batches()
     prices = prices_for(n_files, budget)
+    if len(borders) == 0:
+        whole = tasks.write_whole(mass, shape, prices, budget, 1.0)
+        return _table(whole(iter(pieces)))["payload"].to_pylist()
     weighed = tasks.weigh_stretches(mass, shape, prices, budget / len(cuts))(iter(pieces))
     curve = _table(weighed)
     sizes = np.bincount(curve["price"].to_numpy(), curve["bytes"].to_numpy(), len(prices))
@@ -101,7 +104,7 @@ def _payloads(cuts, mass, shape, budget, n_files, borders):
 
 def _maps(rows, encoder, n_files, bits):
     """Maps of all values' hashes, one for those up to the median and one for those above it."""
-    pairs = _table(tasks.hash_values(encoder)(iter(rows))).sort_by("hash").combine_chunks()
+    pairs = _table(tasks.hash_values(encoder, None)(iter(rows))).sort_by("hash").combine_chunks()
     hashes = pairs["hash"].to_numpy()
     middle = int(np.searchsorted(hashes, hashes[len(hashes) // 2], side="right"))
     made = tasks.map_hashes(n_files, bits)
