@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import binascii
 import datetime as dt
-import re
 import struct
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,11 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sieve.errors import InvalidInputError
-from sieve.map.hashing import decimal_bytes
-from sieve.packing import bit_lengths
 
 LEAST = -(1 << 63)
 GREATEST = (1 << 63) - 1
@@ -102,7 +98,7 @@ class BooleanCodec:
         return bool(pa.types.is_boolean(arrow_type))
 
     def codes(self, array: pa.Array) -> Codes:
-        return _filled(array, False).astype(np.int64)
+        return filled(array, False).astype(np.int64)
 
     def literal(self, value: object) -> Literal:
         if not isinstance(value, bool):
@@ -124,7 +120,7 @@ class IntegerCodec:
         return bool(pa.types.is_signed_integer(arrow_type)) and arrow_type.bit_width == self.bits
 
     def codes(self, array: pa.Array) -> Codes:
-        return _filled(array, 0).astype(np.int64)
+        return filled(array, 0).astype(np.int64)
 
     def literal(self, value: object) -> Literal:
         half = 1 << (self.bits - 1)
@@ -144,7 +140,7 @@ class DateCodec:
         return bool(pa.types.is_date32(arrow_type))
 
     def codes(self, array: pa.Array) -> Codes:
-        return _filled(array.view(pa.int32()), 0).astype(np.int64)
+        return filled(array.view(pa.int32()), 0).astype(np.int64)
 
     def literal(self, value: object) -> Literal:
         return Literal(wire_integer(value, -(1 << 31), (1 << 31) - 1, "a number of days"))
@@ -164,7 +160,7 @@ class TimestampCodec:
         return bool(pa.types.is_timestamp(arrow_type)) and arrow_type.unit == "us"
 
     def codes(self, array: pa.Array) -> Codes:
-        return _filled(array.view(pa.int64()), 0)
+        return filled(array.view(pa.int64()), 0)
 
     def literal(self, value: object) -> Literal:
         return Literal(wire_integer(value, LEAST, GREATEST, "a number of microseconds"))
@@ -188,13 +184,13 @@ class FloatCodec:
         return bool(pa.types.is_floating(arrow_type)) and arrow_type.bit_width == self.bits
 
     def codes(self, array: pa.Array) -> Codes:
-        values = _filled(array.view(pa.int32() if self.bits == 32 else pa.int64()), 0)
+        values = filled(array.view(pa.int32() if self.bits == 32 else pa.int64()), 0)
         image = values.astype(np.int64)
         return np.where(image < 0, np.int64(self._sign) - image, image)
 
     def nans(self, array: pa.Array) -> Flags:
         """Which elements are NaN, bool[n]; nulls are not."""
-        result: Flags = np.isnan(_filled(array, 0.0))
+        result: Flags = np.isnan(filled(array, 0.0))
         return result
 
     def literal(self, value: object) -> Literal:
@@ -219,145 +215,7 @@ class FloatCodec:
         return float(struct.unpack(back, struct.pack(form, image))[0])
 
 
-@dataclass(frozen=True, slots=True)
-class DecimalCodec:
-    """The unscaled integer u itself up to 18 digits; from 19 digits on, 57 significant bits of it.
-
-    The wide form reads like a floating-point number: |u| < 2^57 is its own code, a longer |u| of L
-    bits becomes exponent L - 56 over the 56 bits below its leading one. Then the sign is put back.
-    """
-
-    precision: int
-    scale: int
-
-    @property
-    def exact(self) -> bool:
-        return self.precision <= 18
-
-    def accepts(self, arrow_type: pa.DataType) -> bool:
-        return (
-            bool(pa.types.is_decimal128(arrow_type))
-            and arrow_type.precision == self.precision
-            and arrow_type.scale == self.scale
-        )
-
-    def codes(self, array: pa.Array) -> Codes:
-        words = np.frombuffer(array.buffers()[1], "<i8")
-        low, high = words[2 * array.offset : 2 * (array.offset + len(array))].reshape(-1, 2).T
-        return low.copy() if self.exact else _wide_codes(low.view(np.uint64), high)
-
-    def literal(self, value: object) -> Literal:
-        if not isinstance(value, str) or not re.fullmatch(r"-?[0-9]{1,38}", value):
-            raise refuse_literal(value, "the digits of an unscaled decimal")
-        unscaled = int(value)
-        if abs(unscaled) >= 10**self.precision:
-            raise refuse_literal(value, f"at most {self.precision} digits")
-        if self.exact:
-            return Literal(unscaled)
-        magnitude = abs(unscaled)
-        spare = max(0, magnitude.bit_length() - 57)
-        code = (spare << 56) + (magnitude >> spare)
-        return Literal(-code if unscaled < 0 else code, image=decimal_bytes(unscaled))
-
-    def decode(self, code: int) -> str:
-        unscaled = code if self.exact else self._least_unscaled(code)
-        digits = str(abs(unscaled)).rjust(self.scale + 1, "0")
-        point = len(digits) - self.scale
-        text = f"{digits[:point]}.{digits[point:]}" if self.scale else digits
-        return f"-{text}" if unscaled < 0 else text
-
-    def _least_unscaled(self, code: int) -> int:
-        spare = max(0, (abs(code) >> 56) - 1)
-        leading = abs(code) - (spare << 56)
-        return leading << spare if code >= 0 else -(((leading + 1) << spare) - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class BytesCodec:
-    """Eight bytes after `prefix`, big-endian and zero padded; bytes compare unsigned, as in Spark.
-
-    Values that do not begin with the prefix get the least or the greatest code, so order holds for
-    them too.
-    """
-
-    prefix: bytes
-    text: bool
-    exact: bool = False
-
-    def accepts(self, arrow_type: pa.DataType) -> bool:
-        kind = "string" if self.text else "binary"
-        return str(arrow_type) in (kind, f"large_{kind}", f"{kind}_view")
-
-    def codes(self, array: pa.Array) -> Codes:
-        values = array.cast(pa.large_binary())
-        start = len(self.prefix)
-        codes = _leading_codes(pc.binary_slice(values, start, start + 8))
-        if self.prefix:
-            begins = _filled(pc.starts_with(values, pattern=self.prefix), True)
-            below = _filled(pc.less(values, pa.scalar(self.prefix, pa.large_binary())), False)
-            codes = np.where(begins, codes, np.where(below, LEAST, GREATEST))
-        return codes
-
-    def literal(self, value: object) -> Literal:
-        image = wire_bytes(value)
-        return Literal(self._code(image, b"\0"), image=image)
-
-    def span(self, start: bytes) -> tuple[int, int]:
-        """Least and greatest code of the values that begin with `start`."""
-        if self.prefix.startswith(start):
-            return LEAST, GREATEST
-        return self._code(start, b"\0"), self._code(start, b"\xff")
-
-    def decode(self, code: int) -> str:
-        if self.prefix and code in (LEAST, GREATEST):
-            value = b"" if code == LEAST else self.prefix
-        else:
-            value = self.prefix + (code - LEAST).to_bytes(8, "big").rstrip(b"\0")
-        return value.decode("utf-8", "backslashreplace") if self.text else value.hex().upper()
-
-    def _code(self, value: bytes, padding: bytes) -> int:
-        if value.startswith(self.prefix):
-            rest = value[len(self.prefix) :][:8]
-            return int.from_bytes(rest.ljust(8, padding), "big") + LEAST
-        return LEAST if value < self.prefix else GREATEST
-
-
-def _filled(array: pa.Array, value: Any) -> npt.NDArray[Any]:
+def filled(array: pa.Array, value: Any) -> npt.NDArray[Any]:
     """The elements as a numpy array, `value` where null."""
     result: npt.NDArray[Any] = array.fill_null(value).to_numpy(zero_copy_only=False)
     return result
-
-
-def _wide_codes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> Codes:
-    """Codes of 128-bit two's complement integers given as two words."""
-    negative = high < 0
-    low = np.where(negative, ~low + np.uint64(1), low)
-    carry = negative & (low == 0)
-    top = np.where(negative, ~high + carry, high).view(np.uint64)
-    length = np.where(top > 0, 64 + bit_lengths(top), bit_lengths(low))
-    spare = np.maximum(length - 57, 0).astype(np.uint64)
-    # numpy leaves shifts by 64 or more undefined, so each word moves in a range of its own.
-    within = np.minimum(spare, np.uint64(63))
-    lifted = np.where(within > 0, top << ((np.uint64(64) - within) & np.uint64(63)), np.uint64(0))
-    near = (low >> within) | lifted
-    beyond = top >> (np.maximum(spare, np.uint64(64)) - np.uint64(64))
-    leading = np.where(spare >= 64, beyond, near)
-    codes: Codes = ((spare << np.uint64(56)) + leading).view(np.int64)
-    codes[negative] *= -1
-    return codes
-
-
-def _leading_codes(values: pa.Array) -> Codes:
-    """Codes of values of at most 8 bytes: each read as one word, bytes past its end cleared."""
-    _, offsets, data = values.buffers()
-    ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-    content = b"" if data is None else data
-    padded = np.concatenate([np.frombuffer(content, np.uint8), np.zeros(8, np.uint8)])
-    words = np.ndarray((len(padded) - 7,), ">u8", padded, strides=(1,))
-    spare = 8 * (8 - np.diff(ends).astype(np.uint64))
-    spare_in_word = np.minimum(spare, np.uint64(63))
-    found = words[ends[:-1]].astype(np.uint64)
-    image = (found >> spare_in_word) << spare_in_word
-    image[spare == 64] = 0
-    codes: Codes = (image ^ np.uint64(1 << 63)).view(np.int64)
-    return codes

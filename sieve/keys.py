@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
+from sieve.bytes_codec import BytesCodec
 from sieve.codecs import (
     GREATEST,
     LEAST,
     BooleanCodec,
-    BytesCodec,
     Codec,
     Codes,
     DateCodec,
-    DecimalCodec,
     Flags,
     FloatCodec,
     IntegerCodec,
@@ -29,9 +27,12 @@ from sieve.codecs import (
     refuse_literal,
     wire_bytes,
 )
+from sieve.decimal_codec import DecimalCodec, Window
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
+from sieve.split_codec import SplitCodec
+from sieve.splits import Splits
 
-__all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal"]
+__all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Window"]
 
 # A longer shared prefix is cut: it stands in every manifest, and any part of it is a prefix too.
 MAX_PREFIX = 1024
@@ -76,20 +77,37 @@ class Encoder:
     Attributes:
         type: Spark's simple name of the column's type, such as ``decimal(10,2)``.
         prefix: for strings and binary, the bytes left out at the front of every value.
+        splits: for strings and binary, where values are cut behind the prefix; None: nowhere.
+        window: for decimals of more than 18 digits, where values lie; None: anywhere.
 
     Raises:
         UnsupportedError: the type cannot be indexed.
-        InvalidInputError: a prefix is given for a type that has none.
+        InvalidInputError: a prefix, splits or a window are given for a type that has none.
     """
 
     type: str
     prefix: bytes = b""
+    splits: Splits | None = None
+    window: Window | None = None
+    _codec: Codec = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(_codec(self.type, self.prefix), BytesCodec) and self.prefix:
+        codec = _codec(self.type)
+        if isinstance(codec, BytesCodec) and self.window is None:
+            rest = codec.rest if self.splits is None else SplitCodec(self.splits)
+            codec = replace(codec, prefix=self.prefix, rest=rest)
+        elif isinstance(codec, DecimalCodec) and not codec.exact and not self._cut:
+            codec = replace(codec, window=self.window)
+        elif self._cut or self.window is not None:
             raise InvalidInputError(
-                "SIEVE_BAD_ENCODER", f"keys of type {self.type} have no prefix; leave it empty"
+                "SIEVE_BAD_ENCODER",
+                f"keys of type {self.type} have no such prefix, splits or window; leave them out",
             )
+        object.__setattr__(self, "_codec", codec)
+
+    @property
+    def _cut(self) -> bool:
+        return bool(self.prefix) or self.splits is not None
 
     @classmethod
     def for_type(
@@ -103,7 +121,7 @@ class Encoder:
         The bounds matter for strings and binary only, and only for how finely codes tell values
         apart: the prefix is the one that both share.
         """
-        if low is None or high is None or not isinstance(_codec(type, b""), BytesCodec):
+        if low is None or high is None or not isinstance(_codec(type), BytesCodec):
             return cls(type)
         limit = min(len(low), len(high), MAX_PREFIX)
         shared = next((i for i in range(limit) if low[i] != high[i]), limit)
@@ -154,11 +172,16 @@ class Encoder:
         """The least value that has this code, in words for people."""
         return self._codec.decode(code)
 
-    def to_json(self) -> dict[str, str]:
-        """The form kept in manifests: type, and the prefix in base64 where there is one."""
-        form = {"type": self.type}
+    def to_json(self) -> dict[str, object]:
+        """The form kept in manifests: type, and what else there is; bytes in base64."""
+        form: dict[str, object] = {"type": self.type}
         if self.prefix:
-            form["prefix"] = base64.b64encode(self.prefix).decode("ascii")
+            form["prefix"] = _text(self.prefix)
+        if self.splits is not None:
+            form["splits"] = _text(self.splits.to_bytes())
+            form["alphabet"] = _text(self.splits.alphabet)
+        if self.window is not None:
+            form["low"], form["shift"] = str(self.window.low), self.window.shift
         return form
 
     @classmethod
@@ -168,31 +191,42 @@ class Encoder:
         Raises:
             CorruptError: the form is not one that `to_json` makes.
         """
-        problem = "it is not an object with a type"
-        if isinstance(form, dict) and isinstance(form.get("type"), str):
-            prefix = form.get("prefix", "")
-            try:
-                return cls(form["type"], base64.b64decode(prefix, validate=True))
-            except (binascii.Error, TypeError, ValueError):
-                problem = "its prefix is not base64"
-            except (InvalidInputError, UnsupportedError) as error:
-                problem = error.message
+        try:
+            return cls._of_members(form)
+        except (InvalidInputError, UnsupportedError) as error:
+            problem = error.message
+        except (LookupError, TypeError, ValueError):
+            problem = "a member is missing, unknown or of another kind"
         raise CorruptError("SIEVE_BAD_ENCODER", f"the key encoder cannot be read: {problem}")
 
-    @property
-    def _codec(self) -> Codec:
-        return _codec(self.type, self.prefix)
+    @classmethod
+    def _of_members(cls, form: object) -> Encoder:
+        if not isinstance(form, dict) or not isinstance(form.get("type"), str):
+            raise TypeError
+        splits = window = None
+        prefix = _bytes(form.get("prefix", ""))
+        if "splits" in form:
+            splits = Splits.from_bytes(_bytes(form["splits"]), _bytes(form["alphabet"]))
+        if "low" in form:
+            if not isinstance(form["low"], str) or type(form["shift"]) is not int:
+                raise TypeError
+            window = Window(int(form["low"]), form["shift"])
+        encoder = cls(form["type"], prefix, splits, window)
+        # Whatever else stands there, such as a member of a later format, would change the codes.
+        if encoder.to_json() != form:
+            raise ValueError
+        return encoder
 
 
 @functools.lru_cache(maxsize=256)
-def _codec(spark_type: str, prefix: bytes) -> Codec:
+def _codec(spark_type: str) -> Codec:
     """The codec for a Spark type; UnsupportedError names the type and what can be indexed."""
     if spark_type in _FIXED:
         return _FIXED[spark_type]
     if spark_type == "binary":
-        return BytesCodec(prefix, text=False)
+        return BytesCodec(b"", text=False)
     if spark_type == "string" or re.fullmatch(r"varchar\([0-9]{1,10}\)", spark_type):
-        return BytesCodec(prefix, text=True)
+        return BytesCodec(b"", text=True)
     if sizes := re.fullmatch(r"decimal\(([0-9]{1,2}),\s?([0-9]{1,2})\)", spark_type):
         precision, scale = int(sizes[1]), int(sizes[2])
         if 1 <= precision <= 38 and scale <= precision:
@@ -207,3 +241,11 @@ def _encode_chunk(codec: Codec, array: pa.Array) -> Encoded:
     valid: Flags = array.is_valid().to_numpy(zero_copy_only=False)
     nan = codec.nans(array) if isinstance(codec, FloatCodec) else np.zeros(len(array), np.bool_)
     return Encoded(codec.codes(array), valid, nan)
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)

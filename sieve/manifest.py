@@ -44,6 +44,7 @@ MAX_RANGES = 10_000
 MAX_ROOTS = 100_000
 MAX_PARTS = 1_000
 LONG_TEXT = 4 << 20
+ENCODER_TEXT = 32 << 10
 
 _STATES: Mapping[str, State] = {
     "ready": "ready",
@@ -251,7 +252,7 @@ def _options(fields: Fields) -> IndexOptions:
 def _run(fields: Fields) -> RunRef:
     run = RunRef(
         id=RunId(fields.text("id", pattern=HEX_ID)),
-        encoder=fields.small_object("encoder"),
+        encoder=fields.small_object("encoder", ENCODER_TEXT),
         files=tuple(_run_file(file) for file in fields.records("files", MAX_FILES)),
         segments=fields.integer("segments"),
         blocks=fields.integer("blocks"),

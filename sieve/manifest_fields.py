@@ -117,8 +117,8 @@ class Fields:
         values = self._array(name, 0, high)
         return [Fields(value, f"{self._where}.{name}[{i}]") for i, value in enumerate(values)]
 
-    def small_object(self, name: str) -> dict[str, Any]:
-        """An object of free form: bounded in depth, in number of values and in text."""
+    def small_object(self, name: str, text: int = TEXT_LIMIT) -> dict[str, Any]:
+        """An object of free form: bounded in depth, in number of values and in length of texts."""
         value = self._take(name)
         if not isinstance(value, dict):
             raise self._wrong("is not an object", name)
@@ -130,7 +130,7 @@ class Fields:
                 raise self._wrong(f"has more than {SMALL_OBJECT_NODES} values", name)
             for node in level:
                 if isinstance(node, str):
-                    self._text(node, name, 0, TEXT_LIMIT, None)
+                    self._text(node, name, 0, text, None)
             level = [child for node in level for child in _children(node)]
         if level:
             raise self._wrong(f"is nested deeper than {SMALL_OBJECT_DEPTH}", name)

@@ -124,7 +124,7 @@ def _extended(table: CatalogTable, found: Found, manifest: Manifest) -> Iterator
     yield "keys summed over files", str(sum(run.keys for run in runs))
     encoders = [Encoder.from_json(dict(run.encoder)) for run in runs]
     if encoders:
-        yield "keys", "exact" if all(e.exact for e in encoders) else "first bytes of each value"
+        yield "keys", ", ".join(dict.fromkeys(_coding(encoder) for encoder in encoders))
     yield "nulls", str(stats.nulls)
     yield "nans", str(stats.nans)
     yield "build seconds", f"{stats.seconds:.3f}"
@@ -134,6 +134,16 @@ def _extended(table: CatalogTable, found: Found, manifest: Manifest) -> Iterator
         "unchanged" if manifest.fingerprint == table.info.fingerprint else _moved(table, manifest),
     )
     yield "path", found.directory
+
+
+def _coding(encoder: Encoder) -> str:
+    if encoder.exact:
+        return "exact"
+    if encoder.window is not None:
+        return f"steps of 2^{encoder.window.shift} units of the last digit"
+    if (splits := encoder.splits) is not None:
+        return f"{splits.digits} characters behind {len(splits.points)} split points"
+    return "first bytes of each value"
 
 
 def _against_now(table: CatalogTable, found: Found, manifest: Manifest) -> Counter[str]:

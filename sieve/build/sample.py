@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from sieve.build.encoders import FRONT, choose_encoder
 from sieve.build.zoom import Intervals, Zoom, windows
-from sieve.keys import MAX_PREFIX, Encoder
+from sieve.keys import Encoder
 from sieve.map.hashing import Hashes, hash_codes
 from sieve.mass import Codes, Mass
 from sieve.tables.catalog import Column
@@ -21,8 +22,6 @@ WANTED = 40_000
 """Rows to sample: a share of 1 % of them is known to about 5 % of itself."""
 # Text files do not tell their rows; what a row takes at least is all that can be said before.
 _BYTES_PER_ROW = 20
-# Of a long value the front matters: the encoder's prefix and the eight bytes behind it.
-_FRONT = MAX_PREFIX + 8
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
 
 Batches = Iterator[pa.RecordBatch]
@@ -102,7 +101,7 @@ def take_sample(values: DataFrame, column: Column, counted: int | None, size: in
     drawn = values.select("v") if share == 1.0 else values.select("v").sample(share, seed=1)
     text = column.type.startswith(("string", "varchar", "binary"))
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
-    front = sf.substring(sf.col("v"), 1, _FRONT) if text else sf.col("v")
+    front = sf.substring(sf.col("v"), 1, FRONT) if text else sf.col("v")
     shown = drawn.select(front.alias("v"), length.alias("bytes"), sf.xxhash64("v").alias("hash"))
     pieces = shown.mapInArrow(_packed, "sample BINARY")
     tables = [pa.ipc.open_stream(bytes(row[0])).read_all() for row in pieces.collect()]
@@ -111,11 +110,14 @@ def take_sample(values: DataFrame, column: Column, counted: int | None, size: in
         rows = counted or 0
         return Sample(plain, None, none, none.view(np.uint64), rows, _width(column.type), rows)
     table = pa.concat_tables(tables)
-    encoder = _encoder(column, table["v"]) if text else Encoder.for_type(column.type)
+    rows = counted if counted is not None else int(table.num_rows / share)
+    width = (pc.mean(table["bytes"]).as_py() or 0.0) if text else _width(column.type)
+    encoder = Encoder.for_type(column.type)
+    if not encoder.exact:
+        encoder = choose_encoder(column.type, table["v"], rows, int(rows * width))
     encoded = encoder.encode(table["v"])
     keys = encoded.valid & ~encoded.nan
     codes = encoded.codes[keys]
-    rows = counted if counted is not None else int(table.num_rows / share)
     given = table["hash"].to_numpy()[keys].view(np.uint64)
     return Sample(
         encoder,
@@ -123,7 +125,7 @@ def take_sample(values: DataFrame, column: Column, counted: int | None, size: in
         codes,
         hash_codes(codes) if encoder.exact else given,
         rows,
-        (pc.mean(table["bytes"]).as_py() or 0.0) if text else _width(column.type),
+        width,
         rows,
     )
 
@@ -146,9 +148,3 @@ def _packed(batches: Batches) -> Batches:
             writer.write_batch(batch)
     data = pa.array([sink.getvalue().to_pybytes()], pa.binary())
     yield pa.RecordBatch.from_arrays([data], ["sample"])
-
-
-def _encoder(column: Column, values: pa.ChunkedArray) -> Encoder:
-    """An encoder without the prefix that the sampled values share."""
-    ends = pc.min_max(values.cast(pa.large_binary()))
-    return Encoder.for_type(column.type, ends["min"].as_py(), ends["max"].as_py())

@@ -11,19 +11,12 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sieve.keys import Encoder
-
-SHORT = st.binary(max_size=4)
-BYTES = st.one_of(
-    SHORT,
-    st.binary(max_size=20),
-    st.builds(lambda a, b: a + b, st.just(b"shared-prefix/"), SHORT),
-    st.builds(lambda a, n, b: a + b"\0" * n + b, SHORT, st.integers(0, 9), SHORT),
-    st.builds(lambda a, n, b: a + b"\xff" * n + b, SHORT, st.integers(0, 9), SHORT),
-)
+from sieve.build.encoders import choose_encoder
+from sieve.keys import Encoder, Window
+from tests.generated_encoders import BYTES, encoders
 
 
 def exact_codes(encoder, array):
@@ -84,6 +77,65 @@ def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
     low, high = encoder.starting_with(base64.b64encode(start).decode())
     begins = [c for v, c in zip(values, codes, strict=True) if v.startswith(start)]
     assert all(low <= code <= high for code in begins)
+
+
+@given(st.data())
+@settings(max_examples=300)
+def test_byte_codes_are_ordered_under_any_split_points(data):
+    """Codes rise with bytes whatever the points and digits; literals and prefixes agree."""
+    values = data.draw(st.lists(BYTES, min_size=1))
+    encoder = data.draw(encoders(st.sampled_from(values)))
+    assert Encoder.from_json(encoder.to_json()) == encoder
+    assert_codes_fit(encoder, values, data.draw(st.one_of(BYTES, st.sampled_from(values))))
+
+
+@given(st.lists(BYTES, min_size=1), BYTES, st.integers(1, 1 << 40))
+@settings(max_examples=300)
+def test_byte_codes_are_ordered_under_chosen_split_points(values, start, rows):
+    """Whatever a sample holds, the encoder that is chosen by it keeps every order."""
+    sample = pa.chunked_array([pa.array(values[: len(values) // 2 + 1], pa.binary())])
+    assert_codes_fit(choose_encoder("binary", sample, rows, 1 << 20), values, start)
+
+
+def assert_codes_fit(encoder, values, start):
+    """Codes rise with values, literals have them, and values are within spans of their prefixes."""
+    array = pa.array([b"x", *values, None], pa.binary()).slice(1)
+    codes = exact_codes(encoder, array)[: len(values)]
+    assert_ordered(zip(values, codes, strict=True), exact=False)
+    wires = [base64.b64encode(value).decode() for value in values]
+    assert [encoder.literal(wire).code for wire in wires] == codes
+    prefixes = [start, *(value[: len(start)] for value in values)]
+    for prefix in prefixes:
+        low, high = encoder.starting_with(base64.b64encode(prefix).decode())
+        begins = [c for v, c in zip(values, codes, strict=True) if v.startswith(prefix)]
+        assert all(low <= code <= high for code in begins)
+    shown = [bytes.fromhex(encoder.decode(code)) for code in codes]
+    assert all(least <= value for least, value in zip(shown, values, strict=True))
+
+
+@given(st.data(), st.integers(19, 38))
+@settings(max_examples=300)
+def test_decimal_codes_are_ordered_in_any_window(data, precision):
+    """Codes of wide decimals rise with them in every window, in it and on either side."""
+    end = 10**precision - 1
+    window = Window(
+        data.draw(st.one_of(st.integers(-end, end), st.sampled_from([-end, -1, 0, 1, end]))),
+        data.draw(st.integers(0, 64)),
+    )
+    far = 1 << (64 + window.shift)
+    near = st.builds(
+        lambda of, off: max(-end, min(end, window.low + of + off)),
+        st.sampled_from([0, far, far >> 1, 1 << window.shift, -1 << 64]),
+        st.integers(-3, 3),
+    )
+    values = data.draw(st.lists(st.one_of(st.integers(-end, end), near), min_size=1))
+    encoder = Encoder(f"decimal({precision},0)", window=window)
+    assert Encoder.from_json(encoder.to_json()) == encoder
+    array = pa.array([Decimal(value) for value in values], pa.decimal128(precision, 0))
+    codes = exact_codes(encoder, array)
+    assert_ordered(zip(values, codes, strict=True), exact=False)
+    assert [encoder.literal(str(value)).code for value in values] == codes
+    assert all(int(encoder.decode(c)) <= v for v, c in zip(values, codes, strict=True))
 
 
 @given(st.lists(st.text(), min_size=1), st.text(max_size=3))

@@ -6,15 +6,10 @@ zeros and bytes; it shares no code with what it judges.
 
 from __future__ import annotations
 
-import base64
-import math
 import operator
-import struct
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
-import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,104 +19,8 @@ from sieve.lookup import assemble, united
 from sieve.predicate import evaluate, parse
 from sieve.segments import cut_segments
 from sieve.shapes import decode
-
-FLOATS = [0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan, 2.0**53, 2.0**53 + 2, 0.5, 5e-324]
-TEXTS = [
-    "",
-    "a",
-    "a\0",
-    "ab",
-    "user-",
-    "user-1",
-    "user-10",
-    "user-1\uffff",
-    "user-12345678a",
-    "user-12345678b",
-    "user-12345679",
-    "\uffff",
-    "z",
-]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A column type: Arrow's name for it, and values with the ends of its range among them."""
-
-    name: str
-    arrow: pa.DataType
-    values: list
-
-    def column(self, values):
-        """The values as an Arrow array."""
-        if self.name in ("date", "timestamp"):
-            width = pa.int32() if self.name == "date" else pa.int64()
-            return pa.array(values, width).cast(self.arrow)
-        if self.name.startswith("decimal"):
-            # From text: arithmetic would round to the context's 28 digits.
-            scale = self.arrow.scale
-            values = [None if v is None else Decimal(f"{v}E-{scale}") for v in values]
-        return pa.array(values, self.arrow)
-
-    def wire(self, value):
-        """A constant as it travels."""
-        if self.name == "float":
-            return struct.unpack("<i", struct.pack("<f", value))[0]
-        if self.name == "double":
-            return struct.unpack("<q", struct.pack("<d", value))[0]
-        if self.name in ("string", "binary"):
-            return base64.b64encode(image(value)).decode()
-        return str(value) if self.name.startswith("decimal") else value
-
-
-def image(value):
-    """The bytes of a text or binary value."""
-    return value.encode() if isinstance(value, str) else value
-
-
-def ends(bits, *more):
-    """Both ends of an integer type with their neighbours, and values around 0."""
-    half = 1 << (bits - 1)
-    return [-half, -half + 1, -2, -1, 0, 1, 2, half - 2, half - 1, *more]
-
-
-KINDS = [
-    Kind("boolean", pa.bool_(), [False, True]),
-    Kind("tinyint", pa.int8(), ends(8)),
-    Kind("int", pa.int32(), ends(32, *range(5, 20))),
-    Kind("bigint", pa.int64(), ends(64, 1 << 53, (1 << 53) + 1, (1 << 53) + 2, *range(5, 20))),
-    Kind("float", pa.float32(), [v for v in FLOATS if v != 5e-324] + [2.0**-149]),
-    Kind("double", pa.float64(), FLOATS),
-    Kind("decimal(9,2)", pa.decimal128(9, 2), [0, 1, -1, 999999999, -999999999, 150, 151]),
-    Kind(
-        "decimal(38,3)",
-        pa.decimal128(38, 3),
-        [
-            0,
-            1,
-            -1,
-            10**38 - 1,
-            10**38 - 2,
-            1 - 10**38,
-            1 << 57,
-            (1 << 57) + 1,
-            (1 << 90) + 1,
-            1 << 90,
-            -(1 << 90),
-            -(1 << 90) - 1,
-        ],
-    ),
-    Kind("date", pa.date32(), ends(32, 18000, 18001)),
-    Kind("timestamp", pa.timestamp("us", "UTC"), ends(64, 10**15, 10**15 + 1)),
-    Kind("string", pa.string(), TEXTS),
-    Kind("binary", pa.binary(), [b"", b"\0", b"\xff" * 9, b"\xff" * 8, b"m", b"m\0", b"m\xff\xff"]),
-]
-
-
-def ordered(value):
-    """A value in Spark's order: NaN above all, bytes unsigned, -0.0 equal to 0.0."""
-    if isinstance(value, float):
-        return (1, 0.0) if math.isnan(value) else (0, value)
-    return image(value) if isinstance(value, str) else value
+from tests.generated_encoders import encoders_for
+from tests.generated_values import KINDS, image, ordered
 
 
 @dataclass(frozen=True)
@@ -265,19 +164,6 @@ def leaf_holds(op, value, constant=None):
     return COMPARE[op](ordered(value), ordered(constant))
 
 
-def encoders(kind, table, name):
-    """Encoders a run of this column may carry: without a prefix, or with one of its values'."""
-    if kind.name not in ("string", "binary"):
-        return st.just(Encoder.for_type(kind.name))
-    present = [image(row[name]) for _, row in table.rows if row[name] is not None]
-    bound = st.sampled_from([image(value) for value in kind.values])
-    prefixes = st.builds(Encoder.for_type, st.just(kind.name), bound, bound)
-    if present:
-        lowest, highest = min(present), max(present)
-        return st.one_of(st.just(Encoder.for_type(kind.name, lowest, highest)), prefixes)
-    return prefixes
-
-
 OPTIONS = st.fixed_dictionaries(
     {
         "error": st.sampled_from([1, 100]),
@@ -294,7 +180,11 @@ def test_no_location_with_a_wanted_row_is_dropped(data):
     table = data.draw(tables())
     indexes = {
         (name,): Column(
-            data.draw(encoders(kind, table, name)), kind, table, name, data.draw(OPTIONS)
+            data.draw(encoders_for(kind, [row[name] for _, row in table.rows])),
+            kind,
+            table,
+            name,
+            data.draw(OPTIONS),
         )
         for name, kind in table.kinds.items()
     }

@@ -158,7 +158,7 @@ def test_run_files_have_plain_names(name: str) -> None:
         lambda m: m["runs"][0]["files"][0].update(codes=[[k, k] for k in range(10_001)]),
         lambda m: m["runs"][0].update(encoder=None),
         lambda m: m["runs"][0].update(encoder={"a": [0] * 1000}),
-        lambda m: m["runs"][0].update(encoder={"a": "x" * 4097}),
+        lambda m: m["runs"][0].update(encoder={"a": "x" * 32769}),
         lambda m: m["runs"][0].update(encoder=json.loads('{"a":' * 9 + "1" + "}" * 9)),
         lambda m: m["runs"][0]["files"][0].update(sha256="g" * 64),
         lambda m: m["locations"]["file"].update(name="x.parquet"),

@@ -1,0 +1,129 @@
+"""Choosing split points: groups of sampled values that share as many first bytes as can be."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.splits import LONGEST_POINT, MOST_DIGITS, WIDEST_ALPHABET, Point, Splits, packed_size
+
+_WIDTH: Final = LONGEST_POINT + MOST_DIGITS
+STRAYS: Final = 1 / 200
+"""Share of the values that may be coded badly so that the others are coded well."""
+
+
+class Fronts:
+    """The first bytes of distinct values behind their prefix.
+
+    Attributes:
+        bytes: uint8[n, w], zero padded, ascending.
+        shared: int64[n - 1], bytes that neighbours have in common.
+        radix: distinct bytes, zero included; 256 where an alphabet of them would be too wide.
+    """
+
+    __slots__ = ("bytes", "radix", "shared")
+
+    def __init__(self, values: Sequence[bytes], start: int) -> None:
+        cut = [value[start : start + _WIDTH] for value in values]
+        self.bytes = np.array(cut, f"S{_WIDTH}").view(np.uint8).reshape(len(values), _WIDTH)
+        apart = self.bytes[1:] != self.bytes[:-1]
+        self.shared = np.where(apart.any(axis=1), apart.argmax(axis=1), _WIDTH)
+        alphabet = _alphabet(np.bincount(self.bytes.ravel(), minlength=256), 0)
+        self.radix = len(alphabet) + 1 if alphabet else 256
+
+
+class _Group(NamedTuple):
+    """Values `first` to `stop` with `shared` bytes in common; those with most to tell apart lead.
+
+    Attributes:
+        unresolved: how many of them a code does not tell from the next, negative.
+    """
+
+    unresolved: int
+    first: int
+    stop: int
+    shared: int
+
+
+def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
+    """Splits with at most `count` points that take at most `most` bytes; None if they take more.
+
+    The group with most values that are not told apart is cut in two, again and again, where
+    neighbours have least in common: only there does it come to share more bytes.
+
+    Args:
+        fronts: of the sampled values.
+        count: of points.
+        spare: bits that a code shall have beyond those that tell neighbours apart.
+        most: bytes.
+    """
+    room = 64 - math.log2(count)
+    reach = max(1, int((room - spare) / math.log2(fronts.radix)))
+    groups = [_group(fronts, 0, len(fronts.bytes), reach)]
+    while len(groups) < count and groups[0].unresolved:
+        group = heapq.heappop(groups)
+        middle = _middle(fronts, group, reach)
+        heapq.heappush(groups, _group(fronts, group.first, middle, reach))
+        heapq.heappush(groups, _group(fronts, middle, group.stop, reach))
+    groups.sort(key=lambda group: group.first)
+    points = _points(fronts, groups)
+    if packed_size(points) > most:
+        return None
+    skipped = np.repeat([g.shared for g in groups], [g.stop - g.first for g in groups])
+    # How many digits there are depends on how many follow, and the other way round.
+    guess = Splits(tuple(points), _digits_of(fronts, skipped, int(room / math.log2(fronts.radix))))
+    return Splits(tuple(points), _digits_of(fronts, skipped, guess.digits))
+
+
+def _group(fronts: Fronts, first: int, stop: int, reach: int) -> _Group:
+    steps = fronts.shared[first : stop - 1]
+    if not len(steps):
+        return _Group(0, first, stop, 0)
+    shared = int(steps.min())
+    return _Group(-int(np.count_nonzero(steps >= shared + reach)), first, stop, shared)
+
+
+def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
+    """Where to cut: between neighbours with least in common, with as many to do on both sides."""
+    steps = fronts.shared[group.first : group.stop - 1]
+    done = np.cumsum(steps >= group.shared + reach)
+    places = np.flatnonzero(steps == group.shared)
+    return group.first + 1 + int(places[np.abs(done[places] - done[-1] / 2).argmin()])
+
+
+def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
+    """The least bytes that tell each group from the one before, and those that its values share."""
+    points: list[Point] = []
+    for group in groups:
+        apart = int(fronts.shared[group.first - 1]) + 1 if group.first else 0
+        size = min(max(apart, group.shared), LONGEST_POINT)
+        start = fronts.bytes[group.first, :size].tobytes()
+        if not group.first:
+            start = start.rstrip(b"\0")
+        # A point must lie above the group before; where none can, the group joins that one.
+        if apart <= size and (not group.first or not start.endswith(b"\0")):
+            points.append(Point(start, min(group.shared, len(start))))
+    return points
+
+
+def _digits_of(fronts: Fronts, skipped: npt.NDArray[np.int64], digits: int) -> bytes:
+    """The bytes that follow the shared ones of each value."""
+    columns = np.minimum(skipped[:, None] + np.arange(digits), _WIDTH - 1)
+    counts = np.bincount(np.take_along_axis(fronts.bytes, columns, 1).ravel(), minlength=256)
+    return _alphabet(counts, len(skipped) * STRAYS)
+
+
+def _alphabet(counts: npt.NDArray[np.int64], strays: float) -> bytes:
+    """The bytes that occur, without the rarest; none where they are too many to be of use."""
+    counts = counts.copy()
+    counts[0] = 0
+    rarest = np.argsort(counts, kind="stable")
+    rare = rarest[np.cumsum(counts[rarest]) <= strays]
+    counts[rare] = 0
+    found = np.flatnonzero(counts)
+    return bytes(found.tolist()) if len(found) <= WIDEST_ALPHABET else b""

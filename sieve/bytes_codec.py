@@ -1,0 +1,105 @@
+"""Key codes of strings and binary: of the bytes behind the prefix that all values share."""
+
+# ruff: noqa: D102 - what the methods of a codec do stands once, in the protocol
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sieve.codecs import GREATEST, LEAST, Codes, Literal, filled, wire_bytes
+from sieve.words import WordReader
+
+_SIGN = np.uint64(1 << 63)
+
+
+class Rest(Protocol):
+    """How what follows the prefix becomes codes, which rise with it; bytes compare unsigned."""
+
+    def codes(self, values: pa.Array, start: int) -> Codes:
+        """Codes of large binaries from byte `start` on, int64[n]; undefined for nulls."""
+
+    def code(self, value: bytes) -> int:
+        """Code of one value."""
+
+    def greatest(self, start: bytes) -> int:
+        """Greatest code of the values that begin with `start`."""
+
+    def least_value(self, code: int) -> bytes:
+        """Least value that has a code."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeadingBytes:
+    """Eight bytes, big-endian and zero padded."""
+
+    def codes(self, values: pa.Array, start: int) -> Codes:
+        reader = WordReader(values)
+        image = reader.at(reader.begins + start, reader.ends).byteswap()
+        return (image ^ _SIGN).view(np.int64)
+
+    def code(self, value: bytes) -> int:
+        return int.from_bytes(value[:8].ljust(8, b"\0"), "big") + LEAST
+
+    def greatest(self, start: bytes) -> int:
+        return int.from_bytes(start[:8].ljust(8, b"\xff"), "big") + LEAST
+
+    def least_value(self, code: int) -> bytes:
+        return (code - LEAST).to_bytes(8, "big").rstrip(b"\0")
+
+
+@dataclass(frozen=True, slots=True)
+class BytesCodec:
+    """Bytes in Spark's order: unsigned.
+
+    Values that do not begin with the prefix get the least or the greatest code, so order holds for
+    them too.
+    """
+
+    prefix: bytes
+    text: bool
+    rest: Rest = LeadingBytes()
+    exact: bool = False
+
+    def accepts(self, arrow_type: pa.DataType) -> bool:
+        kind = "string" if self.text else "binary"
+        return str(arrow_type) in (kind, f"large_{kind}", f"{kind}_view")
+
+    def codes(self, array: pa.Array) -> Codes:
+        values = array.cast(pa.large_binary())
+        codes = self.rest.codes(values, len(self.prefix))
+        if self.prefix:
+            begins = filled(pc.starts_with(values, pattern=self.prefix), True)
+            if not begins.all():
+                below = pc.less(values, pa.scalar(self.prefix, pa.large_binary()))
+                ends = np.where(filled(below, False), LEAST, GREATEST)
+                codes = np.where(begins, codes, ends)
+        return codes
+
+    def literal(self, value: object) -> Literal:
+        image = wire_bytes(value)
+        return Literal(self._code(image), image=image)
+
+    def span(self, start: bytes) -> tuple[int, int]:
+        """Least and greatest code of the values that begin with `start`."""
+        if self.prefix.startswith(start):
+            return LEAST, GREATEST
+        if not start.startswith(self.prefix):
+            return self._code(start), self._code(start)
+        return self._code(start), self.rest.greatest(start[len(self.prefix) :])
+
+    def decode(self, code: int) -> str:
+        if self.prefix and code in (LEAST, GREATEST):
+            value = b"" if code == LEAST else self.prefix
+        else:
+            value = self.prefix + self.rest.least_value(code)
+        return value.decode("utf-8", "backslashreplace") if self.text else value.hex().upper()
+
+    def _code(self, value: bytes) -> int:
+        if value.startswith(self.prefix):
+            return self.rest.code(value[len(self.prefix) :])
+        return LEAST if value < self.prefix else GREATEST

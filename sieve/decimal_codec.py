@@ -1,0 +1,159 @@
+"""Key codes of decimals: the unscaled integer, or 64 bits of it."""
+
+# ruff: noqa: D102 - what the methods of a codec do stands once, in the protocol
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sieve.codecs import GREATEST, LEAST, Codes, Literal, refuse_literal
+from sieve.errors import InvalidInputError
+from sieve.map.hashing import decimal_bytes
+from sieve.packing import bit_lengths
+
+Words = npt.NDArray[np.uint64]
+
+_WORD = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Where the unscaled values of a wide decimal lie: 2^64 steps of 2^shift from `low` on.
+
+    Raises:
+        InvalidInputError: no decimal has 39 digits, and no shift leaves a code of them all.
+    """
+
+    low: int
+    shift: int
+
+    def __post_init__(self) -> None:
+        if abs(self.low) >= 10**38 or not 0 <= self.shift <= 64:
+            raise InvalidInputError(
+                "SIEVE_BAD_ENCODER", f"no decimals lie from {self.low} in steps of 2^{self.shift}"
+            )
+
+    @classmethod
+    def around(cls, least: int, greatest: int) -> Window:
+        """The finest window over some values and as much again on either side."""
+        margin = greatest - least + 1
+        low = max(1 - 10**38, least - margin)
+        # The greatest decimal is near 2^126, so no shift of more than 64 is ever wanted.
+        return cls(low, max(0, (greatest + margin - low).bit_length() - 64))
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalCodec:
+    """The unscaled integer u itself up to 18 digits; from 19 digits on, what fits of it.
+
+    Without a window the wide form reads like a floating-point number: |u| < 2^57 is its own code, a
+    longer |u| of L bits becomes exponent L - 56 over the 56 bits below its leading one. Then the
+    sign is put back. In a window it is the number of its step; what lies outside gets the ends.
+    """
+
+    precision: int
+    scale: int
+    window: Window | None = None
+
+    @property
+    def exact(self) -> bool:
+        return self.precision <= 18
+
+    def accepts(self, arrow_type: pa.DataType) -> bool:
+        return (
+            bool(pa.types.is_decimal128(arrow_type))
+            and arrow_type.precision == self.precision
+            and arrow_type.scale == self.scale
+        )
+
+    def codes(self, array: pa.Array) -> Codes:
+        words = np.frombuffer(array.buffers()[1], "<i8")
+        low, high = words[2 * array.offset : 2 * (array.offset + len(array))].reshape(-1, 2).T
+        if self.exact:
+            return low.copy()
+        if self.window is not None:
+            return _steps(low.view(np.uint64), high, self.window)
+        return _wide_codes(low.view(np.uint64), high)
+
+    def literal(self, value: object) -> Literal:
+        if not isinstance(value, str) or not re.fullmatch(r"-?[0-9]{1,38}", value):
+            raise refuse_literal(value, "the digits of an unscaled decimal")
+        unscaled = int(value)
+        if abs(unscaled) >= 10**self.precision:
+            raise refuse_literal(value, f"at most {self.precision} digits")
+        if self.exact:
+            return Literal(unscaled)
+        return Literal(self._code(unscaled), image=decimal_bytes(unscaled))
+
+    def decode(self, code: int) -> str:
+        unscaled = code if self.exact else self._least_unscaled(code)
+        digits = str(abs(unscaled)).rjust(self.scale + 1, "0")
+        point = len(digits) - self.scale
+        text = f"{digits[:point]}.{digits[point:]}" if self.scale else digits
+        return f"-{text}" if unscaled < 0 else text
+
+    def _code(self, unscaled: int) -> int:
+        if self.window is not None:
+            step = (unscaled - self.window.low) >> self.window.shift
+            return LEAST + min(max(step, 0), _WORD)
+        magnitude = abs(unscaled)
+        spare = max(0, magnitude.bit_length() - 57)
+        code = (spare << 56) + (magnitude >> spare)
+        return -code if unscaled < 0 else code
+
+    def _least_unscaled(self, code: int) -> int:
+        if self.window is not None:
+            end: int = 10**self.precision - 1
+            if code == LEAST:
+                return -end
+            least = self.window.low + ((code - LEAST) << self.window.shift)
+            return max(-end, min(end, least))
+        spare = max(0, (abs(code) >> 56) - 1)
+        leading = abs(code) - (spare << 56)
+        return leading << spare if code >= 0 else -(((leading + 1) << spare) - 1)
+
+
+def _steps(low: Words, high: Codes, window: Window) -> Codes:
+    """Numbers of the steps in which 128-bit two's complement integers lie, as codes."""
+    origin = window.low & ((1 << 128) - 1)
+    origin_low, origin_high = np.uint64(origin & _WORD), np.uint64(origin >> 64)
+    signed_high = np.int64(window.low >> 64)
+    below = (high < signed_high) | ((high == signed_high) & (low < origin_low))
+    # At or above the window's begin the distance is below 2^128, whatever the signs.
+    near = low - origin_low
+    far = high.view(np.uint64) - origin_high - (low < origin_low)
+    if window.shift == 64:
+        steps, beyond = far, np.zeros(len(far), np.bool_)
+    elif window.shift:
+        shift, rest = np.uint64(window.shift), np.uint64(64 - window.shift)
+        steps, beyond = (near >> shift) | (far << rest), (far >> shift) > 0
+    else:
+        steps, beyond = near, far > 0
+    codes: Codes = (steps ^ np.uint64(1 << 63)).view(np.int64)
+    codes[beyond] = GREATEST
+    codes[below] = LEAST
+    return codes
+
+
+def _wide_codes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> Codes:
+    """Codes of 128-bit two's complement integers given as two words."""
+    negative = high < 0
+    low = np.where(negative, ~low + np.uint64(1), low)
+    carry = negative & (low == 0)
+    top = np.where(negative, ~high + carry, high).view(np.uint64)
+    length = np.where(top > 0, 64 + bit_lengths(top), bit_lengths(low))
+    spare = np.maximum(length - 57, 0).astype(np.uint64)
+    # numpy leaves shifts by 64 or more undefined, so each word moves in a range of its own.
+    within = np.minimum(spare, np.uint64(63))
+    lifted = np.where(within > 0, top << ((np.uint64(64) - within) & np.uint64(63)), np.uint64(0))
+    near = (low >> within) | lifted
+    beyond = top >> (np.maximum(spare, np.uint64(64)) - np.uint64(64))
+    leading = np.where(spare >= 64, beyond, near)
+    codes: Codes = ((spare << np.uint64(56)) + leading).view(np.int64)
+    codes[negative] *= -1
+    return codes

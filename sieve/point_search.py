@@ -1,0 +1,109 @@
+"""Binary search among byte strings for a whole Arrow array at once, eight bytes a step."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sieve.words import Places, WordReader, Words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Level:
+    """Words at one offset of the points that share all bytes before it, node after node.
+
+    A node's slots are `lows[node]` to `highs[node]`, its first slot for values below all its words.
+
+    Attributes:
+        words: uint64[s], ascending within a node.
+        counts: int64[s], points not greater than a value that falls between this slot and the next.
+        children: int64[s], the next level's node for values that have this very word, or -1.
+    """
+
+    words: Words
+    counts: Places
+    children: Places
+    lows: Places
+    highs: Places
+
+
+class PointSearch:
+    """Ascending points, none of which ends in a zero byte.
+
+    So two values compare with a point as they would if all were padded with zeros, and words may be
+    compared where values end.
+    """
+
+    def __init__(self, points: Sequence[bytes]) -> None:
+        self._levels: list[_Level] = []
+        nodes = [(0, len(points))]
+        while nodes:
+            level, nodes = _level(points, nodes, 8 * len(self._levels))
+            self._levels.append(level)
+
+    def count(self, reader: WordReader, places: Places) -> Places:
+        """How many points are not greater than each value, read from its place on: int64[n]."""
+        root = self._levels[0]
+        words = reader.at(places, reader.ends).byteswap()
+        slots = np.searchsorted(root.words[1:], words, side="right")
+        counts = root.counts[slots]
+        level, rows = root, np.arange(len(words))
+        for offset, below in zip(itertools.count(8, 8), self._levels[1:]):
+            down = np.flatnonzero(level.children[slots] >= 0)
+            down = down[level.words[slots[down]] == words[down]]
+            if not len(down):
+                break
+            nodes, rows, level = level.children[slots[down]], rows[down], below
+            words = reader.at(places[rows] + offset, reader.ends[rows]).byteswap()
+            slots = _last_not_greater(level, nodes, words)
+            counts[rows] = level.counts[slots]
+        return counts
+
+
+def _level(
+    points: Sequence[bytes], nodes: Sequence[tuple[int, int]], offset: int
+) -> tuple[_Level, list[tuple[int, int]]]:
+    """A level of the search, and the nodes of the next."""
+    words: list[int] = []
+    counts: list[int] = []
+    children: list[int] = []
+    lows: list[int] = []
+    deeper: list[tuple[int, int]] = []
+    for first, stop in nodes:
+        lows.append(len(words))
+        words.append(0)
+        counts.append(first)
+        children.append(-1)
+        by_word = itertools.groupby(
+            range(first, stop),
+            lambda k: int.from_bytes(points[k][offset : offset + 8].ljust(8, b"\0"), "big"),
+        )
+        for word, group in by_word:
+            members = list(group)
+            # Only the first can end here: of two points one would else be the other, padded.
+            ending = len(points[members[0]]) <= offset + 8
+            words.append(word)
+            counts.append(members[-1] + 1)
+            children.append(len(deeper) if len(members) > ending else -1)
+            if len(members) > ending:
+                deeper.append((members[0] + ending, members[-1] + 1))
+    highs = [*lows[1:], len(words)]
+    level = _Level(
+        np.array(words, np.uint64),
+        *(np.array(column, np.int64) for column in (counts, children, lows, highs)),
+    )
+    return level, deeper
+
+
+def _last_not_greater(level: _Level, nodes: Places, words: Words) -> Places:
+    """The last slot of each value's node whose word is not greater; the first if none is."""
+    low, high = level.lows[nodes], level.highs[nodes]
+    for _ in range(int((high - low).max() - 1).bit_length()):
+        middle = (low + high) >> 1
+        found = level.words[middle] <= words
+        low = np.where(found, middle, low)
+        high = np.where(found, high, middle)
+    return low

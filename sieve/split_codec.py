@@ -1,0 +1,198 @@
+"""Key codes by split points: the number of a value's point, then the digits that follow."""
+
+# ruff: noqa: D102 - what the methods of a codec do stands once, in the protocol
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sieve.codecs import LEAST, Codes
+from sieve.point_search import PointSearch
+from sieve.splits import Point, Splits
+from sieve.words import Places, WordReader, Words
+
+_OFF: Final = 0x80
+"""Marks a byte that is no digit, in the table that translates bytes to digits."""
+_ANY_OFF: Final = np.uint64(0x8080808080808080)
+_SIGN: Final = np.uint64(1 << 63)
+# Every other byte, every other pair of bytes, every other four of them.
+_LANES: Final = ((8, np.uint64(0x00FF00FF00FF00FF)), (16, np.uint64(0x0000FFFF0000FFFF)),
+                 (32, np.uint64(0x00000000FFFFFFFF)))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stretches:
+    """What values between two borders have in common; number 0 lies below all borders.
+
+    Attributes:
+        search: finds a value's stretch.
+        codes: uint64[s], code of its first values.
+        skips: int64[s], bytes they share.
+        digits: uint64[s], 1 where what follows these counts, else 0.
+    """
+
+    search: PointSearch
+    codes: Words
+    skips: Places
+    digits: Words
+
+
+class SplitCodec:
+    """Codes under some `Splits`.
+
+    Of 2^64 codes, 0 is for values below the first point. Point number i has the next `radix` to the
+    power of `digits` codes, for what follows its shared bytes. A value without these bytes, which
+    is greater than all that have them, has the last of its point's codes. A byte that is no digit
+    counts as the digit below it, with the greatest digits behind it.
+    """
+
+    def __init__(self, splits: Splits) -> None:
+        self._splits = splits
+        self._starts = [point.start for point in splits.points]
+        self._symbols = b"\0" + splits.alphabet if splits.alphabet else bytes(range(256))
+        self._ranks = [bisect_right(self._symbols, byte) - 1 for byte in range(256)]
+        self._radix, self._digits = splits.radix, splits.digits
+        self._size: int = self._radix**self._digits
+
+    def codes(self, values: pa.Array, start: int) -> Codes:
+        stretches, reader = self._stretches, WordReader(values)
+        places = reader.begins + start
+        found = stretches.search.count(reader, places)
+        places = places + stretches.skips[found]
+        numbers = self._numbers(reader, places) * stretches.digits[found]
+        numbers += stretches.codes[found]
+        return (numbers ^ _SIGN).view(np.int64)
+
+    def code(self, value: bytes) -> int:
+        number = bisect_right(self._starts, value) - 1
+        if number < 0:
+            return LEAST
+        point = self._splits.points[number]
+        if not value.startswith(point.start[: point.shared]):
+            return self._last(number)
+        return self._first(number) + self._number(value[point.shared :], 0)
+
+    def greatest(self, start: bytes) -> int:
+        reach = len(start)
+        number = bisect_right(self._starts, start, key=lambda point: point[:reach]) - 1
+        if number < 0:
+            return LEAST
+        point = self._splits.points[number]
+        if not start.startswith(point.start[: point.shared]):
+            return self._last(number)
+        return self._first(number) + self._number(start[point.shared :], self._radix - 1)
+
+    def least_value(self, code: int) -> bytes:
+        if code == LEAST:
+            return b""
+        number, rest = divmod(code - LEAST - 1, self._size)
+        if number >= len(self._starts):
+            return self._starts[-1]
+        digits = bytearray()
+        for _ in range(self._digits):
+            rest, digit = divmod(rest, self._radix)
+            digits.append(self._symbols[digit])
+        point = self._splits.points[number]
+        return max(point.start, point.start[: point.shared] + digits[::-1].rstrip(b"\0"))
+
+    def _first(self, number: int) -> int:
+        return LEAST + 1 + number * self._size
+
+    def _last(self, number: int) -> int:
+        return self._first(number) + self._size - 1
+
+    def _number(self, value: bytes, padding: int) -> int:
+        """The value's first digits, with `padding` for those past its end."""
+        radix, number, beyond = self._radix, 0, -1
+        for at in range(self._digits):
+            digit = padding if at >= len(value) else self._ranks[value[at]]
+            number = number * radix + (digit if beyond < 0 else beyond)
+            if at < len(value) and self._symbols[digit] != value[at]:
+                beyond = radix - 1
+        return number
+
+    @cached_property
+    def _stretches(self) -> _Stretches:
+        """The points' stretches, each cut where values stop to begin with the shared bytes."""
+        borders, codes, skips, digits = [], [0], [0], [0]
+        following = [*self._starts[1:], None]
+        for number, (point, after) in enumerate(zip(self._splits.points, following, strict=True)):
+            borders.append(point.start)
+            codes.append(self._first(number) - LEAST)
+            skips.append(point.shared)
+            digits.append(1)
+            end = _end(point)
+            if end is not None and (after is None or end < after):
+                borders.append(end)
+                codes.append(self._last(number) - LEAST)
+                skips.append(0)
+                digits.append(0)
+        return _Stretches(
+            PointSearch(borders),
+            np.array(codes, np.uint64),
+            np.array(skips, np.int64),
+            np.array(digits, np.uint64),
+        )
+
+    @cached_property
+    def _table(self) -> bytes:
+        marks = (
+            _OFF if self._symbols[rank] != byte else 0 for byte, rank in enumerate(self._ranks)
+        )
+        return bytes(rank | mark for rank, mark in zip(self._ranks, marks, strict=True))
+
+    def _numbers(self, reader: WordReader, places: Places) -> Words:
+        """What `_number` gives without padding, uint64[n]."""
+        radix, count = self._radix, self._digits
+        numbers = np.zeros(len(places), np.uint64)
+        off = np.zeros(len(places), np.uint64)
+        for first in range(0, count, 8):
+            taken = min(8, count - first)
+            words = reader.at(places + first, reader.ends)
+            if self._splits.alphabet:
+                words = np.frombuffer(words.tobytes().translate(self._table), np.uint64)
+            words = words.byteswap() >> np.uint64(8 * (8 - taken))
+            numbers = numbers * np.uint64(radix**taken) + _joined(words, radix)
+            if self._splits.alphabet:
+                off |= words
+        odd = np.flatnonzero(off & _ANY_OFF)
+        if len(odd):
+            numbers[odd] = self._odd_numbers(reader, places[odd], reader.ends[odd])
+        return numbers
+
+    def _odd_numbers(self, reader: WordReader, places: Places, ends: Places) -> Words:
+        """The same for values with bytes that are no digits."""
+        radix, count = self._radix, self._digits
+        words = [reader.at(places + first, ends) for first in range(0, count, 8)]
+        content = np.stack(words, axis=1).tobytes().translate(self._table)
+        ranks = np.frombuffer(content, np.uint8).reshape(len(places), -1)[:, :count]
+        after = np.zeros(len(places), np.bool_)
+        numbers = np.zeros(len(places), np.uint64)
+        for column in ranks.T:
+            digit = np.where(after, np.uint8(radix - 1), column & (_OFF - 1))
+            numbers = numbers * np.uint64(radix) + digit
+            after |= column >= _OFF
+        return numbers
+
+
+def _end(point: Point) -> bytes | None:
+    """The least value above all that begin with a point's shared bytes; None where none is."""
+    shared = point.start[: point.shared].rstrip(b"\xff")
+    return shared[:-1] + bytes((shared[-1] + 1,)) if shared else None
+
+
+def _joined(digits: Words, radix: int) -> Words:
+    """Numbers of eight digits, one a byte, the first in the highest: neighbours join three times.
+
+    No lane overflows: n digits are less than 256^n.
+    """
+    for bits, lanes in _LANES:
+        digits = ((digits >> np.uint64(bits)) & lanes) * np.uint64(radix) + (digits & lanes)
+        radix *= radix
+    return digits

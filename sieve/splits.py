@@ -1,0 +1,128 @@
+"""Split points of a column's values: the small dictionary an encoder of strings may carry.
+
+A value belongs to the last point that is not greater than it. Most values of a point begin with
+the same bytes, its *shared* ones, so a key code needs to say only which point it is, and what
+follows these bytes. What follows is written in the digits that the column uses, an *alphabet*.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sieve.errors import InvalidInputError
+
+MOST_POINTS = 1 << 12
+MOST_BYTES = 1 << 14
+"""Bytes of all points on disk; they stand in every manifest."""
+LONGEST_POINT = 128
+MOST_DIGITS = 24
+WIDEST_ALPHABET = 127
+"""Beyond this, digits are whole bytes: an alphabet would save less than a bit of each."""
+
+_HEADS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The least value of a stretch, and how many of its first bytes most values there share."""
+
+    start: bytes
+    shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """Points in ascending order, and the bytes that follow the shared ones.
+
+    Attributes:
+        points: 1 to `MOST_POINTS` of them; none ends in a zero byte, so that values compare with
+            them as if all were zero padded.
+        alphabet: ascending, without zero; empty: all bytes.
+
+    Raises:
+        InvalidInputError: the points or the alphabet are not as described.
+    """
+
+    points: tuple[Point, ...]
+    alphabet: bytes = b""
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.points) <= MOST_POINTS:
+            raise _wrong(f"there are {len(self.points)} points, not 1 to {MOST_POINTS}")
+        for point in self.points:
+            if len(point.start) > LONGEST_POINT or point.start.endswith(b"\0"):
+                raise _wrong("a point is too long or ends in a zero byte")
+            if not 0 <= point.shared <= len(point.start):
+                raise _wrong("a point shares more bytes than it has")
+        if any(a.start >= b.start for a, b in itertools.pairwise(self.points)):
+            raise _wrong("the points do not ascend")
+        ascending = sorted(set(self.alphabet) - {0})
+        if len(ascending) > WIDEST_ALPHABET or bytes(ascending) != self.alphabet:
+            raise _wrong("the alphabet does not ascend, or has a zero, or too many bytes")
+        if packed_size(self.points) > MOST_BYTES:
+            raise _wrong(f"the points take more than {MOST_BYTES} bytes")
+
+    @property
+    def radix(self) -> int:
+        """How many digits there are; the first stands for a zero byte and for the value's end."""
+        return len(self.alphabet) + 1 if self.alphabet else 256
+
+    @property
+    def digits(self) -> int:
+        """How many digits follow the number of a point in 64 bits."""
+        room = ((1 << 64) - 1) // len(self.points)
+        count = 0
+        while count < MOST_DIGITS and self.radix ** (count + 1) <= room:
+            count += 1
+        return count
+
+    def to_bytes(self) -> bytes:
+        """The points on disk, each without the bytes it has in common with the one before.
+
+        Source: Bayer and Unterauer, "Prefix B-Trees".
+        """
+        parts, before = [], b""
+        for point in self.points:
+            kept = common(before, point.start)
+            rest = point.start[kept:]
+            parts.append(bytes((kept, len(rest))) + rest + bytes((point.shared,)))
+            before = point.start
+        return b"".join(parts)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, alphabet: bytes) -> Splits:
+        """Inverse of `to_bytes`; InvalidInputError for anything that it does not make."""
+        points: list[Point] = []
+        at, before = 0, b""
+        while at < len(data):
+            if len(points) == MOST_POINTS or at + _HEADS > len(data):
+                raise _wrong("there are too many points, or the last is cut off")
+            kept, size = data[at], data[at + 1]
+            stop = at + 2 + size
+            if kept > len(before) or stop >= len(data):
+                raise _wrong("a point is cut off, or goes on from bytes that are not there")
+            before = before[:kept] + data[at + 2 : stop]
+            points.append(Point(before, data[stop]))
+            at = stop + 1
+        return cls(tuple(points), alphabet)
+
+
+def packed_size(points: Sequence[Point]) -> int:
+    """Bytes of some points on disk."""
+    starts = (b"", *(point.start for point in points))
+    return sum(len(b) - common(a, b) + _HEADS for a, b in itertools.pairwise(starts))
+
+
+def common(one: bytes, other: bytes) -> int:
+    """Bytes that two values have in common at the front."""
+    size = min(len(one), len(other))
+    if one[:size] == other[:size]:
+        return size
+    apart = int.from_bytes(one[:size], "big") ^ int.from_bytes(other[:size], "big")
+    return size - (apart.bit_length() + 7) // 8
+
+
+def _wrong(what: str) -> InvalidInputError:
+    return InvalidInputError("SIEVE_BAD_ENCODER", f"split points cannot be: {what}")

@@ -1,0 +1,55 @@
+"""Bytes of variable-length values read eight at a time, for a whole Arrow array at once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Words = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.int64]
+
+# Of a word in the machine's order: its first so many bytes, 0 to 8.
+_FIRST: Final[Words] = np.array(
+    [b"\xff" * n + b"\0" * (8 - n) for n in range(9)], "S8"
+).view(np.uint64)  # fmt: skip
+
+
+class WordReader:
+    """The values of an Arrow array of large binaries, as words.
+
+    Attributes:
+        begins, ends: int64[n], where each value lies in the array's bytes.
+    """
+
+    __slots__ = ("_last", "_words", "begins", "ends")
+
+    def __init__(self, values: pa.Array) -> None:
+        _, offsets, data = values.buffers()
+        bounds = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+        self.begins, self.ends = bounds[:-1], bounds[1:]
+        content = np.frombuffer(b"" if data is None else data, np.uint8)
+        if len(content) < 8:
+            content = np.concatenate([content, np.zeros(8 - len(content), np.uint8)])
+        self._last = len(content) - 8
+        self._words = np.ndarray((self._last + 1,), "<u8", content, strides=(1,))
+
+    def at(self, places: Places, ends: Places) -> Words:
+        """The eight bytes from each place on, zero from each end on, in the machine's order.
+
+        Args:
+            places: int64[k], where to read; may lie past the value's end.
+            ends: int64[k], ends of the values.
+        """
+        inside = places
+        late = len(places) > 0 and int(places.max()) > self._last
+        if late:
+            inside = np.minimum(places, self._last)
+        words = self._words[inside]
+        if late:
+            # Read too early; what came before the place is shifted out, and zeros come in.
+            words >>= (np.minimum(places - inside, 7) << 3).view(np.uint64)
+        words &= _FIRST[np.clip(ends - places, 0, 8)]
+        return words

@@ -1,0 +1,126 @@
+"""A build's steps one after another in this process, as Spark runs them on executors."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from unittest import mock
+
+import numpy as np
+import pyarrow as pa
+
+from sieve.build import tasks
+from sieve.intervals import generous_threshold
+from sieve.keys import Encoder
+from sieve.lookup import Run, assemble
+from sieve.map.payload import decode_map
+from sieve.mass import Mass
+from sieve.prices import choose_price, prices_for
+from sieve.shapes import decode
+
+SHAPES = ("sieve", "intervals", "runs", "map", "auto")
+
+
+@dataclass(frozen=True)
+class Built:
+    """A run, and the counts of each file: rows, NULLs, NaNs."""
+
+    encoder: Encoder
+    run: Run
+    rows: np.ndarray
+    nulls: np.ndarray
+    nans: np.ndarray
+
+    def keep(self, wanted):
+        """Files that may hold a value that is asked for, as a version in memory answers."""
+        found = self.run.locations_in(wanted.intervals)
+        if self.run.maps and wanted.hashes is not None:
+            found &= self.run.locations_of(wanted.hashes)
+        return found | (wanted.null & (self.nulls > 0)) | (wanted.nan & (self.nans > 0))
+
+
+def build(
+    files, encoder, shape, budget, *, hashes=None, batch=1 << 20, tasks_a_file=1, borders=(), bits=4
+):
+    """The run of some files.
+
+    Args:
+        files: Arrow array of each.
+        encoder: of their type.
+        shape: one of `SHAPES`.
+        budget: bytes.
+        hashes: of the values of each file, where codes are not exact and the shape is `map`.
+        batch: rows that come together, and values after which a task cuts what it holds.
+        tasks_a_file: how many tasks share the batches of each file.
+        borders: key codes at which the domain is cut into stretches.
+        bits: of a map's fingerprints.
+    """
+    encoded = [encoder.encode(values) for values in files]
+    keys = np.concatenate([e.codes[e.valid & ~e.nan] for e in encoded])
+    mass = Mass.of_sample(keys) if len(keys) else None
+    cutting = tasks.Cutting()
+    if shape != "sieve" and mass is not None:
+        threshold = generous_threshold(len(files), budget)
+        cutting = tasks.Cutting(mass, threshold, budget, sum(map(len, files)), len(files))
+    rows = list(_batches(files, hashes, batch))
+    with mock.patch("sieve.build.tasks._HELD", batch):
+        step = tasks.read_column(encoder, None, cutting, np.empty((0, 2), np.int64))
+        made = [step(iter(rows[number::tasks_a_file])) for number in range(tasks_a_file)]
+        lines = pa.Table.from_batches(itertools.chain(*made), tasks._CUTS)
+    counts = {kind: np.zeros(len(files), np.int64) for kind in range(1, 4)}
+    for kind, location, count in zip(*(lines[n].to_pylist() for n in (0, 1, 5)), strict=True):
+        if kind != tasks.KEY:
+            counts[kind][location] += count
+    cuts = lines.filter(pa.array(lines[0].to_numpy() == tasks.KEY)).drop_columns(["kind"])
+    payloads = _payloads(cuts, mass, shape, budget, len(files), borders) if mass else []
+    maps = []
+    if shape == "map" and mass is not None:
+        maps = _maps(rows, encoder, len(files), bits)
+    run = assemble(map(decode, payloads), len(files), maps)
+    return Built(encoder, run, *counts.values())
+
+
+def _payloads(cuts, mass, shape, budget, n_files, borders):
+    """The segments' bytes."""
+    if shape == "sieve":
+        cuts = cuts.sort_by([("first", "ascending"), ("location", "ascending")])
+        pairs = cuts.select(["first", "location", "rows"]).combine_chunks().to_batches()
+        made = tasks.segment_pairs(2, 1 << 40)(iter(pairs))
+        return _table(made)["payload"].to_pylist()
+    shape = "auto" if shape == "map" else shape
+    borders = np.unique(np.array(borders, np.int64))
+    pieces = _table(tasks.split_cuts(borders)(iter(cuts.combine_chunks().to_batches())))
+    pieces = pieces.sort_by("stretch").combine_chunks().to_batches()
+    prices = prices_for(n_files, budget)
+    if len(borders) == 0:
+        whole = tasks.write_whole(mass, shape, prices, budget, 1.0)
+        return _table(whole(iter(pieces)))["payload"].to_pylist()
+    weighed = tasks.weigh_stretches(mass, shape, prices, budget / len(cuts))(iter(pieces))
+    curve = _table(weighed)
+    sizes = np.bincount(curve["price"].to_numpy(), curve["bytes"].to_numpy(), len(prices))
+    price = choose_price(prices, sizes, budget)
+    return _table(tasks.write_stretches(mass, shape, price)(iter(pieces)))["payload"].to_pylist()
+
+
+def _maps(rows, encoder, n_files, bits):
+    """Maps of all values' hashes, one for those up to the median and one for those above it."""
+    pairs = _table(tasks.hash_values(encoder, None)(iter(rows))).sort_by("hash").combine_chunks()
+    hashes = pairs["hash"].to_numpy()
+    middle = int(np.searchsorted(hashes, hashes[len(hashes) // 2], side="right"))
+    made = tasks.map_hashes(n_files, bits)
+    parts = (part.to_batches() for part in (pairs.slice(0, middle), pairs.slice(middle)))
+    return [decode_map(row["payload"][0].as_py()) for part in parts for row in made(iter(part))]
+
+
+def _batches(files, hashes, size):
+    """Values with their file, and their hashes where these are given."""
+    for number, values in enumerate(files):
+        given = np.zeros(len(values), np.uint64) if hashes is None else hashes[number]
+        columns = [values, pa.array(np.full(len(values), number, np.int32))]
+        columns.append(pa.array(np.asarray(given, np.uint64).view(np.int64)))
+        whole = pa.RecordBatch.from_arrays(columns, names=["v", "location", "hash"])
+        yield from (whole.slice(at, size) for at in range(0, len(values), size))
+
+
+def _table(batches):
+    return pa.Table.from_batches(list(batches))

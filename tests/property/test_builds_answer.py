@@ -1,0 +1,222 @@
+"""Generated columns through the steps of a build: whatever it makes, no file with a match is lost.
+
+Every shape, type, encoder and budget; keys, their neighbours, holes and both outsides, ranges and
+lists. The truth is taken from the values, not from codes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sieve.expressions import parse
+from sieve.keys import GREATEST, LEAST, Encoder
+from sieve.map import hashing
+from sieve.requirements import requirement
+from tests.build_steps import SHAPES, build
+from tests.generated_encoders import encoders_for
+from tests.generated_values import KINDS, image, ordered
+
+BUDGETS = st.sampled_from([1, 100, 64 << 10])
+FEW = np.uint64(3)
+"""Hashes that are left where values must share them."""
+
+
+def is_nan(value):
+    """Whether a value is a NaN."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+def hashed(kind, values):
+    """What Spark would hash the values of a file to; of exact types nobody asks."""
+    if kind.of_bytes:
+        images = [b"" if v is None else image(v) for v in values]
+    elif not Encoder(kind.name).exact:
+        images = [hashing.decimal_bytes(v or 0) for v in values]
+    else:
+        return np.zeros(len(values), np.uint64)
+    return hashing.hash_bytes(images)
+
+
+@st.composite
+def columns(draw):
+    """A type and the values of some files, in runs, dealt out, alike, or at random."""
+    kind = draw(st.sampled_from(KINDS))
+    value = st.one_of(st.sampled_from(kind.values), st.sampled_from(kind.values), st.none())
+    n_files = draw(st.sampled_from([1, 2, 3, 9]))
+    pattern = draw(st.sampled_from(["runs", "sawtooth", "alike", "random"]))
+    if pattern == "random":
+        lists = st.lists(value, max_size=12)
+        return kind, draw(st.lists(lists, min_size=n_files, max_size=n_files))
+    values = draw(st.lists(value, max_size=30))
+    if pattern == "alike":
+        return kind, [values] * n_files
+    if pattern == "sawtooth":
+        return kind, [values[number::n_files] for number in range(n_files)]
+    values.sort(key=lambda v: (v is not None, ordered(v) if v is not None else 0))
+    size = -(-len(values) // n_files)
+    return kind, [values[at * size : (at + 1) * size] for at in range(n_files)]
+
+
+def made(data, kind, files, shape, hashes=hashed, **more):
+    """A column's run under some encoder, budget and order of work."""
+    values = [value for file in files for value in file]
+    encoder = data.draw(encoders_for(kind, [v for v in values if v is not None]))
+    codes = encoder.encode(kind.column(values)).codes.tolist()
+    near = st.sampled_from(codes) if codes else st.nothing()
+    borders = st.lists(st.one_of(near, st.sampled_from([LEAST, 0, GREATEST])), max_size=3)
+    return build(
+        [kind.column(file) for file in files],
+        encoder,
+        shape,
+        data.draw(BUDGETS),
+        hashes=[hashes(kind, file) for file in files],
+        batch=data.draw(st.sampled_from([1, 3, 1 << 20])),
+        tasks_a_file=data.draw(st.sampled_from([1, 2])),
+        borders=data.draw(borders),
+        **more,
+    )
+
+
+def asked(built, tree):
+    """Files that may hold a row of a leaf."""
+    return set(np.flatnonzero(built.keep(requirement(parse(tree), built.encoder))).tolist())
+
+
+def holding(files, test):
+    """Files with a value that passes."""
+    return {at for at, file in enumerate(files) if any(v is not None and test(v) for v in file)}
+
+
+def check_values(kind, files, built):
+    """Comparisons with every value of the type, present or not, and lists of them."""
+    op_tests = {
+        "=": lambda v, c: ordered(v) == ordered(c),
+        "<": lambda v, c: ordered(v) < ordered(c),
+        "<=": lambda v, c: ordered(v) <= ordered(c),
+        ">": lambda v, c: ordered(v) > ordered(c),
+        ">=": lambda v, c: ordered(v) >= ordered(c),
+    }
+    for constant in kind.values:
+        for op, holds in op_tests.items():
+            tree = {"op": op, "col": ["x"], "value": kind.wire(constant)}
+            truth = holding(files, lambda v, c=constant, holds=holds: holds(v, c))
+            assert truth <= asked(built, tree)
+    for some in (kind.values, kind.values[::2], kind.values[1:3]):
+        tree = {"op": "in", "col": ["x"], "values": [kind.wire(value) for value in some]}
+        among = [ordered(value) for value in some]
+        truth = holding(files, lambda v, among=among: ordered(v) in among)
+        assert truth <= asked(built, tree)
+
+
+def check_codes(kind, files, built):
+    """Each key's code, those beside it, the middle of each hole, both outsides; ranges; lists."""
+    codes = [built.encoder.encode(kind.column(file)) for file in files]
+    keys = [set(e.codes[e.valid & ~e.nan].tolist()) for e in codes]
+    present = sorted(set().union(*keys))
+    middles = [(low + high) // 2 for low, high in itertools.pairwise(present)]
+    around = [code + off for code in present for off in (-1, 0, 1)]
+    points = sorted({p for p in [*around, *middles, LEAST, GREATEST] if LEAST <= p <= GREATEST})
+    intervals = [(p, p) for p in points] + list(zip(points, points[4:], strict=False))
+    for low, high in intervals:
+        truth = {at for at, some in enumerate(keys) if any(low <= k <= high for k in some)}
+        found = built.run.locations_in(np.array([[low, high]]))
+        assert truth <= set(np.flatnonzero(found).tolist())
+    together = built.run.locations_in(np.array([(p, p) for p in points[::2]]))
+    truth = {at for at, some in enumerate(keys) if some & set(points[::2])}
+    assert truth <= set(np.flatnonzero(together).tolist())
+
+
+def check_counts(files, built):
+    """Rows, NULLs and NaNs of each file."""
+    assert built.rows.tolist() == [len(file) for file in files]
+    assert built.nulls.tolist() == [sum(v is None for v in file) for file in files]
+    assert built.nans.tolist() == [sum(is_nan(v) for v in file) for file in files]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(columns(), st.data())
+@settings(max_examples=60)
+def test_every_shape_answers_every_question(shape, column, data):
+    """Whatever the type, encoder, budget and order of work, each file with a match is named."""
+    kind, files = column
+    built = made(data, kind, files, shape)
+    check_counts(files, built)
+    check_codes(kind, files, built)
+    check_values(kind, files, built)
+
+
+@given(columns(), st.data())
+@settings(max_examples=60)
+def test_values_that_share_a_hash_lose_nothing(column, data):
+    """With three hashes for all values, a map names the files of every value of a hash."""
+    kind, files = column
+
+    def of_codes(codes):
+        return hashing.hash_codes(codes) % FEW
+
+    def of_images(images):
+        return hashing.hash_bytes(images) % FEW
+
+    with (
+        mock.patch("sieve.build.tasks.hash_codes", of_codes),
+        mock.patch("sieve.requirements.hash_codes", of_codes),
+        mock.patch("sieve.requirements.hash_bytes", of_images),
+    ):
+        bits = data.draw(st.sampled_from([0, 8]))
+        built = made(data, kind, files, "map", lambda *of: hashed(*of) % FEW, bits=bits)
+        check_values(kind, files, built)
+        assert all(one.n_keys <= 3 for one in built.run.maps)
+
+
+def odd_columns(kind):
+    """Files that break statistics, by what is odd about them."""
+    nans = [v for v in kind.values if is_nan(v)]
+    low, high = (at(kind.values, key=ordered) for at in (min, max))
+    cases = {
+        "one value": [[high], [high], [high]],
+        "one file": [kind.values],
+        "a file without rows": [[low], [], [high]],
+        "no rows at all": [[], []],
+        "only NULLs": [[None] * 3, [None]],
+        "NULLs in some files": [[None, low], [None], [high]],
+        "the type's ends": [[low], [high], [low, high]],
+        "the same keys in every file": [kind.values * 2] * 4,
+    }
+    if nans:
+        cases["only NaNs"] = [nans, nans * 2]
+        cases["NaNs beside the ends"] = [[low, *nans], nans, [high]]
+    return cases
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_odd_columns_lose_nothing(kind, shape):
+    """One value, one file, none, NULLs or NaNs alone, both ends, and the same keys everywhere."""
+    for files in odd_columns(kind).values():
+        arrays = [kind.column(file) for file in files]
+        hashes = [hashed(kind, file) for file in files]
+        for budget in (1, 64 << 10):
+            built = build(arrays, Encoder(kind.name), shape, budget, hashes=hashes)
+            check_counts(files, built)
+            check_codes(kind, files, built)
+            check_values(kind, files, built)
+
+
+@pytest.mark.parametrize("shape", ["auto", "intervals", "runs"])
+def test_a_full_budget_names_no_file_in_vain(shape):
+    """Where bytes are no matter, a key that occurs names just the files that hold it."""
+    kind = next(kind for kind in KINDS if kind.name == "bigint")
+    rng = np.random.default_rng(3)
+    files = [rng.choice(1000, 30).tolist() for _ in range(12)]
+    built = build([kind.column(file) for file in files], Encoder("bigint"), shape, 1 << 30)
+    for key in range(1000):
+        found = set(np.flatnonzero(built.run.locations_in(np.array([[key, key]]))).tolist())
+        truth = {at for at, file in enumerate(files) if key in file}
+        assert found == truth if truth else found >= truth

@@ -1,0 +1,124 @@
+"""The choice of an encoder by a sample: codes that tell values apart, and no more than that."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sieve.build.encoders import choose_encoder
+from sieve.keys import Encoder
+from sieve.splits import MOST_BYTES
+
+RNG = np.random.default_rng(5)
+HOSTS = [f"https://www.{name}.com/" for name in ("amber", "bluebell", "cobalt", "deep-sea")]
+URLS = [
+    f"{HOSTS[host]}articles/{page:06d}/index.html"
+    for host, page in zip(RNG.integers(0, 4, 20_000), RNG.integers(0, 400_000, 20_000), strict=True)
+]
+
+
+def chosen(type_name: str, values: list[object], rows: int | None = None) -> Encoder:
+    """The encoder for a column of which all values are sampled, or some."""
+    kinds = {"string": pa.string(), "binary": pa.binary()}
+    array = pa.array(values, kinds.get(type_name) or pa.decimal128(38, 2))
+    return choose_encoder(type_name, pa.chunked_array([array]), rows or len(values), 1 << 30)
+
+
+def share_told_apart(encoder: Encoder, values: list[object]) -> float:
+    """Distinct codes, by distinct values."""
+    array = pa.array(values, pa.decimal128(38, 2) if isinstance(values[0], Decimal) else None)
+    return len(np.unique(encoder.encode(array).codes)) / len(set(values))
+
+
+def test_urls_of_several_hosts_are_told_apart():
+    """Where 8 bytes behind the shared prefix see hosts only, points see pages."""
+    encoder = chosen("string", URLS[::2])
+    assert (
+        share_told_apart(Encoder.for_type("string", b"https://www.a", b"https://www.d"), URLS)
+        < 0.01
+    )
+    assert share_told_apart(encoder, URLS) == 1.0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"{n:08x}-{n:028x}" for n in RNG.integers(0, 1 << 32, 5000).tolist()],
+        [f"user-{n}" for n in range(5000)],
+        ["", "a", "b"],
+        ["same"] * 100,
+        ["", "\0", "\0\0"],
+    ],
+)
+def test_the_plain_prefix_is_kept_where_it_tells_values_apart(values):
+    """Points cost time and bytes: they must gain something."""
+    encoder = chosen("string", values)
+    ends = sorted(value.encode() for value in values)
+    assert encoder == Encoder.for_type("string", ends[0], ends[-1])
+
+
+def test_a_column_without_values_has_the_plain_encoder():
+    """NULLs say nothing of the values to come."""
+    assert chosen("string", [None, None]) == Encoder("string")
+    assert choose_encoder("string", pa.chunked_array([], pa.string()), 0, 0) == Encoder("string")
+
+
+def test_more_rows_than_were_sampled_ask_for_finer_codes():
+    """A tenth of the values is told apart by fewer bytes than all of them."""
+    sample = [f"{n:016d}" for n in range(0, 10**9, 50_000)]
+    few, many = chosen("string", sample), chosen("string", sample, 10**9)
+    assert few.splits is None
+    assert many.splits is not None
+    near = [f"{n:016d}" for n in range(10_000)]
+    assert share_told_apart(many, near) == 1.0
+
+
+def test_points_stay_small_beside_the_column():
+    """They count their bytes: little for a little column, never more than their limit."""
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = ["".join(w) for w in RNG.choice(letters, (300, 12))]
+    places = RNG.integers(0, 300, (9000, 4))
+    sample = pa.chunked_array([pa.array(["/".join(words[k] for k in row) for row in places])])
+    sizes = []
+    for size in (1000, 4_000_000, 1 << 40):
+        splits = choose_encoder("string", sample, 10**6, size).splits
+        sizes.append(0 if splits is None else len(splits.to_bytes()))
+    assert sizes == sorted(sizes)
+    assert sizes[0] <= 1024
+    assert sizes[1] <= 4000 < sizes[2] <= MOST_BYTES
+
+
+def test_stray_bytes_do_not_widen_the_digits():
+    """One odd value in a thousand does not cost the others what a digit can say."""
+    odd = [f"{host}articles/ÄÖÜ~{n}" for n, host in enumerate(HOSTS * 3)]
+    encoder = chosen("string", URLS + odd)
+    assert encoder.splits is not None
+    assert encoder.splits.alphabet.isascii()
+    assert b"~" not in encoder.splits.alphabet
+    assert share_told_apart(encoder, URLS) == 1.0
+
+
+def test_wide_decimals_in_a_narrow_range_are_told_apart():
+    """Ids of 25 digits that lie close together lose nothing; values far away share the ends."""
+    ids = [Decimal(10**24 + n).scaleb(-2) for n in range(0, 10**6, 101)]
+    encoder = chosen("decimal(38,2)", ids)
+    odd = chosen("decimal(38,2)", [*ids, Decimal(0), Decimal(-(10**35))])
+    assert share_told_apart(odd, ids) == 1.0
+    assert share_told_apart(Encoder("decimal(38,2)"), ids) < 0.02
+    assert share_told_apart(encoder, ids) == 1.0
+    far = [Decimal(v) for v in (-(10**35), 0, 10**35)]
+    assert encoder.encode(pa.array(far, pa.decimal128(38, 2))).codes.tolist() == [
+        -(1 << 63),
+        -(1 << 63),
+        (1 << 63) - 1,
+    ]
+
+
+def test_wide_decimals_of_every_size_keep_the_floating_form():
+    """Where values lie on all scales a window would lose the small ones."""
+    values = [Decimal(k * 10**e).scaleb(-2) for e in range(36) for k in range(1, 10)]
+    assert chosen("decimal(38,2)", values) == Encoder("decimal(38,2)")
+    assert chosen("decimal(38,2)", [Decimal(7)]) == Encoder("decimal(38,2)")

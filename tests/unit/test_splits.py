@@ -1,0 +1,212 @@
+"""Split points: what codes say of values, what is kept of the points, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+
+import pyarrow as pa
+import pytest
+
+from sieve.errors import CorruptError, InvalidInputError
+from sieve.keys import GREATEST, LEAST, Encoder, Splits
+from sieve.splits import LONGEST_POINT, MOST_BYTES, MOST_POINTS, Point
+
+HOSTS = Splits((Point(b"a.com/", 6), Point(b"b.org/img/", 10), Point(b"c", 0)), b"/abcx")
+ENCODER = Encoder("binary", b"www.", HOSTS)
+
+
+def codes(encoder: Encoder, values: list[bytes]) -> list[int]:
+    """Codes of an array of binary."""
+    return encoder.encode(pa.array(values, pa.binary())).codes.tolist()
+
+
+def wire(value: bytes) -> str:
+    """A binary constant as it travels."""
+    return base64.b64encode(value).decode()
+
+
+def test_a_code_is_the_number_of_the_point_and_the_digits_behind_the_shared_bytes():
+    """Three points share 2^64 codes; what follows is a number in the alphabet's digits."""
+    assert (HOSTS.radix, HOSTS.digits) == (6, 24)
+    size = 6**24
+    first = LEAST + 1
+    values = [b"www.a.com/", b"www.a.com/x", b"www.b.org/img/a", b"www.c"]
+    digits = [0, 5 * 6**23, 2 * 6**23, 4 * 6**23]
+    points = [0, 0, 1, 2]
+    expected = [first + p * size + d for p, d in zip(points, digits, strict=True)]
+    assert codes(ENCODER, values) == expected
+
+
+def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
+    """They lie above all that have them; what lies below the first point has the least code."""
+    size = 6**24
+    last = [LEAST + (number + 1) * size for number in range(3)]
+    assert codes(ENCODER, [b"www.a.come", b"www.az", b"www.b.org/img0"]) == [
+        last[0],
+        last[0],
+        last[1],
+    ]
+    assert codes(ENCODER, [b"www.", b"www.a", b"ww", b"www/"]) == [LEAST, LEAST, LEAST, GREATEST]
+
+
+def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behind():
+    """Two values that differ behind such a byte share a code, and order is kept."""
+    found = codes(ENCODER, [b"www.a.com/" + end for end in (b"ax", b"axxx", b"a~", b"a~/", b"b")])
+    assert found == sorted(found)
+    assert found[2] == found[3]
+    assert len(set(found)) == 4
+
+
+def test_values_of_any_length_are_read_within_their_own_bytes():
+    """A value at the end of a buffer, and one before others, are padded with zeros alike."""
+    values = [b"www.a.com/" + b"x" * n for n in range(30)]
+    alone = [codes(ENCODER, [value])[0] for value in values]
+    assert codes(ENCODER, values) == alone == [ENCODER.literal(wire(v)).code for v in values]
+
+
+def test_points_in_common_words_are_told_apart():
+    """Points that share many bytes, end in others, or hold zeros are searched as they compare."""
+    starts = [b"", b"\0\0\0\0\0\0\0\0\1", b"\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\2", b"abcdefgh"]
+    starts += [b"abcdefgh\0\0\0\0\0\0\0\0\1", b"abcdefgha", b"abcdefghb", b"abcdefghbcdefghij"]
+    encoder = Encoder("binary", splits=Splits(tuple(Point(s, 0) for s in sorted(starts))))
+    values = sorted(
+        {s[:cut] + more for s in starts for cut in range(20) for more in (b"", b"\0", b"z")}
+    )
+    assert codes(encoder, values) == [encoder.literal(wire(value)).code for value in values]
+
+
+@pytest.mark.parametrize(
+    ("start", "among"),
+    [
+        (b"www.a.com/x", [b"www.a.com/x", b"www.a.com/x\xff\xff", b"www.a.com/xa"]),
+        (b"www.b.org/", [b"www.b.org/", b"www.b.org/img/cc", b"www.b.org/x"]),
+        (b"www.b", [b"www.b", b"www.bz", b"www.b.org/img/"]),
+        (b"www", [b"www", b"www.", b"www0"]),
+        (b"www.0", [b"www.0"]),
+        (b"x", [b"x", b"xyz"]),
+    ],
+)
+def test_a_prefix_spans_the_values_that_begin_with_it(start, among):
+    """From the point of the least to the point of the greatest, over whole points if need be."""
+    low, high = ENCODER.starting_with(wire(start))
+    assert all(low <= code <= high for code in codes(ENCODER, among))
+
+
+def test_a_span_is_no_wider_than_its_points():
+    """A prefix within a point's shared bytes does not reach into the next point."""
+    low, high = ENCODER.starting_with(wire(b"www.b.org/img/a"))
+    assert codes(ENCODER, [b"www.b.org/img/0"])[0] < low
+    assert high < codes(ENCODER, [b"www.b.org/img/b"])[0]
+
+
+def test_codes_are_shown_as_their_least_value():
+    """DESCRIBE shows the point's bytes and the digits."""
+    assert [ENCODER.decode(code) for code in codes(ENCODER, [b"www.b.org/img/cab"])] == [
+        b"www.b.org/img/cab".hex().upper()
+    ]
+    assert ENCODER.decode(LEAST) == ""
+    assert Encoder("string", splits=HOSTS).decode(GREATEST) == "c"
+
+
+def test_points_are_kept_without_what_they_have_in_common():
+    """On disk a point goes on from the one before; the encoder comes back as it was."""
+    assert HOSTS.to_bytes() == (
+        b"\x00\x06a.com/\x06" b"\x00\x0ab.org/img/\x0a" b"\x00\x01c\x00"
+    )  # fmt: skip
+    near = Splits((Point(b"abc", 1), Point(b"abd", 3)))
+    assert near.to_bytes() == b"\x00\x03abc\x01\x02\x01d\x03"
+    for splits in (HOSTS, near, Splits((Point(b"", 0),))):
+        encoder = Encoder("varchar(9)", b"p", splits)
+        assert Encoder.from_json(encoder.to_json()) == encoder
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [],
+        [Point(b"b", 0), Point(b"a", 0)],
+        [Point(b"a", 0), Point(b"a", 1)],
+        [Point(b"a\0", 0)],
+        [Point(b"a", 2)],
+        [Point(b"a", -1)],
+        [Point(b"a" * (LONGEST_POINT + 1), 0)],
+        [Point(b"%04d" % n, 0) for n in range(MOST_POINTS + 1)],
+        [Point(b"%03d" % n + b"x" * 99, 0) for n in range(MOST_BYTES // 100)],
+    ],
+)
+def test_points_that_no_search_could_hold_are_refused(points):
+    """They must ascend, be short and few, and not end in zero."""
+    with pytest.raises(InvalidInputError):
+        Splits(tuple(points))
+
+
+@pytest.mark.parametrize("alphabet", [b"ba", b"aa", b"\0a", bytes(range(1, 130))])
+def test_alphabets_that_do_not_ascend_are_refused(alphabet):
+    """Digits are each once, in order, without zero, and fit seven bits."""
+    with pytest.raises(InvalidInputError):
+        Splits((Point(b"", 0),), alphabet)
+
+
+GOOD = {"type": "string", "splits": wire(b"\x00\x03abc\x01\x02\x01d\x03"), "alphabet": ""}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"splits": ""},
+        {"splits": 5},
+        {"splits": None},
+        {"splits": "!"},
+        {"splits": wire(b"\x00\x03abc\x01\x02\x01d")},
+        {"splits": wire(b"\x00\x03abc\x01\x04\x01d\x03")},
+        {"splits": wire(b"\x00\x03abc\x01\x01\x02bd\x03")},
+        {"splits": wire(b"\x00\x03abc\x01\x02\x01c\x03")},
+        {"splits": wire(b"\x00\x00\x00" * 9)},
+        {"alphabet": wire(b"ba")},
+        {"alphabet": None},
+        {"alphabets": ""},
+        {"prefix": ""},
+        {"low": "0", "shift": 0},
+        {"type": "bigint"},
+        {"type": "decimal(38,0)"},
+    ],
+)
+def test_damaged_splits_are_corrupt(damage):
+    """Whatever `to_json` would not write is damage: cut, out of order, or of another type."""
+    assert Encoder.from_json(GOOD).splits == Splits((Point(b"abc", 1), Point(b"abd", 3)))
+    with pytest.raises(CorruptError):
+        Encoder.from_json(GOOD | damage)
+
+
+def test_splits_without_their_alphabet_are_corrupt():
+    """Without it codes would mean something else."""
+    with pytest.raises(CorruptError):
+        Encoder.from_json({"type": "string", "splits": GOOD["splits"]})
+
+
+WINDOW = {"type": "decimal(38,2)", "low": "-5", "shift": 3}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"low": -5},
+        {"low": "x"},
+        {"low": " -5"},
+        {"low": "-05"},
+        {"low": "1" + "0" * 38},
+        {"low": "9" * 5000},
+        {"shift": 65},
+        {"shift": -1},
+        {"shift": True},
+        {"shift": "3"},
+        {"shift": None},
+        {"type": "decimal(18,2)"},
+        {"type": "string"},
+    ],
+)
+def test_damaged_windows_are_corrupt(damage):
+    """A window is of a wide decimal, from a decimal on, in steps of 2^64 at most."""
+    assert Encoder.from_json(WINDOW).to_json() == WINDOW
+    with pytest.raises(CorruptError):
+        Encoder.from_json(WINDOW | damage)
