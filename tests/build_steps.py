@@ -12,7 +12,8 @@ import pyarrow as pa
 from sieve.build import tasks
 from sieve.intervals import generous_threshold
 from sieve.keys import Encoder
-from sieve.lookup import Run, assemble
+from sieve.lookup import Chunk, assemble, united
+from sieve.map.lookup import MapSegment
 from sieve.map.payload import decode_map
 from sieve.mass import Mass
 from sieve.prices import choose_price, prices_for
@@ -26,17 +27,24 @@ class Built:
     """A run, and the counts of each file: rows, NULLs, NaNs."""
 
     encoder: Encoder
-    run: Run
+    chunk: Chunk
+    maps: list[MapSegment]
     rows: np.ndarray
     nulls: np.ndarray
     nans: np.ndarray
 
     def keep(self, wanted):
         """Files that may hold a value that is asked for, as a version in memory answers."""
-        found = self.run.locations_in(wanted.intervals)
-        if self.run.maps and wanted.hashes is not None:
-            found &= self.run.locations_of(wanted.hashes)
+        found = self.locations_in(wanted.intervals)
+        if self.maps and wanted.hashes is not None:
+            found &= np.logical_or.reduce([one.locations_of(wanted.hashes) for one in self.maps])
         return found | (wanted.null & (self.nulls > 0)) | (wanted.nan & (self.nans > 0))
+
+    def locations_in(self, intervals):
+        """Files that may hold a key code of any interval."""
+        found = np.zeros(len(self.rows), np.bool_)
+        self.chunk.mark(united(intervals), found)
+        return found
 
 
 def build(
@@ -76,8 +84,7 @@ def build(
     maps = []
     if shape == "map" and mass is not None:
         maps = _maps(rows, encoder, len(files), bits)
-    run = assemble(map(decode, payloads), len(files), maps)
-    return Built(encoder, run, *counts.values())
+    return Built(encoder, assemble(map(decode, payloads)), maps, *counts.values())
 
 
 def _payloads(cuts, mass, shape, budget, n_files, borders):

@@ -126,9 +126,9 @@ def check_codes(kind, files, built):
     intervals = [(p, p) for p in points] + list(zip(points, points[4:], strict=False))
     for low, high in intervals:
         truth = {at for at, some in enumerate(keys) if any(low <= k <= high for k in some)}
-        found = built.run.locations_in(np.array([[low, high]]))
+        found = built.locations_in(np.array([[low, high]]))
         assert truth <= set(np.flatnonzero(found).tolist())
-    together = built.run.locations_in(np.array([(p, p) for p in points[::2]]))
+    together = built.locations_in(np.array([(p, p) for p in points[::2]]))
     truth = {at for at, some in enumerate(keys) if some & set(points[::2])}
     assert truth <= set(np.flatnonzero(together).tolist())
 
@@ -172,7 +172,7 @@ def test_values_that_share_a_hash_lose_nothing(column, data):
         bits = data.draw(st.sampled_from([0, 8]))
         built = made(data, kind, files, "map", lambda *of: hashed(*of) % FEW, bits=bits)
         check_values(kind, files, built)
-        assert all(one.n_keys <= 3 for one in built.run.maps)
+        assert all(one.n_keys <= 3 for one in built.maps)
 
 
 def odd_columns(kind):
@@ -217,6 +217,6 @@ def test_a_full_budget_names_no_file_in_vain(shape):
     files = [rng.choice(1000, 30).tolist() for _ in range(12)]
     built = build([kind.column(file) for file in files], Encoder("bigint"), shape, 1 << 30)
     for key in range(1000):
-        found = set(np.flatnonzero(built.run.locations_in(np.array([[key, key]]))).tolist())
+        found = set(np.flatnonzero(built.locations_in(np.array([[key, key]]))).tolist())
         truth = {at for at, file in enumerate(files) if key in file}
         assert found == truth if truth else found >= truth
