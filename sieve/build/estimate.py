@@ -6,6 +6,7 @@ budget, and nothing is written. A query that is asked about gets windows of its 
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,11 +21,12 @@ from pyspark.sql import Row
 
 from sieve.build import tasks
 from sieve.build.pricing import FILE_OVERHEAD, Make, run_maker
-from sieve.build.probes import expectations, make_probes
+from sieve.build.probes import Probes, expectations, make_probes, map_may_pay, mean_read
 from sieve.build.reading import Seen, read_cuts
 from sieve.build.sample import Sample, zoomed
 from sieve.build.survey import Survey, survey
 from sieve.build.writing import DEARER
+from sieve.errors import InvalidInputError
 from sieve.keys import Encoder
 from sieve.layout import run_dir
 from sieve.local_store import LocalStore
@@ -38,7 +40,7 @@ from sieve.shapes import SEGMENT_OVERHEAD
 from sieve.store import join
 from sieve.tables.catalog import CatalogTable, Column, DataFile, roots_of
 from sieve.tables.kinds import COUNTED, refuse_option
-from sieve.types import BuildStats, RunId, RunRef
+from sieve.types import BuildStats, Expected, RunId, RunRef
 from sieve.world import World
 
 Flags = npt.NDArray[np.bool_]
@@ -128,13 +130,19 @@ def estimate_index(
     of = replace(of, sample=sample)
     probes = make_probes(sample)
     world.say("reading")
-    with (
-        read_cuts(of, options, probes) as (cuts, seen),
-        run_maker(cuts, seen, of, options, world.say) as make,
-    ):
+    with read_cuts(of, options, probes) as (cuts, seen):
         read = time.monotonic()
-        run, size = _built(make, of, options)
-    expected = tuple(expectations(probes, run, seen.hits, seen.least, seen.greatest))
+
+        def build(shape: str) -> _Held:
+            wanted = replace(options, shape=shape)
+            with run_maker(cuts, seen, of, wanted, world.say) as make:
+                return _held(make, of, wanted, probes, seen)
+
+        made = build(options.shape)
+        budget = of.budget(options)
+        if options.shape == "auto" and map_may_pay(made.expected, made.keys, len(files), budget):
+            with contextlib.suppress(InvalidInputError):
+                made = min(made, build("map"), key=lambda one: mean_read(one.expected))
     seconds = (surveyed - started) + (read - surveyed) + (time.monotonic() - read) / sample.share
     known = ~seen.partial
     rows = int(seen.rows[known].sum())
@@ -144,32 +152,46 @@ def estimate_index(
         nans=int(seen.nans[known].sum()),
         column_bytes=int(rows * sample.width),
         seconds=round(seconds, 3),
-        expected=expected,
+        expected=made.expected,
         files_total=len(files),
     )
-    size = int(size / sample.share) + FILE_OVERHEAD + _locations_bytes(table, files, seen)
-    reads = None if asked is None else _reads(asked, column, files, of, seen, run)
+    size = int(made.bytes / sample.share) + FILE_OVERHEAD + _locations_bytes(table, files, seen)
+    reads = None if asked is None else _reads(asked, column, files, of, seen, made.run)
     return Estimate(len(files), size, stats, reads)
 
 
-def _built(make: Make | None, of: Survey, options: IndexOptions) -> tuple[Run, int]:
-    """The run of what is shown, held in memory, and its bytes; made again where a build would."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """A run of what is shown, in memory: its bytes, its keys, and what it is expected to read."""
+
+    run: Run
+    bytes: int
+    keys: int
+    expected: tuple[Expected, ...]
+
+
+def _held(
+    make: Make | None, of: Survey, options: IndexOptions, probes: Probes, seen: Seen
+) -> _Held:
     encoder = of.sample.encoder
     rows, size = ([], 0) if make is None else _rows(make, of, options)
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist([row.asDict() for row in rows], tasks.RUN), sink)
     data = sink.getvalue().to_pybytes()
-    run = describe_run(RunId("0" * 32), encoder, [("run", data)])
-    if run is None:
-        run = RunRef(RunId("0" * 32), encoder.to_json(), (), 0, 0, 0, 0, 0)
+    ref = describe_run(RunId("0" * 32), encoder, [("run", data)])
+    if ref is None:
+        ref = RunRef(RunId("0" * 32), encoder.to_json(), (), 0, 0, 0, 0, 0)
     with tempfile.TemporaryDirectory() as folder:
         store, directory = LocalStore(), Path(folder).as_uri()
-        store.mkdirs(run_dir(directory, run.id))
-        store.create(join(run_dir(directory, run.id), "run"), data)
-        return read_run(store, directory, run, of.n_files), size
+        store.mkdirs(run_dir(directory, ref.id))
+        store.create(join(run_dir(directory, ref.id), "run"), data)
+        run = read_run(store, directory, ref, of.n_files)
+    told = tuple(expectations(probes, run, seen.hits, seen.least, seen.greatest))
+    return _Held(run, size, ref.keys, told)
 
 
 def _rows(make: Make, of: Survey, options: IndexOptions) -> tuple[list[Row], int]:
+    """Rows of a run file and their bytes; made again where a build would be."""
     for times in DEARER:
         rows = make(times).collect()
         # As Spark stores them, each page by itself.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.build.sample import Sample
+from sieve.map.budget import fingerprint_for
 from sieve.map.hashing import Hashes, hash_codes
 from sieve.mass import SHORT_RANGE
 from sieve.runs import Run
@@ -17,6 +18,8 @@ from sieve.types import Expected
 
 EACH: Final = 100
 """Probes of a kind: a mean over them is known to about a tenth of its spread."""
+# Intervals that read no more than this many times the least leave a map nothing to save.
+_CLOSE: Final = 1.1
 KINDS: Final = ("present", "absent", "range")
 
 Counts = npt.NDArray[np.int64]
@@ -92,3 +95,28 @@ def expectations(
         if chosen.any():
             means = (float(counts[chosen].mean()) for counts in (read, hits, by_ends))
             yield Expected(kind, *means)
+
+
+def mean_read(expected: Sequence[Expected]) -> float:
+    """Files read over the six kinds of query that the mass counts alike.
+
+    The short range stands for all ranges, and a key that occurs for both ways of drawing one.
+    """
+    weights = {"present": 2, "absent": 1, "range": 3}
+    counted = sum(weights[kind.kind] for kind in expected)
+    return sum(weights[kind.kind] * kind.files for kind in expected) / max(1, counted)
+
+
+def map_may_pay(expected: Sequence[Expected], keys: int, n_locations: int, budget: int) -> bool:
+    """Whether a map could read fewer files than intervals do, within the budget.
+
+    Args:
+        expected: of the intervals.
+        keys: distinct keys of each location, summed, at least.
+        n_locations: of the run.
+        budget: bytes.
+    """
+    point = next((kind for kind in expected if kind.kind == "present"), None)
+    if point is None or point.files <= _CLOSE * point.exact:
+        return False
+    return fingerprint_for(budget, keys, n_locations) is not None

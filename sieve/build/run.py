@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame
 
 from sieve.build.pricing import run_maker
-from sieve.build.probes import Probes, expectations, make_probes
-from sieve.build.reading import Seen, read_cuts
-from sieve.build.survey import survey
+from sieve.build.probes import expectations, make_probes, map_may_pay, mean_read
+from sieve.build.reading import read_cuts
+from sieve.build.survey import Survey, survey
 from sieve.build.writing import write_within
-from sieve.errors import SieveError
+from sieve.errors import InvalidInputError, SieveError
 from sieve.layout import run_dir
 from sieve.options import IndexOptions
 from sieve.runs import read_run
@@ -49,6 +49,12 @@ class BuiltRun:
     nans: Counts
     expected: tuple[Expected, ...]
     width: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    run: RunRef
+    expected: tuple[Expected, ...]
 
 
 def build_run(
@@ -81,27 +87,59 @@ def build_run(
     asked = survey(frame, column, sizes, counted=counted, say=say)
     probes = make_probes(asked.sample)
     say("reading")
-    with (
-        read_cuts(asked, options, probes) as (cuts, seen),
-        run_maker(cuts, seen, asked, options, say) as make,
-    ):
-        run = None
-        if make is not None:
-            say("writing")
-            # The map's own budget is kept by the bits it spends on a key.
-            most = math.inf if options.shape in ("sieve", "map") else asked.budget(options)
-            run = write_within(make, most, store, index_dir, asked.sample.encoder)
+    with read_cuts(asked, options, probes) as (cuts, seen):
+
+        def build(shape: str) -> _Made | None:
+            wanted = replace(options, shape=shape)
+            with run_maker(cuts, seen, asked, wanted, say) as make:
+                if make is None:
+                    return None
+                say("writing")
+                # The map's own budget is kept by the bits it spends on a key.
+                most = math.inf if shape in ("sieve", "map") else asked.budget(options)
+                run = write_within(make, most, store, index_dir, asked.sample.encoder)
+            with _removed_on_failure(store, index_dir, run):
+                opened = read_run(store, index_dir, run, len(sizes))
+                told = expectations(probes, opened, seen.hits, seen.least, seen.greatest)
+                return _Made(run, tuple(told))
+
+        made = build(options.shape)
+        if made is not None and options.shape == "auto":
+            made = _with_map_if_better(made, build, asked, options, store, index_dir)
     rows = np.where(seen.partial, -1, seen.rows)
-    told = () if run is None else _expected(probes, store, index_dir, run, seen)
+    run, told = (None, ()) if made is None else (made.run, made.expected)
     return BuiltRun(run, rows, seen.nulls, seen.nans, told, asked.sample.width)
 
 
-def _expected(
-    probes: Probes, store: Store, index_dir: str, run: RunRef, seen: Seen
-) -> tuple[Expected, ...]:
+def _with_map_if_better(
+    made: _Made,
+    build: Callable[[str], _Made | None],
+    asked: Survey,
+    options: IndexOptions,
+    store: Store,
+    index_dir: str,
+) -> _Made:
+    """The run, or one with a map where the budget pays for it and it reads fewer files."""
+    if not map_may_pay(made.expected, made.run.keys, asked.n_files, asked.budget(options)):
+        return made
+    with _removed_on_failure(store, index_dir, made.run):
+        try:
+            other = build("map")
+        except InvalidInputError:
+            # The budget is too small after all: keys share their locations.
+            return made
+    assert other is not None
+    better, worse = sorted((made, other), key=lambda one: mean_read(one.expected))
+    with _removed_on_failure(store, index_dir, better.run):
+        store.delete(run_dir(index_dir, worse.run.id))
+    return better
+
+
+@contextlib.contextmanager
+def _removed_on_failure(store: Store, index_dir: str, run: RunRef) -> Iterator[None]:
+    """Nothing refers to a run before its version is out, so whoever fails removes it."""
     try:
-        opened = read_run(store, index_dir, run, len(seen.rows))
-        return tuple(expectations(probes, opened, seen.hits, seen.least, seen.greatest))
+        yield
     except BaseException:
         with contextlib.suppress(SieveError):
             store.delete(run_dir(index_dir, run.id))
