@@ -31,12 +31,9 @@ object ScannedFiles {
     val all = node.putArray("files")
     files(relation.location.listFiles(Nil, Nil)).foreach(f => all.add(f.getPath.toString))
     // A predicate with a subquery may have further scans, of this very table too.
-    Explain.scans(execution.executedPlan).find(_.output.exists(table.outputSet.contains)) match {
-      case Some(scan) => tell(node, session, scan)
-      case None if execution.withCachedData.exists(_.isInstanceOf[InMemoryRelation]) =>
-        node.put("unread", "cached")
-      case None => node.put("unread", "never-true")
-    }
+    val scan = Explain.scans(execution.executedPlan).find(_.output.exists(table.outputSet.contains))
+    if (execution.withCachedData.exists(_.isInstanceOf[InMemoryRelation])) node.put("unread", "cached")
+    else scan.fold[Unit](node.put("unread", "never-true"))(tell(node, session, _))
     Link.json.writeValueAsString(node)
   }
 
