@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -73,6 +74,8 @@ def _title(told: Mapping[str, str], opened: OpenIndex, layout: FileLayout) -> It
                 f"a key that occurs reads {kind.files:.2f} files, by min and max "
                 f"{kind.minmax:.2f}, at the least {kind.exact:.2f}"
             )
+    if "advice" in told:
+        yield from textwrap.wrap(told["advice"], 150)
     if any(run.maps for _, run in opened.runs):
         yield "= and IN are answered by the map; what is drawn serves ranges"
     if layout.without:
