@@ -52,10 +52,10 @@ SELECT * FROM sieve_segments('t', uuid());
 SELECT kept, reason, count(*) FROM sieve_files('t', 'a = 15') GROUP BY kept, reason;
 
 --! modes on strict thrift
-SELECT kept, reason, count(*) FROM sieve_files('t', 'a = 15 AND d = DATE ''1970-01-14''') GROUP BY kept, reason;
+SELECT kept, reason, count(*) FROM sieve_files('t', "a = 15 AND d = DATE '1970-01-14'") GROUP BY kept, reason;
 
 --! modes on strict thrift
-SELECT kept, reason, count(*) FROM sieve_files('t', 's IN (''key-3'', ''key-4'')') GROUP BY kept, reason;
+SELECT kept, reason, count(*) FROM sieve_files('t', "s IN ('key-3', 'key-4')") GROUP BY kept, reason;
 
 --! modes on strict thrift
 SELECT kept, reason, count(*) FROM sieve_files('t', 'f = 1') GROUP BY kept, reason;

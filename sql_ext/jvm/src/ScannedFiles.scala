@@ -22,7 +22,7 @@ object ScannedFiles {
       } catch {
         case e: SieveException => throw e
         case e: AnalysisException => throw new SieveException("SIEVE_INVALID_PREDICATE",
-          s"a scan of ${name.mkString(".")} cannot have this predicate: ${e.getMessage}")
+          s"a scan of ${name.mkString(".")} cannot have this predicate: ${e.getMessage.trim}")
       }
     val table = execution.analyzed.collectFirst { case l: LogicalRelation => l }.get
     val node = Link.json.createObjectNode
