@@ -42,6 +42,8 @@ def _segments(name: TableName, arguments: Sequence[str], at: Statement) -> Seque
     (index,) = arguments
     table = at.table(name)
     (found,) = choose(at.found(table), table.info.label, index, None)
+    # Its rows show keys, so whoever may not query the column must not see them.
+    at.driver.planColumn(at.session, list(name.parts), list(found.registration.column))
     return segments.segment_rows(found)
 
 

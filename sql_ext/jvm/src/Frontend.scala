@@ -52,6 +52,9 @@ class Gateway(session: Compat.Session, lanes: Lanes) {
     Tables.registered(session, database)
   def explain(session: Compat.Session, query: String): String = Explain.query(session, query)
   def asked(session: Compat.Session, query: String): String = Explain.asked(session, query)
+  def planColumn(
+      session: Compat.Session, name: java.util.List[String], column: java.util.List[String]): Unit =
+    Tables.plan(session, name.asScala.toList, column.asScala.toList)
   def scannedFiles(
       session: Compat.Session, name: java.util.List[String], predicate: String): String =
     ScannedFiles.of(session, name.asScala.toList, predicate)
