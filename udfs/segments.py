@@ -14,9 +14,11 @@ from sieve.errors import CorruptError
 from sieve.found import Found
 from sieve.keys import Encoder
 from sieve.layout import run_file
+from sieve.manifest import Manifest
 from sieve.map.payload import SHAPE_MAP
 from sieve.runs import verified
 from sieve.shapes import decode
+from sieve.store import Store
 from sieve.types import FileRef
 
 COLUMNS: Final = (
@@ -41,15 +43,21 @@ def segment_rows(found: Found) -> list[tuple[object, ...]]:
         UnsupportedError: the index has no version in force, or a later release wrote it.
         CorruptError, UnavailableError: a run file is damaged or out of reach.
     """
-    manifest = found.need()
-    rows: list[tuple[tuple[bool, int], tuple[object, ...]]] = []
+    stored = stored_segments(found.store, found.directory, found.need())
+    rows = [_described(encoder, segment) for encoder, segment in stored]
+    rows.sort(key=lambda row: row[0])
+    return [(number, *row) for number, (_, row) in enumerate(rows, 1)]
+
+
+def stored_segments(
+    store: Store, directory: str, manifest: Manifest
+) -> Iterator[tuple[Encoder, dict[str, Any]]]:
+    """What is stored of each segment of a version, by column of run files; raises as above."""
     for run in manifest.runs:
         encoder = Encoder.from_json(dict(run.encoder))
         for file in run.files:
-            data = verified(found.store, run_file(found.directory, run.id, file), file)
-            rows += [_described(encoder, stored) for stored in _segments(data, file)]
-    rows.sort(key=lambda row: row[0])
-    return [(number, *row) for number, (_, row) in enumerate(rows, 1)]
+            data = verified(store, run_file(directory, run.id, file), file)
+            yield from ((encoder, segment) for segment in _segments(data, file))
 
 
 def _described(

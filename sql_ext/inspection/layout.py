@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.coverage import Coverage, disjoint
-from sieve.opened import OpenIndex
 from sieve.shapes import Entries
 from sql_ext.inspection.axis import KeyAxis, Numbers
 
@@ -47,29 +47,28 @@ class FileLayout:
         return np.bincount(self.entries.location, sizes, len(self.paths)).astype(np.float64)
 
 
-def lay_out(index: OpenIndex) -> FileLayout | None:
-    """The layout of an index's files; None where no file holds a key."""
-    runs = [run for _, run in index.runs]
-    merged = Entries(
-        np.concatenate([run.low for run in runs] or [np.empty(0, np.int64)]),
-        np.concatenate([run.high for run in runs] or [np.empty(0, np.int64)]),
-        np.concatenate([run.location for run in runs] or [np.empty(0, np.int32)]),
-    )
-    low, high, location = disjoint(merged)
+def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
+    """The layout of an index's files; None where no file holds a key.
+
+    Args:
+        entries: of all runs, in any order.
+        paths: of all locations.
+    """
+    low, high, location = disjoint(entries)
     if len(low) == 0:
         return None
     start = np.flatnonzero(np.append(True, location[1:] != location[:-1]))
     end = np.append(start[1:], len(low)) - 1
     least, greatest, ordinal = low[start], high[end], location[start]
     order = np.lexsort((greatest, least))
-    place = np.zeros(len(index.locations.paths), np.int32)
+    place = np.zeros(len(paths), np.int32)
     place[ordinal[order]] = np.arange(len(order), dtype=np.int32)
     return FileLayout(
-        tuple(index.locations.paths[k] for k in ordinal[order].tolist()),
+        tuple(paths[k] for k in ordinal[order].tolist()),
         Entries(low, high, place[location]),
         Entries(least[order], greatest[order], np.arange(len(order), dtype=np.int32)),
         KeyAxis.over(low, high),
-        len(index.locations.paths) - len(order),
+        len(paths) - len(order),
     )
 
 

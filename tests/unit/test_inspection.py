@@ -1,22 +1,17 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from sieve.keys import GREATEST, LEAST
-from sieve.lookup import assemble
 from sieve.shapes import Entries
 from sql_ext.inspection.layout import FileLayout, lay_out, raster, reads
 
 
 def _layout(spans: list[tuple[int, int, int]], n_files: int) -> FileLayout:
     low, high, location = np.array(sorted(spans), np.int64).reshape(-1, 3).T
-    run = assemble([Entries(low.copy(), high.copy(), location.astype(np.int32))], n_files)
-    paths = tuple(f"f{k}" for k in range(n_files))
-    index = SimpleNamespace(runs=((None, run),), locations=SimpleNamespace(paths=paths))
-    layout = lay_out(index)
+    entries = Entries(low.copy(), high.copy(), location.astype(np.int32))
+    layout = lay_out(entries, [f"f{k}" for k in range(n_files)])
     assert layout is not None
     return layout
 
@@ -67,4 +62,5 @@ def test_crowded_keys_are_spread() -> None:
 
 def test_no_key_no_layout() -> None:
     """An index without entries has nothing to lay out."""
-    assert lay_out(SimpleNamespace(runs=(), locations=SimpleNamespace(paths=("f",)))) is None
+    none = np.empty(0, np.int64)
+    assert lay_out(Entries(none, none, none.astype(np.int32)), ["f"]) is None
