@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import getpass
+import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -87,6 +89,34 @@ def beeline(args: tuple[str, ...]) -> NoReturn:
         options += [] if _given("-n", args) else ["-n", getpass.getuser()]
     environ = {"SPARK_BEELINE_OPTS": log_option(), **os.environ}
     _become(spark, [str(spark.path / "bin" / "beeline"), *options, *args], environ)
+
+
+@main.command(context_settings=_PASS_ON)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    help="Where the picture goes, a .png; by default INDEX.png here.",
+)
+@_args
+def inspect(output: Path | None, args: tuple[str, ...]) -> NoReturn:
+    """Draws an index: sieve inspect [OPTIONS] TABLE INDEX.
+
+    Which files it reads for which keys, against their min and max, and how many for one key.
+    """
+    if len(args) < 2 or any(name.startswith("-") for name in args[-2:]):
+        raise click.UsageError("name the table and the index last: sieve inspect TABLE INDEX")
+    *options, table, index = args
+    if importlib.util.find_spec("matplotlib") is None:
+        raise click.ClickException(
+            "sieve inspect draws with matplotlib: pip install 'sieve-index[inspect]'"
+        )
+    output = (output or Path(re.sub(r"[^\w.-]", "_", index) + ".png")).absolute()
+    if output.suffix.lower() != ".png" or not output.parent.is_dir():
+        raise click.UsageError(f"--output {output}: name a .png in a folder that is there")
+    spark = find_spark(os.environ)
+    _refuse_held_metastore(spark, tuple(options))
+    program = [str(Path(__file__).parent / "inspection" / "__main__.py"), table, index, str(output)]
+    _become(spark, launch.submit_command(spark, os.environ, [*options, *program]))
 
 
 @main.command()

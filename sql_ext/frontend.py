@@ -56,7 +56,12 @@ def _serve() -> None:
             "event": _log_event,
         },
     )
-    link.serve(driver, "statement", STATEMENT_THREADS, {"statement": statements.run})
+    link.serve(
+        driver,
+        "statement",
+        STATEMENT_THREADS,
+        {"statement": statements.run, "function": statements.function},
+    )
     driver.ready()
     sys.stdin.buffer.read()
     # Threads may sit in calls to a JVM that is gone; nothing is left to be saved.

@@ -30,7 +30,7 @@ class Request:
 
     Attributes:
         id: its number, unique in the driver.
-        kind: parse, statement, prune, dictionary or event.
+        kind: parse, statement, function, prune, dictionary or event.
         body: the other members of the request.
         gateway: the driver's side, for calls made on behalf of this request.
     """

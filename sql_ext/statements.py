@@ -15,6 +15,7 @@ from sieve.types import CreatedBy
 from sieve.world import World
 from sql_ext import attach, ship
 from sql_ext.execute import Statement, execute
+from sql_ext.functions import call
 from sql_ext.link import Request
 from sql_ext.parser import parse_statement
 from sql_ext.pruning import PruneService
@@ -48,11 +49,18 @@ class StatementService:
         """The rows of a statement, each in the order of its columns."""
         text = request.body["text"]
         command = parse_statement(text)
+        return {"rows": execute(command, self._begun(request, " ".join(text.split())[:200]))}
+
+    def function(self, request: Request) -> Mapping[str, Any]:
+        """The columns and rows of a function in FROM."""
+        return call(request.body, self._begun(request, request.body["name"]))
+
+    def _begun(self, request: Request, label: str) -> Statement:
+        """The means for a request, whose Spark jobs bear the label."""
         session = request.session()
         context = self._attached()
         driver = self._gateway.entry_point
         settings = parse_settings(request.body["settings"])
-        label = " ".join(text.split())[:200]
 
         def say(step: str) -> None:
             request.check_cancelled()
@@ -68,8 +76,7 @@ class StatementService:
             say=say,
             software=CreatedBy(sieve.__version__, str(context.version)),
         )
-        statement = Statement(driver, context, session, world, self._pruning.forget)
-        return {"rows": execute(command, statement)}
+        return Statement(driver, context, session, world, self._pruning.forget)
 
     def _attached(self) -> SparkContext:
         with self._lock:

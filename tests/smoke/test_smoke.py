@@ -39,6 +39,22 @@ def test_explain_sieve_tells_what_is_left(lab: Lab, table: str) -> None:
     assert (scan["indexes"], scan["files_total"], scan["files_read"]) == ("id_sieve@1", 10, 1)
 
 
+def test_functions_tell_keys_segments_and_files(lab: Lab, table: str) -> None:
+    """The three SQL functions answer, in plans of their own and with a table's rows."""
+    assert lab.sql(f"SELECT max(sieve_key(id)), sieve_key(DATE '1969-12-31') FROM {table}") == [
+        (999, -1)
+    ]
+    (ends,) = lab.sql(f"SELECT first_key, last_key FROM sieve_segments('{table}', 'id_sieve')")
+    assert ends == ("0", "999")
+    kept = f"SELECT kept, reason, count(*) FROM sieve_files('{table}', 'id = 123') GROUP BY 1, 2"
+    assert sorted(lab.sql(kept)) == [
+        (False, "skipped by id_sieve@1", 9),
+        (True, "may hold a match (id_sieve@1)", 1),
+    ]
+    with pytest.raises(Exception, match="SIEVE_UNKNOWN_INDEX"):
+        lab.sql(f"SELECT * FROM sieve_segments('{table}', 'nope')")
+
+
 def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
     """Two scalar subqueries that differ in their filters alone are right, merged or not."""
     lab.check(

@@ -12,6 +12,7 @@ from sieve.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
 from sieve.tables.kinds import COUNTED
 from sieve.types import BuildStats, FileRef, LocationsRef, RunFileRef, RunRef, TableIdentity
 from sql_ext import commands
+from sql_ext.functions import FUNCTIONS
 from sql_ext.launch import wiring
 from sql_ext.settings import Settings, parse_settings
 
@@ -67,6 +68,24 @@ def test_every_statement_is_described() -> None:
         text = " ".join(_section(title).split())
         columns = ", ".join(f"`{name}`" for name, _ in command.result_columns)
         assert columns in text, f"{title} does not list {columns}"
+
+
+def test_every_function_is_described() -> None:
+    """Each function in FROM has its section, with the names of all columns of its rows."""
+    for name, function in FUNCTIONS.items():
+        columns = ", ".join(f"`{column}`" for column, _ in function.columns)
+        assert columns in " ".join(_section(name).split()), f"{name} does not list {columns}"
+
+
+def test_reasons_of_files_are_those_of_the_code() -> None:
+    """Each reason that `sieve_files` gives stands in its table."""
+    text = (HOME / "udfs" / "files.py").read_text(encoding="utf-8")
+    code = text.partition("COLUMNS")[2]
+    reasons = {r for r in re.findall(r'f?"([a-z][^"]* [^"]*)"', code) if "``" not in r}
+    shown = re.sub(r"id_sieve@1", "{used}", _section("sieve_files"))
+    assert len(reasons) >= 9
+    for reason in reasons:
+        assert f"| {reason.rstrip(', ')}" in shown, reason
 
 
 def test_keywords_of_the_grammar_are_shown() -> None:

@@ -13,22 +13,10 @@ object Explain {
   def query(session: Compat.Session, text: String): String = {
     val array = Link.json.createArrayNode
     planned(session, text).foreach { scan =>
-      val (partition, data) = (known(scan.partitionFilters), known(scan.dataFilters))
       val node = array.addObject()
       node.put("table", scan.tableIdentifier.map(_.unquotedString).orNull)
-      node.put("predicate", data.map(plain(_).sql).mkString(" AND "))
-      val location = scan.relation.location
-      val (all, pruned) = location match {
-        case index: SieveFileIndex =>
-          val listed = index.delegate.listFiles(partition, data)
-          val total = listed.map(_.files.size.toLong).sum
-          (listed, if (data.isEmpty) Pruned(listed, Nil, Map("no-predicate" -> total))
-                   else Pruner.prune(index, listed, data))
-        case other =>
-          val listed = other.listFiles(partition, data)
-          val reason = if (Settings.enabled(session)) "no-index" else "disabled"
-          (listed, Pruned(listed, Nil, Map(reason -> listed.map(_.files.size.toLong).sum)))
-      }
+      node.put("predicate", known(scan.dataFilters).map(plain(_).sql).mkString(" AND "))
+      val (all, pruned) = listing(session, scan)
       measure(node, "total", all)
       measure(node, "read", pruned.kept)
       pruned.used.foreach(node.withArray("used").add(_))
@@ -65,6 +53,23 @@ object Explain {
     scans(execution.executedPlan).distinct
   }
 
+  /** What a scan lists, after Spark's own partition pruning, and what indexes leave of it. */
+  def listing(
+      session: Compat.Session, scan: FileSourceScanExec): (Seq[PartitionDirectory], Pruned) = {
+    val (partition, data) = (known(scan.partitionFilters), known(scan.dataFilters))
+    scan.relation.location match {
+      case index: SieveFileIndex =>
+        val listed = index.delegate.listFiles(partition, data)
+        val total = listed.map(_.files.size.toLong).sum
+        (listed, if (data.isEmpty) Pruned(listed, Nil, Map("no-predicate" -> total))
+                 else Pruner.prune(index, listed, data))
+      case other =>
+        val listed = other.listFiles(partition, data)
+        val reason = if (Settings.enabled(session)) "no-index" else "disabled"
+        (listed, Pruned(listed, Nil, Map(reason -> listed.map(_.files.size.toLong).sum)))
+    }
+  }
+
   /** Without what only a running query knows. */
   private def known(filters: Seq[Expression]): Seq[Expression] =
     filters.filterNot(_.exists(_.isInstanceOf[PlanExpression[_]]))
@@ -80,7 +85,8 @@ object Explain {
     node.put(s"files_$what", files.size.toLong).put(s"bytes_$what", files.map(_.getLen).sum)
   }
 
-  private def scans(plan: SparkPlan): Seq[FileSourceScanExec] = {
+  /** All scans of files in a plan, those of subqueries and cached plans included. */
+  def scans(plan: SparkPlan): Seq[FileSourceScanExec] = {
     val own = plan match {
       case scan: FileSourceScanExec => Seq(scan)
       case adaptive: AdaptiveSparkPlanExec => scans(adaptive.inputPlan)

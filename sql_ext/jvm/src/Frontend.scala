@@ -5,6 +5,8 @@ import java.net.InetAddress
 import java.security.SecureRandom
 import java.util.concurrent.TimeUnit
 
+import scala.jdk.CollectionConverters._
+
 import py4j.ClientServer
 
 import org.apache.spark.api.java.JavaSparkContext
@@ -50,6 +52,12 @@ class Gateway(session: Compat.Session, lanes: Lanes) {
     Tables.registered(session, database)
   def explain(session: Compat.Session, query: String): String = Explain.query(session, query)
   def asked(session: Compat.Session, query: String): String = Explain.asked(session, query)
+  def planColumn(
+      session: Compat.Session, name: java.util.List[String], column: java.util.List[String]): Unit =
+    Tables.plan(session, name.asScala.toList, column.asScala.toList)
+  def scannedFiles(
+      session: Compat.Session, name: java.util.List[String], predicate: String): String =
+    ScannedFiles.of(session, name.asScala.toList, predicate)
 }
 
 /** A child as it runs: its lanes carry requests to it, its gateway listens to it alone. */

@@ -9,9 +9,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 object Link {
   val json = new ObjectMapper()
 
-  /** Runs a statement and waits for its end; an interrupt cancels its jobs and is passed on. */
+  /** Runs a statement or function to its end; an interrupt cancels its jobs and is passed on. */
   def ask(session: Compat.Session, kind: String, fill: ObjectNode => Unit): JsonNode = {
-    val runs = kind == "statement"
+    val runs = kind != "parse"
     val start = Settings.startMillis(session)
     try again {
       // Somebody waits for it, so no pause is kept after a child that failed.

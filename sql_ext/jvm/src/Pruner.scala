@@ -3,6 +3,7 @@ package org.apache.spark.sql.sieve
 import java.util.{Base64, BitSet, HashMap => JHashMap, LinkedHashMap => LruMap, Map => JMap}
 import java.util.concurrent.{ConcurrentHashMap, TimeoutException}
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
@@ -12,11 +13,15 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.execution.datasources.PartitionDirectory
+import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 
-/** What is left of a listing, which indexes were asked, and why files were read, by reason. */
+/**
+ * What is left of a listing, which indexes were asked, and why files were read, by reason; `unproven`
+ * tells of a file whether that is because it is none that they know.
+ */
 final case class Pruned(
-    kept: Seq[PartitionDirectory], used: Seq[String], reasons: Map[String, Long])
+    kept: Seq[PartitionDirectory], used: Seq[String], reasons: Map[String, Long],
+    unproven: FileStatusWithMetadata => Option[String] = _ => None)
 
 /**
  * A file as an index knows it: its ordinal, and the length and time it had when it was read; a
@@ -85,24 +90,27 @@ object Pruner extends Logging {
       listed: Seq[PartitionDirectory], reply: JsonNode, known: JHashMap[Path, Known],
       told: Map[String, Long]): Pruned = {
     val skip = BitSet.valueOf(Base64.getDecoder.decode(reply.get("skip").asText))
-    var fresh, unsettled, changed = 0L
+    val seen = mutable.Map.empty[String, Long].withDefaultValue(0L)
     val kept = listed.map { directory =>
       val files = directory.files.filter { file =>
-        known.get(file.getPath) match {
-          case null => fresh += 1; true
-          case k if k.unsettled && k.modified == file.getModificationTime =>
-            unsettled += 1; true
-          case k if k.length != file.getLen || k.modified != file.getModificationTime =>
-            changed += 1; true
-          case k => !skip.get(k.ordinal)
+        val entry = known.get(file.getPath)
+        unproven(entry, file) match {
+          case Some(reason) => seen(reason) += 1; true
+          case None => !skip.get(entry.ordinal)
         }
       }
       if (files.size == directory.files.size) directory else directory.copy(files = files)
     }.filter(_.files.nonEmpty)
     val used = reply.get("used").elements.asScala.map(_.asText).toList
-    val seen = Seq(
-      "new-file" -> fresh, "unsettled-file" -> unsettled, "changed-file" -> changed).filter(_._2 > 0)
-    Pruned(kept, used, told ++ seen)
+    Pruned(kept, used, told ++ seen, file => unproven(known.get(file.getPath), file))
+  }
+
+  /** Why nothing the indexes say holds for a file; None for one that is as it was. */
+  private def unproven(known: Known, file: FileStatusWithMetadata): Option[String] = known match {
+    case null => Some("new-file")
+    case k if k.unsettled && k.modified == file.getModificationTime => Some("unsettled-file")
+    case k if k.length != file.getLen || k.modified != file.getModificationTime => Some("changed-file")
+    case _ => None
   }
 
   /** The files of one state of a table's indexes, told once by the front end and kept. */

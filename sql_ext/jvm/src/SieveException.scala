@@ -2,6 +2,7 @@ package org.apache.spark.sql.sieve
 
 import org.apache.spark.QueryContext
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.trees.Origin
 
 /** A failure told by the front end, raised as Spark raises its own: clients see class and text. */
 class SieveException(condition: String, text: String)
@@ -9,4 +10,7 @@ class SieveException(condition: String, text: String)
       s"[$condition] $text", None, None, None, Some(condition), Map.empty[String, String],
       Array.empty[QueryContext]) {
   override def getSqlState: String = "42000"
+
+  /** Of an error with a position PySpark asks for the template of its condition, which Spark lacks. */
+  override def withPosition(origin: Origin): AnalysisException = this
 }

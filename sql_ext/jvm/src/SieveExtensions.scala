@@ -4,6 +4,7 @@ import scala.collection.mutable
 import scala.util.Try
 
 import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.catalyst.FunctionIdentifier
 
 /** What `spark.sql.extensions` names: the list of all hooks that Sieve puts into a session. */
 class SieveExtensions extends (SparkSessionExtensions => Unit) {
@@ -11,6 +12,15 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectParser((session, delegate) => StatementParser(session, delegate))
     extensions.injectPlannerStrategy(session => new SieveStrategy(session))
     lastStrategyFirst(extensions)
+    extensions.injectResolutionRule(session => new FunctionRows(session))
+    extensions.injectFunction(
+      (FunctionIdentifier("sieve_key"), SieveKey.info, SieveKey.build(_)))
+    extensions.injectTableFunction(
+      (FunctionIdentifier("sieve_segments"), Functions.segments,
+        Functions.call("sieve_segments", Seq("table", "index"))(_)))
+    extensions.injectTableFunction(
+      (FunctionIdentifier("sieve_files"), Functions.files,
+        Functions.call("sieve_files", Seq("table", "predicate"))(_)))
   }
 
   /**

@@ -7,10 +7,11 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.{AnalysisException, DataFrame}
 import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
-import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType, HiveTableRelation}
 import org.apache.spark.sql.catalyst.expressions.{Expression, GenericInternalRow}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, SubqueryAlias, View}
+import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, AlterTableUnsetPropertiesCommand}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -32,6 +33,12 @@ object Tables {
       }
     new TableAccess(session, name, bare(analyzed))
   }
+
+  /** Plans a query of a column: what keeps the user from it, such as an authorizer, raises here. */
+  def plan(session: Compat.Session, name: Seq[String], column: Seq[String]): Unit =
+    session.sessionState.executePlan(
+      Project(Seq(UnresolvedAttribute(column)), UnresolvedRelation(name)),
+      CommandExecutionMode.SKIP).executedPlan
 
   private def unknown(session: Compat.Session, name: List[String]): SieveException = {
     val catalog = session.sessionState.catalog

@@ -1,0 +1,1 @@
+"""``sieve inspect``: an index drawn, and told in a few lines."""

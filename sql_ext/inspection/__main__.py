@@ -1,0 +1,143 @@
+"""The program that ``sieve inspect`` submits: reads an index, draws it, prints what it shows."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from sieve.errors import SieveError, UnsupportedError
+from sieve.keys import Encoder
+from sieve.layout import locations_file
+from sieve.locations import parse_locations
+from sieve.manifest import Manifest
+from sieve.publish import newest
+from sieve.runs import verified
+from sieve.shapes import Entries, decode
+from sieve.store import store_for
+from sql_ext.commands import quote
+from sql_ext.inspection.layout import FileLayout, lay_out
+from sql_ext.inspection.picture import draw
+from udfs.segments import stored_segments
+
+_WIDEST = 3
+
+
+def main(table: str, index: str, output: str) -> None:
+    """Draw the index of a table, named as in SQL, into a file."""
+    spark = SparkSession.builder.appName("sieve inspect").getOrCreate()
+    try:
+        rows = spark.sql(f"DESCRIBE SIEVE INDEX EXTENDED {quote(index)} ON {table}").collect()
+        told = {row[0]: row[1] for row in rows}
+        read = _read(spark, told)
+        layout = lay_out(read.entries, read.paths)
+        if layout is None:
+            raise UnsupportedError(
+                "SIEVE_NOTHING_TO_DRAW", f"no file of {told['table']} holds a key of this index"
+            )
+        present = next((e for e in read.manifest.stats.expected if e.kind == "present"), None)
+        expected = {} if present is None else {"exact": present.exact}
+        title = "\n".join(_title(told, read, layout))
+        draw(layout, title, read.encoder.decode, expected).savefig(output)
+    except PySparkException as error:
+        # Its first line says it all; the rest is a stack, or the plan.
+        raise SystemExit(f"Error: {str(error).splitlines()[0]}") from None
+    except (SieveError, OSError) as error:
+        raise SystemExit(f"Error: {error}") from None
+    finally:
+        spark.stop()
+    for line in _summary(told, layout):
+        print(line)  # noqa: T201 - what the command is for
+    print(output)  # noqa: T201
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Index:
+    """A version of an index, read as a whole."""
+
+    manifest: Manifest
+    encoder: Encoder
+    entries: Entries
+    paths: tuple[str, ...]
+    has_maps: bool
+
+
+def _read(spark: SparkSession, told: Mapping[str, str]) -> _Index:
+    conf = spark._jsc.hadoopConfiguration()  # noqa: SLF001 - PySpark has no public door to it
+    folder = told["path"]
+    store = store_for(folder, spark._jvm, conf)  # noqa: SLF001
+    manifest = newest(store, folder) if "problem" not in told else None
+    if manifest is None:
+        raise UnsupportedError(
+            "SIEVE_INDEX_NOT_USABLE",
+            f"index {told['index']} is {told['state']}: {told.get('problem', 'it has no version')}",
+        )
+    encoder, parts, maps = Encoder(manifest.type), [], 0
+    for coded, segment in stored_segments(store, folder, manifest):
+        encoder = coded
+        if segment["shape"] == "map":
+            maps += 1
+        else:
+            parts.append(decode(segment["payload"]))
+    none = np.empty(0, np.int64)
+    entries = Entries(
+        np.concatenate([none, *(part.low for part in parts)]),
+        np.concatenate([none, *(part.high for part in parts)]),
+        np.concatenate([none.astype(np.int32), *(part.location for part in parts)]),
+    )
+    listed = manifest.locations
+    data = verified(store, locations_file(folder, listed.file.name), listed.file)
+    paths = parse_locations(data, manifest.roots, listed.count).paths
+    return _Index(manifest, encoder, entries, paths, maps > 0)
+
+
+def _title(told: Mapping[str, str], read: _Index, layout: FileLayout) -> Iterator[str]:
+    share = told.get("bytes as share of column", "no share")
+    yield (
+        f"{told['index']}@{told['version']} on {told['table']} ({told['column']} {told['type']}): "
+        f"{told['files']} files, {int(told['rows']):,} rows, {int(told['bytes']):,} bytes "
+        f"({share} of the column), {told['options']}"
+    )
+    for kind in read.manifest.stats.expected:
+        if kind.kind == "present":
+            yield (
+                f"a key that occurs reads {kind.files:.2f} files, by min and max "
+                f"{kind.minmax:.2f}, at the least {kind.exact:.2f}"
+            )
+    if "advice" in told:
+        yield from textwrap.wrap(told["advice"], 150)
+    if read.has_maps:
+        yield "= and IN are answered by the map; what is drawn serves ranges"
+    if layout.without:
+        yield f"{layout.without} files without a key are not drawn"
+    if told.get("files new", "0") != "0" or told.get("files changed", "0") != "0":
+        yield (
+            f"stale: {told['files new']} files new and {told['files changed']} changed since, "
+            "which are read always; REFRESH SIEVE INDEX"
+        )
+
+
+def _summary(told: Mapping[str, str], layout: FileLayout) -> Iterator[str]:
+    """What the picture shows, in the words of somebody who looks at it."""
+    width, covered = layout.width(), layout.covered()
+    for key in (key for key in told if key.startswith("files read for")):
+        yield f"{key}: {told[key]}"
+    yield (
+        f"of all keys a file spans {np.median(width):.1%} by min and max (median), "
+        f"{np.median(covered):.1%} by the index"
+    )
+    wide = np.argsort(-covered, kind="stable")[:_WIDEST]
+    for k in wide.tolist():
+        name = layout.paths[k].rpartition("/")[2]
+        yield f"widest: {name} with {covered[k]:.1%} of all keys, {width[k]:.1%} by min and max"
+    if "advice" in told:
+        yield f"advice: {told['advice']}"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,66 @@
+"""Where keys stand along a picture: key codes as shares of its width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Codes = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+
+# Where half of the borders would lie in less of the width than this, the rest would be empty.
+_CROWDED: Final = 0.1
+_KNOTS: Final = 257
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyAxis:
+    """A map from key codes to places from 0 to 1, evenly by code unless keys crowd together.
+
+    Attributes:
+        first: least code.
+        offsets: float64[k], distances from `first`, ascending.
+        places: float64[k], place of each; linear between them.
+        even: whether equal distances between codes are equal distances in the picture.
+    """
+
+    first: int
+    offsets: Numbers
+    places: Numbers
+    even: bool
+
+    @staticmethod
+    def over(low: Codes, high: Codes) -> KeyAxis:
+        """The axis for entries, at least one."""
+        first, last = int(low.min()), int(high.max())
+        ends = np.sort(np.concatenate([_distance(low, first), _distance(high, first) + 1]))
+        whole = float(last - first) + 1
+        half = len(ends) // 2
+        narrowest = float((ends[half:] - ends[: len(ends) - half]).min()) / whole
+        if len(ends) < 8 or narrowest >= _CROWDED:
+            return KeyAxis(first, np.array([0.0, whole]), np.array([0.0, 1.0]), True)
+        knots = np.unique(ends[np.linspace(0, len(ends) - 1, _KNOTS).astype(np.int64)])
+        return KeyAxis(first, knots, np.linspace(0, 1, len(knots)), False)
+
+    def begin(self, codes: Codes) -> Numbers:
+        """The place at which each code begins."""
+        placed: Numbers = np.interp(_distance(codes, self.first), self.offsets, self.places)
+        return placed
+
+    def end(self, codes: Codes) -> Numbers:
+        """The place at which each code ends and the next one begins."""
+        placed: Numbers = np.interp(_distance(codes, self.first) + 1, self.offsets, self.places)
+        return placed
+
+    def code(self, place: float) -> int:
+        """The code at a place, as far as floating-point numbers tell."""
+        offset = int(np.interp(place, self.places, self.offsets))
+        return min(self.first + offset, (1 << 63) - 1)
+
+
+def _distance(codes: Codes, first: int) -> Numbers:
+    origin = np.array([first], np.int64).view(np.uint64)
+    return (codes.view(np.uint64) - origin).astype(np.float64)

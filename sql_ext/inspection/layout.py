@@ -1,0 +1,146 @@
+"""How an index's files lie over the keys, binned to the size of a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.coverage import Coverage, disjoint
+from sieve.shapes import Entries
+from sql_ext.inspection.axis import KeyAxis, Numbers
+
+Places = npt.NDArray[np.int64]
+
+_VISIBLE: Final = 0.3
+_NOTHING: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileLayout:
+    """The files that hold keys, in the order of their least key.
+
+    Attributes:
+        paths: of the f files.
+        entries: what the index holds of them; their locations are places in `paths`.
+        spans: one entry a file, from its least to its greatest key as the index knows them.
+        axis: where keys stand.
+        without: files without any key, which no picture shows.
+    """
+
+    paths: tuple[str, ...]
+    entries: Entries
+    spans: Entries
+    axis: KeyAxis
+    without: int
+
+    def width(self) -> Numbers:
+        """float64[f], share of the axis between each file's least and greatest key."""
+        return self.axis.end(self.spans.high) - self.axis.begin(self.spans.low)
+
+    def covered(self) -> Numbers:
+        """float64[f], share of the axis that each file's entries cover."""
+        sizes = self.axis.end(self.entries.high) - self.axis.begin(self.entries.low)
+        return np.bincount(self.entries.location, sizes, len(self.paths)).astype(np.float64)
+
+
+def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
+    """The layout of an index's files; None where no file holds a key.
+
+    Args:
+        entries: of all runs, in any order.
+        paths: of all locations.
+    """
+    low, high, location = disjoint(entries)
+    if len(low) == 0:
+        return None
+    start = np.flatnonzero(np.append(True, location[1:] != location[:-1]))
+    end = np.append(start[1:], len(low)) - 1
+    least, greatest, ordinal = low[start], high[end], location[start]
+    order = np.lexsort((greatest, least))
+    place = np.zeros(len(paths), np.int32)
+    place[ordinal[order]] = np.arange(len(order), dtype=np.int32)
+    return FileLayout(
+        tuple(paths[k] for k in ordinal[order].tolist()),
+        Entries(low, high, place[location]),
+        Entries(least[order], greatest[order], np.arange(len(order), dtype=np.int32)),
+        KeyAxis.over(low, high),
+        len(paths) - len(order),
+    )
+
+
+def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: int) -> Numbers:
+    """How much of each row's files and each column's keys has an entry.
+
+    An entry much narrower than a column counts as `_VISIBLE` of it: points must not vanish.
+
+    Returns:
+        float64[rows, columns], 0 to 1.
+    """
+    begin, end, head, tail = _columns(entries, axis, columns)
+    # A file's entries may share a column, so each file is drawn by itself; a few at a time.
+    order = np.argsort(entries.location, kind="stable")
+    location = entries.location[order].astype(np.int64)
+    drawn = np.zeros((rows, columns))
+    step = max(1, (1 << 22) // columns)
+    for first in range(0, n_files, step):
+        few = slice(*np.searchsorted(location, [first, first + step]))
+        some, file = order[few], location[few] - first
+        n = min(step, n_files - first)
+        covered, touched = np.zeros((n, columns + 1)), np.zeros((n, columns + 1), np.int32)
+        np.add.at(touched, (file, begin[some]), 1)
+        np.add.at(touched, (file, end[some] + 1), -1)
+        # Whole columns, less what is missing of the first and the last one.
+        for at, part in ((begin, 1 - head), (end, 1 - tail)):
+            np.add.at(covered, (file, at[some]), -part[some])
+            np.add.at(covered, (file, at[some] + 1), part[some])
+        touched, covered = np.cumsum(touched, axis=1), np.cumsum(covered, axis=1)
+        share = np.where(touched > 0, np.clip(touched + covered, _VISIBLE, 1), 0)
+        np.add.at(drawn, np.arange(first, first + n) * rows // n_files, share[:, :columns])
+    return drawn / np.bincount(np.arange(n_files) * rows // n_files)[:, None]
+
+
+def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbers]:
+    """Files that a key reads, by column: the mean over the covered keys, and the most.
+
+    Returns:
+        Two float64[columns]; NaN where no entry is.
+    """
+    coverage = Coverage.of(entries)
+    begin, end, head, tail = _columns(coverage, axis, columns)
+    sums, weights = np.zeros(columns + 1), np.zeros(columns + 1)
+    most = np.zeros(columns)
+    for into, times in ((weights, 1), (sums, coverage.locations)):
+        np.add.at(into, begin, times)
+        np.add.at(into, end + 1, -times)
+        for at, part in ((begin, 1 - head), (end, 1 - tail)):
+            np.add.at(into, at, -part * times)
+            np.add.at(into, at + 1, part * times)
+    np.maximum.at(most, begin, coverage.locations)
+    np.maximum.at(most, end, coverage.locations)
+    # Stretches are disjoint, so no more than there are columns pass through one.
+    for k in np.flatnonzero(end > begin + 1).tolist():
+        inner = most[begin[k] + 1 : end[k]]
+        np.maximum(inner, coverage.locations[k], out=inner)
+    sums, weights = np.cumsum(sums)[:columns], np.cumsum(weights)[:columns]
+    mean = np.clip(sums / np.maximum(weights, _NOTHING), 1, most)
+    # Too little of a column to be told from rounding: its keys are points.
+    mean = np.where(weights > _NOTHING, mean, most)
+    return np.where(most > 0, mean, np.nan), np.where(most > 0, most, np.nan)
+
+
+def _columns(
+    of: Entries | Coverage, axis: KeyAxis, columns: int
+) -> tuple[Places, Places, Numbers, Numbers]:
+    """First and last column of each stretch, and the shares of these that it covers.
+
+    Where both are one column, the shares less one add up to its share less one.
+    """
+    low, high = (of.low, of.high) if isinstance(of, Entries) else (of.first, of.last)
+    start, stop = axis.begin(low) * columns, axis.end(high) * columns
+    begin = np.minimum(start.astype(np.int64), columns - 1)
+    end = np.clip(np.ceil(stop).astype(np.int64) - 1, begin, columns - 1)
+    return begin, end, begin + 1 - start, stop - end

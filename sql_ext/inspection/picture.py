@@ -1,0 +1,128 @@
+"""An index as a picture: its files against its keys, and how many of them a key reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from sql_ext.inspection.axis import Numbers
+from sql_ext.inspection.layout import FileLayout, raster, reads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLUMNS: Final = 1000
+_MOST_ROWS: Final = 500
+_BRIDGE: Final = 20
+# Files above which their number is drawn by magnitude.
+_LINEAR: Final = 20
+_SPAN: Final = np.array([0.80, 0.84, 0.90])
+_ENTRY: Final = np.array([0.05, 0.30, 0.58])
+_BY_ENDS: Final = "#8fa3bf"
+_BY_INDEX: Final = "#0d4d94"
+_LEAST: Final = "#c2410c"
+
+
+def draw(
+    layout: FileLayout, title: str, decode: Callable[[int], str], expected: Mapping[str, Any]
+) -> Figure:
+    """The figure, of 1320 by 990 pixels at 110 dots an inch.
+
+    Args:
+        layout: the index's files.
+        title: the lines above.
+        decode: a key code in words.
+        expected: of a key that occurs: ``exact``, files that hold it; empty where not recorded.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 9), dpi=110, layout="constrained")
+    figure.suptitle(title, fontsize=11, ha="left", x=0.01)
+    axes = figure.subplots(
+        2, 2, sharex="col", sharey="row", height_ratios=(3, 1.2), width_ratios=(8, 1)
+    )
+    _files(axes[0, 0], layout)
+    _shares(axes[0, 1], layout)
+    _reads(axes[1, 0], layout, expected)
+    axes[1, 1].set_visible(False)
+    _ticks(axes[1, 0], layout, decode)
+    return figure
+
+
+def _files(ax: Axes, layout: FileLayout) -> None:
+    n = len(layout.paths)
+    rows = min(n, _MOST_ROWS)
+    spans = raster(layout.spans, layout.axis, n, rows, _COLUMNS)[..., None]
+    held = raster(layout.entries, layout.axis, n, rows, _COLUMNS)[..., None]
+    image = 1 - spans * (1 - _SPAN)
+    image += held * (_ENTRY - image)
+    ax.imshow(
+        image, extent=(0, 1, n + 0.5, 0.5), aspect="auto", interpolation="nearest", rasterized=True
+    )
+    ax.set_ylabel(f"{n} files, in order of their least key")
+    ax.set_title(
+        "dark: keys for which the index reads the file    pale: between its min and max only",
+        fontsize=9,
+        loc="left",
+    )
+
+
+def _shares(ax: Axes, layout: FileLayout) -> None:
+    """How much of the keys each file spans, and how much of that the index keeps."""
+    n = len(layout.paths)
+    place = np.arange(1, n + 1)
+    ax.fill_betweenx(place, layout.width(), color=_BY_ENDS, alpha=0.5, lw=0, step="mid")
+    ax.fill_betweenx(place, layout.covered(), color=_BY_INDEX, lw=0, step="mid")
+    ax.set_xlim(0, 1)
+    ax.set_xticks([0, 0.5, 1], ["0", "½", "all"], fontsize=8)
+    ax.tick_params(labelbottom=True, labelleft=False)
+    ax.set_title("share of the keys", fontsize=9)
+
+
+def _reads(ax: Axes, layout: FileLayout, expected: Mapping[str, Any]) -> None:
+    middle = (np.arange(_COLUMNS) + 0.5) / _COLUMNS
+    by_ends = _bridged(reads(layout.spans, layout.axis, _COLUMNS)[0])
+    by_index, most = map(_bridged, reads(layout.entries, layout.axis, _COLUMNS))
+    ax.fill_between(middle, by_ends, color=_BY_ENDS, alpha=0.3, lw=0)
+    ax.plot(middle, by_ends, color=_BY_ENDS, lw=1.2, label="by min and max")
+    if np.nanmax(most - by_index) > 0.5:
+        ax.plot(middle, most, color=_BY_INDEX, lw=0.5, alpha=0.5, label="by the index, at most")
+    ax.plot(middle, by_index, color=_BY_INDEX, lw=1.4, label="by the index")
+    if expected:
+        label = f"on average hold a key that occurs: {expected['exact']:.2f}"
+        ax.axhline(expected["exact"], color=_LEAST, lw=1, ls="--", label=label)
+    ax.set_xlim(0, 1)
+    top = max(np.nanmax(by_ends), np.nanmax(most))
+    if top > _LINEAR:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+    ax.set_ylim(0.8 if top > _LINEAR else 0, top * 1.2)
+    ax.grid(axis="y", alpha=0.3)
+    ax.set_ylabel("files read\nfor one key")
+    ax.legend(
+        fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False, borderpad=0
+    )
+
+
+def _bridged(line: Numbers) -> Numbers:
+    """The line drawn on over short stretches without keys, so that single keys can be seen."""
+    there = np.flatnonzero(~np.isnan(line))
+    last = there[np.maximum(np.searchsorted(there, np.arange(len(line)), side="right") - 1, 0)]
+    near = np.abs(np.arange(len(line)) - last) <= _BRIDGE
+    return np.where(near, line[last], np.nan)
+
+
+def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str]) -> None:
+    places = [0, 0.2, 0.4, 0.6, 0.8, 1]
+    words = [decode(layout.axis.code(place)) for place in places]
+    ax.set_xticks(places, [w if len(w) <= 22 else w[:21] + "…" for w in words], fontsize=8)
+    first, *_, last = ax.get_xticklabels()
+    first.set_horizontalalignment("left")
+    last.set_horizontalalignment("right")
+    ax.set_xlabel(
+        "keys" if layout.axis.even else "keys in order, wider where the index has more entries"
+    )

@@ -1,0 +1,89 @@
+"""`sieve inspect` as a user types it, over a table of the site's metastore."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Site
+
+TABLE = """
+CREATE TABLE drawn USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, arrived) */ id, arrived
+  FROM (SELECT id, if(id % 50 = 7, id + 300, id) AS arrived FROM range(1000));
+CREATE SIEVE INDEX ON drawn (id);
+CREATE TABLE empty (id INT, s STRING) USING parquet; INSERT INTO empty VALUES (NULL, 'a');
+CREATE SIEVE INDEX ON empty (id)
+"""
+
+
+@pytest.fixture(scope="module")
+def drawn(site: Site) -> Site:
+    """A site with a table whose late rows are a few files on, and one without any key."""
+    site.sieve("sql", *site.metastore_option, "-e", TABLE)
+    return site
+
+
+def _inspect(site: Site, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(Path(sys.executable).with_name("sieve")), "inspect", *args],
+        cwd=site.folder,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
+    """The picture is a PNG of its full size; the terminal tells what it shows, and where it is."""
+    output = tmp_path / "picture.png"
+    done = _inspect(
+        drawn, *drawn.metastore_option, "--output", str(output), "default.drawn", "ID_sieve"
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    *lines, where = done.stdout.splitlines()
+    assert where == str(output)
+    assert lines[0].startswith("files read for a key that occurs: ")
+    assert any(line.startswith("of all keys a file spans ") for line in lines)
+    assert sum(line.startswith("widest: part-") for line in lines) == 3
+    data = output.read_bytes()
+    assert data.startswith(b"\x89PNG")
+    assert struct.unpack(">II", data[16:24]) == (1320, 990)
+    assert len(data) > 20_000
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["drawn", "nope"], "Error: [SIEVE_UNKNOWN_INDEX]"),
+        (["nowhere", "id_sieve"], "Error: [SIEVE_UNKNOWN_TABLE]"),
+        (["empty", "id_sieve"], "no file of default.empty holds a key"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(drawn: Site, args: list[str], problem: str) -> None:
+    """An unknown table or index, or one without keys, ends in one line and no stack."""
+    done = _inspect(drawn, *drawn.metastore_option, *args)
+    assert done.returncode == 1
+    # spark-submit makes one stream of what a Python program prints.
+    assert problem in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert not list(drawn.folder.glob("*.png"))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["drawn"], ["drawn", "i", "--output", "/nowhere/x.png"], ["t", "i", "--output", "x.svg"]],
+)
+def test_a_wrong_command_line_is_told_at_once(site: Site, args: list[str]) -> None:
+    """A name too few, or a file that cannot be written, is told before any Spark is started."""
+    done = _inspect(site, *args)
+    assert done.returncode == 2
+    assert "Usage: sieve inspect" in done.stderr

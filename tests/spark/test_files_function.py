@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab import Lab
+
+MAY, SKIPPED = "may hold a match (i@1)", "skipped by i@1"
+
+
+@pytest.fixture(scope="module")
+def table(lab: Lab) -> Iterator[str]:
+    """Ten files in the order of ``k``, with an index on it."""
+    with lab.database("scanned"):
+        lab.spark.range(0, 200, 1, 10).selectExpr("id AS k", "id % 7 AS r").write.saveAsTable("t")
+        lab.sql("CREATE SIEVE INDEX i ON t (k)")
+        yield "t"
+
+
+def _why(lab: Lab, table: str, predicate: str) -> Counter[tuple[bool, str]]:
+    rows = lab.sql(f'SELECT * FROM sieve_files("{table}", "{predicate}")')
+    assert len({path for path, _, _ in rows}) == len(rows)
+    return Counter((kept, reason) for _, kept, reason in rows)
+
+
+@pytest.mark.parametrize("predicate", ["k = 25", "k BETWEEN 15 AND 44", "k < 0", "k IN (1, 199)"])
+def test_files_kept_are_those_that_a_scan_reads(lab: Lab, table: str, predicate: str) -> None:
+    """As many files as the query itself reads are kept, and all with matching rows among them."""
+    rows = lab.sql(f"SELECT * FROM sieve_files('{table}', '{predicate}')")
+    kept = {path for path, kept, _ in rows if kept}
+    assert {reason for _, _, reason in rows} <= {MAY, SKIPPED}
+    assert len(rows) == 10
+    query = f"FROM {table} WHERE {predicate}"
+    lab.check(f"SELECT * {query}", exactly=len(kept))
+    holding = lab.sql(f"SELECT DISTINCT _metadata.file_path {query}")
+    assert {path.replace("file:///", "file:/") for (path,) in holding} <= kept
+
+
+def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
+    """No index on the column, one switched off, none at all: each file says so."""
+    assert _why(lab, table, "r = 3") == {(True, "no index used: no-predicate"): 10}
+    assert _why(lab, table, "coalesce(k, 0) % 2 = 1") == {
+        (True, "no index used: unsupported-predicate"): 10
+    }
+    assert _why(lab, table, "true") == {(True, "no index used: no-predicate"): 10}
+    with lab.setting("spark.sieve.enabled", "false"):
+        assert _why(lab, table, "k = 25") == {(True, "no index used: disabled"): 10}
+    with lab.setting("spark.sql.parquet.binaryAsString", "true"):
+        assert _why(lab, table, "k = 25") == {(True, "no index used: reader-changed"): 10}
+    lab.sql("CREATE TABLE plain USING parquet AS SELECT * FROM t WHERE k < 3")
+    assert _why(lab, "plain", "k = 2") == {(True, "no index used: no-index"): 1}
+
+
+def test_stale_files_say_so(lab: Lab, table: str) -> None:
+    """A file that came after the build, and one that was changed, are kept for that reason."""
+    lab.sql(f"CREATE TABLE stale USING parquet AS SELECT * FROM {table} WHERE k < 60")
+    before = {Path(path.removeprefix("file:")) for (path,) in lab.sql(
+        "SELECT DISTINCT _metadata.file_path FROM stale"
+    )}  # fmt: skip
+    lab.sql("CREATE SIEVE INDEX i ON stale (k)")
+    lab.sql("INSERT INTO stale VALUES (1, 1)")
+    changed = Path("/") / min(before)
+    changed.touch()
+    lab.sql("REFRESH TABLE stale")
+    found = _why(lab, "stale", "k = -1")
+    assert found[True, "changed since the index was built"] == 1
+    assert found[True, "new since the index was built"] == 1
+    assert found.total() == len(before) + 1
+
+
+def test_spark_s_own_pruning_is_told(lab: Lab, table: str) -> None:
+    """Files of other partitions, and all where the predicate can be seen to be never true."""
+    lab.sql(
+        f"CREATE TABLE parted USING parquet PARTITIONED BY (p) AS SELECT k, k % 2 AS p FROM {table}"
+    )
+    lab.sql("CREATE SIEVE INDEX i ON parted (k)")
+    found = _why(lab, "parted", "p = 1 AND k = 25")
+    assert {reason for _, reason in found} <= {MAY, SKIPPED, "partition pruned"}
+    assert found[False, "partition pruned"] > 0
+    assert found[True, MAY] == 1
+    assert _why(lab, table, "false") == {(False, "not read: the predicate is never true"): 10}
+    assert _why(lab, table, "k > 5 AND k < 3")[True, MAY] == 0
+    lab.sql(f"CACHE TABLE {table}")
+    assert _why(lab, table, "k = 25") == {(False, "not read: the table is cached"): 10}
+    lab.sql(f"UNCACHE TABLE {table}")
+
+
+def test_a_subquery_s_scans_are_not_the_table_s(lab: Lab, table: str) -> None:
+    """Of a predicate with a subquery over the same table, only the outer scan is told."""
+    assert _why(lab, table, "k < 40 AND k IN (SELECT k FROM t WHERE k = 199)") == {
+        (True, MAY): 2,
+        (False, SKIPPED): 8,
+    }
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("'t', 'nope = 1'", "SIEVE_INVALID_PREDICATE.*nope"),
+        ("'t', 'k ='", "SIEVE_INVALID_PREDICATE"),
+        ("'t', 'k = 1) OR (1 = 1'", "SIEVE_INVALID_PREDICATE"),
+        ("'t', 'count(k) = 1'", "SIEVE_INVALID_PREDICATE"),
+        ("'t', 'k'", "SIEVE_INVALID_PREDICATE"),
+        ("'nowhere', 'k = 1'", "SIEVE_UNKNOWN_TABLE"),
+        ("'v', 'k = 1'", "SIEVE_UNSUPPORTED_TABLE.*v is a view"),
+        ("'t', concat('k = ', rand())", "SIEVE_INVALID_ARGUMENT.*constant strings"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str) -> None:
+    """A predicate that is none, an unknown table, a view: told, in Sieve's conditions."""
+    lab.sql("CREATE OR REPLACE VIEW v AS SELECT * FROM t")
+    with pytest.raises(Exception, match=problem):
+        lab.sql(f"SELECT * FROM sieve_files({arguments})")

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from lab import Lab
+
+KEYS = {
+    "k": ("id", ("0", "199")),
+    "d": ("date_add(DATE '1969-12-30', int(id))", ("1969-12-30", "1970-07-17")),
+    "ts": (
+        "timestamp_micros(id * 86400000000 - 1)",
+        ("1969-12-31 23:59:59.999999Z", "1970-07-18 23:59:59.999999Z"),
+    ),
+    "f": ("id / 2 - 1", ("-1.0", "98.5")),
+    "p": ("CAST(id / 4 - 1 AS DECIMAL(10,2))", ("-1.00", "48.75")),
+    "b": ("id >= 100", ("false", "true")),
+    "s": ("concat('key-', lpad(id, 9, '0'))", ("key-000000000", "key-000000199")),
+}
+
+
+@pytest.fixture(scope="module")
+def table(lab: Lab) -> Iterator[str]:
+    """Ten files in the order of ``k``; key 0 is in two of them."""
+    with lab.database("segments"):
+        columns = ", ".join(f"{code} AS {name}" for name, (code, _) in KEYS.items())
+        lab.spark.range(0, 200, 1, 10).createOrReplaceTempView("numbers")
+        lab.sql(f"CREATE TABLE t USING parquet AS SELECT {columns}, id % 7 AS r FROM numbers")
+        lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(KEYS)}, r)")
+        lab.sql("CREATE SIEVE INDEX m ON t (s) OPTIONS (shape = map, budget = '1MB')")
+        lab.sql("CREATE SIEVE INDEX e ON t (k) OPTIONS (error = 1)")
+        yield "t"
+
+
+@pytest.mark.parametrize("column", KEYS)
+def test_segments_show_keys_as_values(lab: Lab, table: str, column: str) -> None:
+    """First and last key are values of the column's type; of text what the index knows of it."""
+    rows = lab.sql(f"SELECT * FROM sieve_segments('{table}', '{column}_sieve') ORDER BY segment")
+    assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
+    assert (rows[0][1], rows[-1][2]) == KEYS[column][1]
+
+
+def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
+    """Keys of one file each read one; where each key is in every file, all; of maps none."""
+    assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'k_sieve')") == [(1.0,)]
+    assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'r_sieve')") == [(10.0,)]
+    assert (
+        lab.sql(f"SELECT shape, expected_files FROM sieve_segments('{table}', 'e')")[0][0]
+        == "sieve"
+    )
+    *_, last = lab.sql(f"SELECT * FROM sieve_segments('{table}', 'm') ORDER BY segment")
+    assert (last[1], last[2], last[3], last[4], last[6]) == (None, None, "map", None, None)
+    assert last[5] > 0
+
+
+@pytest.mark.usefixtures("table")
+def test_rows_are_those_of_the_time_of_analysis(lab: Lab) -> None:
+    """A frame keeps the rows of when it was made; the same text, typed again, sees a refresh."""
+    lab.sql("CREATE TABLE grown USING parquet AS SELECT id AS k FROM range(10)")
+    lab.sql("CREATE SIEVE INDEX i ON grown (k)")
+    text = "SELECT max(last_key) FROM sieve_segments('grown', 'i')"
+    before = lab.spark.sql(text)
+    lab.sql("INSERT INTO grown VALUES (77)")
+    lab.sql("REFRESH SIEVE INDEX ON grown")
+    assert lab.sql(text) == [("77",)]
+    assert [tuple(row) for row in before.collect()] == [("9",)]
+
+
+@pytest.mark.usefixtures("table")
+def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
+    """Names in parts, quoted, in any case; the current database; a temporary view comes first."""
+    for name in ("T", "segments.t", "`segments`.`t`", "spark_catalog.segments.t"):
+        assert lab.sql(f"SELECT count(*) FROM sieve_segments('{name}', 'K_SIEVE')") == [(1,)]
+    other = lab.spark.newSession()
+    with pytest.raises(Exception, match="SIEVE_UNKNOWN_TABLE"):
+        other.sql("SELECT * FROM sieve_segments('t', 'k_sieve')")
+    other.sql("USE segments")
+    other.sql("CREATE TEMPORARY VIEW t AS SELECT 1 AS k")
+    with pytest.raises(Exception, match=r"SIEVE_UNSUPPORTED_TABLE.*t is a temporary view"):
+        other.sql("SELECT * FROM sieve_segments('t', 'k_sieve')")
+    assert other.sql("SELECT * FROM sieve_segments('segments.t', 'k_sieve')").count() == 1
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("'t', 'k_siev'", "SIEVE_UNKNOWN_INDEX.*did you mean k_sieve"),
+        ("'tt', 'k_sieve'", r"SIEVE_UNKNOWN_TABLE.*did you mean t\?"),
+        ("'t..t', 'k_sieve'", "SIEVE_INVALID_ARGUMENT.*not the name of a table"),
+        ("'t'", "SIEVE_INVALID_ARGUMENT.*takes 2 arguments, not 1"),
+        ("'t', 5", "SIEVE_INVALID_ARGUMENT.*constant strings"),
+        ("'t', NULL", "SIEVE_INVALID_ARGUMENT.*constant strings"),
+        ("'t', CAST(rand() AS STRING)", "SIEVE_INVALID_ARGUMENT.*constant strings"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str) -> None:
+    """An unknown table or index, or an argument that is no constant string, is told in one line."""
+    with pytest.raises(Exception, match=problem):
+        lab.sql(f"SELECT * FROM sieve_segments({arguments})")

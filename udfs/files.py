@@ -1,0 +1,44 @@
+"""``sieve_files``: what a scan with a predicate keeps of a table's files, and why, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+COLUMNS: Final = (("file", "STRING"), ("kept", "BOOLEAN"), ("reason", "STRING"))
+
+_UNPROVEN: Final = {
+    "new-file": "new since the index was built",
+    "unsettled-file": "too young to be relied on when the index was built",
+    "changed-file": "changed since the index was built",
+}
+_UNREAD: Final = {
+    "cached": "not read: the table is cached",
+    "never-true": "not read: the predicate is never true",
+}
+
+
+def file_rows(scan: Mapping[str, Any]) -> Iterator[tuple[str, bool, str]]:
+    """One row a file of the table.
+
+    Args:
+        scan: what the driver tells of it: ``files``, all paths; ``listed``, those left by Spark
+            itself; ``kept``, those read, each with the reason why it is unknown to the index or
+            ``""``; ``used`` indexes and ``reasons`` why others are not; ``unread`` instead of these
+            where there is no scan at all; and whether the table is ``partitioned``.
+    """
+    listed, kept = set(scan.get("listed", ())), scan.get("kept", {})
+    used = ", ".join(scan.get("used", ()))
+    unused = "no index used: " + ", ".join(scan.get("reasons", ()))
+    pruned = "partition pruned" if scan["partitioned"] else "pruned by _metadata"
+    for path in scan["files"]:
+        if "unread" in scan:
+            yield path, False, _UNREAD[scan["unread"]]
+        elif path not in listed:
+            yield path, False, pruned
+        elif path not in kept:
+            yield path, False, f"skipped by {used}"
+        elif kept[path]:
+            yield path, True, _UNPROVEN[kept[path]]
+        else:
+            yield path, True, f"may hold a match ({used})" if used else unused

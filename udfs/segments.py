@@ -1,0 +1,79 @@
+"""``sieve_segments``: the segments of an index's current version as rows."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sieve.coverage import Coverage
+from sieve.errors import CorruptError
+from sieve.found import Found
+from sieve.keys import Encoder
+from sieve.layout import run_file
+from sieve.manifest import Manifest
+from sieve.map.payload import SHAPE_MAP
+from sieve.runs import verified
+from sieve.shapes import decode
+from sieve.store import Store
+from sieve.types import FileRef
+
+COLUMNS: Final = (
+    ("segment", "BIGINT"),
+    ("first_key", "STRING"),
+    ("last_key", "STRING"),
+    ("shape", "STRING"),
+    ("blocks", "BIGINT"),
+    ("bytes", "BIGINT"),
+    ("expected_files", "DOUBLE"),
+)
+
+_STORED: Final = ["first", "last", "shape", "blocks", "payload"]
+
+
+def segment_rows(found: Found) -> list[tuple[object, ...]]:
+    """One row a segment, in the order of their keys, numbered from 1; maps come last.
+
+    A map knows keys by their hashes alone: its keys and expected files are None.
+
+    Raises:
+        UnsupportedError: the index has no version in force, or a later release wrote it.
+        CorruptError, UnavailableError: a run file is damaged or out of reach.
+    """
+    stored = stored_segments(found.store, found.directory, found.need())
+    rows = [_described(encoder, segment) for encoder, segment in stored]
+    rows.sort(key=lambda row: row[0])
+    return [(number, *row) for number, (_, row) in enumerate(rows, 1)]
+
+
+def stored_segments(
+    store: Store, directory: str, manifest: Manifest
+) -> Iterator[tuple[Encoder, dict[str, Any]]]:
+    """What is stored of each segment of a version, by column of run files; raises as above."""
+    for run in manifest.runs:
+        encoder = Encoder.from_json(dict(run.encoder))
+        for file in run.files:
+            data = verified(store, run_file(directory, run.id, file), file)
+            yield from ((encoder, segment) for segment in _segments(data, file))
+
+
+def _described(
+    encoder: Encoder, stored: dict[str, Any]
+) -> tuple[tuple[bool, int], tuple[object, ...]]:
+    """A segment's place in the order, and what its row shows after the number."""
+    payload, blocks = stored["payload"], stored["blocks"]
+    if payload[:1] == bytes([SHAPE_MAP]):
+        return (True, stored["first"]), (None, None, "map", None, len(payload), None)
+    keys = (encoder.decode(stored[end]) for end in ("first", "last"))
+    expected = Coverage.of(decode(payload)).mean()
+    return (False, stored["first"]), (*keys, stored["shape"], blocks, len(payload), expected)
+
+
+def _segments(data: bytes, file: FileRef) -> Iterator[dict[str, Any]]:
+    try:
+        return iter(pq.read_table(io.BytesIO(data), columns=_STORED).to_pylist())
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise CorruptError("SIEVE_INDEX_CORRUPT", f"{file.name}: {error}") from error
