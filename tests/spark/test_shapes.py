@@ -99,6 +99,31 @@ def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
     tables.sql("DROP SIEVE INDEX cheap ON t")
 
 
+@pytest.mark.parametrize(("budget", "chosen"), [("5KB", False), ("24KB", True), ("200KB", False)])
+def test_auto_takes_a_map_where_it_reads_fewer_files(
+    tables: Lab, budget: str, chosen: bool
+) -> None:
+    """Unique random keys: too small a budget pays for no map, a large one for every single key.
+
+    ESTIMATE knows as much.
+    """
+    on = f"ON t (noise) OPTIONS (budget = '{budget}')"
+    (key,) = tables.sql("SELECT noise FROM t WHERE row = 4001")[0]
+    words = "files read for a key that occurs"
+    told = dict(tables.sql(f"ESTIMATE SIEVE INDEX {on}"))[words]
+    tables.sql(f"CREATE SIEVE INDEX few {on}")
+    try:
+        shapes = {shape for (shape,) in tables.sql("SELECT shape FROM sieve_segments('t', 'few')")}
+        assert ("map" in shapes) == chosen
+        assert dict(tables.sql("DESCRIBE SIEVE INDEX few ON t"))[words] == told
+        tables.check(f"SELECT row FROM t WHERE noise = {key}", at_most=16 if budget == "5KB" else 1)
+        tables.check(f"SELECT count(*) FROM t WHERE noise BETWEEN {key - 10**15} AND {key}")
+    finally:
+        tables.sql("DROP SIEVE INDEX few ON t")
+    location = tables.spark.catalog.getDatabase("shapes").locationUri.removeprefix("file:")
+    assert list((Path(location) / ".sieve").rglob("*.parquet")) == []
+
+
 def test_what_is_expected_is_told(tables: Lab) -> None:
     """DESCRIBE says what a key, an absent key and a range read, against the least and min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")
