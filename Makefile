@@ -25,8 +25,8 @@ SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-min
             org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 \
             org.apache.spark:spark-avro_2.13:4.1.1
 
-.PHONY: help setup jars lint type format test test-3.5 demo bench bench-lookup bench-planning bench-rivals wheel clean \
-        test-services test-spark test-wheel soak
+.PHONY: help setup jars lint type format test test-3.5 demo bench bench-lookup bench-planning bench-rivals \
+        bench-build bench-build-big wheel clean test-services test-spark test-wheel soak
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
@@ -107,6 +107,12 @@ bench-planning: setup ## what an index adds to the planning of a scan
 
 bench-rivals: setup ## files read at equal bytes, Sieve's shapes against other structures
 	@$(BIN)/python -m bench rivals $(ARGS)
+
+bench-build: setup ## builds of 10 and 100 million rows: seconds by step, peak memory
+	@$(BIN)/python -m bench build $(ARGS)
+
+bench-build-big: setup ## a build of a thousand million rows; needs 12 GB of disk
+	@$(BIN)/python -m bench build --rows 1000000000 $(ARGS)
 
 wheel: setup $(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar) ## dist/sieve_index-*.whl with the jars of every supported Spark inside
 	@rm -rf dist

@@ -12,6 +12,7 @@ BENCHES = {
     "map": "maps of unique keys to files: bytes a key, files read, time (no Spark)",
     "lookup": "look-ups of 1,000 to 100,000 files, cold and warm (make bench-lookup)",
     "encoders": "codes of strings: values told apart, files read, time (no Spark)",
+    "build": "what a build takes as tables grow: seconds, memory (make bench-build)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }
 

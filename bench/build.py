@@ -1,0 +1,253 @@
+"""What it takes to build an index, as tables grow: ``make bench-build``.
+
+The table has one column of ascending 64-bit keys, 1 % of them anywhere, in Parquet files of 100,000
+rows, at most 2,000 of them. Each size has a Spark of its own. In it:
+
+- seconds of ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which is the least that
+  a build has to do, and of CREATE SIEVE INDEX with default options: the better of two each, the
+  query after one run to warm up, the second CREATE after a DROP;
+- where the time of that CREATE went: the time that Spark's jobs of each step took; what no job
+  took is the driver's;
+- peak resident memory (VmHWM) of the largest process of a role, before the first CREATE and at the
+  end. Executors run inside the driver's JVM, whose peak says more about its heap's limit (3 GB)
+  than about need; each core has a Python worker, the front end is one process;
+- what DESCRIBE says: bytes, and files that a query reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.memory import DRIVER, FRONT_END, WORKER, PeakMemory
+from bench.session import start_session
+
+SIZES = (10_000_000, 100_000_000)
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-build"
+ROWS_A_FILE, MOST_FILES = 100_000, 2_000
+STEPS = ("counting", "sampling", "reading", "weighing", "writing")
+TOLD = (
+    "bytes",
+    "bytes as share of column",
+    "files read for a key that occurs",
+    "files read for a key that does not occur",
+    "files read for a range of 0.05% of the domain",
+)
+QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
+CREATE = "CREATE SIEVE INDEX ON t (c)"
+_KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
+# A row takes up to eight bytes, and some while it is being written.
+_BYTES_A_ROW = 12
+_NUMBER = re.compile(r"[0-9.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """One size.
+
+    Attributes:
+        rows, files: of the table.
+        query: seconds of the query that takes least and greatest key of each file.
+        create: seconds of CREATE.
+        steps: those of them in jobs of each step, by its name, and in none (``driver``).
+        before: MB that each role's largest process has taken before CREATE.
+        after: likewise after it.
+        told: DESCRIBE's numbers by property.
+    """
+
+    rows: int
+    files: int
+    query: float
+    create: float
+    steps: dict[str, float]
+    before: dict[str, float]
+    after: dict[str, float]
+    told: dict[str, float]
+
+
+def main() -> None:
+    """Measure every size and print one table."""
+    parser = argparse.ArgumentParser(prog="python -m bench build", description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--keep", action="store_true", help=f"leave the tables in {FOLDER}")
+    parser.add_argument("--json", type=Path, help="file for all figures")
+    parser.add_argument("--side", choices=("write", "measure"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.side:
+        {"write": _write, "measure": _measure}[args.side](args.rows[0])
+        return
+    console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
+    found = []
+    for rows in sorted(args.rows):
+        found.append(_size(rows, console))
+        if not args.keep:
+            shutil.rmtree(_folder(rows))
+    _print(console, found)
+    if args.json:
+        args.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
+
+
+def _size(rows: int, console: Console) -> Built:
+    folder = _folder(rows)
+    shutil.rmtree(folder / "spark", ignore_errors=True)
+    if not (folder / "data" / "_SUCCESS").exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(FOLDER).free
+        if free < rows * _BYTES_A_ROW:
+            raise SystemExit(
+                f"{rows:,} rows need {rows * _BYTES_A_ROW / 1e9:.1f} GB in {FOLDER}, where "
+                f"{free / 1e9:.1f} GB are free; name a smaller size with --rows"
+            )
+        with console.status(f"writing {rows:,} rows"):
+            _side("write", rows)
+    with console.status(f"{rows:,} rows"):
+        return Built(**json.loads(_side("measure", rows)))
+
+
+def _side(name: str, rows: int) -> str:
+    """The last line that a Spark in a process of its own prints."""
+    command = [sys.executable, "-m", "bench.build", "--side", name, "--rows", str(rows)]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if ended.returncode:
+        raise SystemExit(f"a Spark failed to {name}; see {_folder(rows)}/spark/spark.log")
+    return ended.stdout.strip().rpartition("\n")[2]
+
+
+def _folder(rows: int) -> Path:
+    return FOLDER / f"{rows}"
+
+
+def _files(rows: int) -> int:
+    return max(1, min(MOST_FILES, rows // ROWS_A_FILE))
+
+
+# -- in a process of its own ----------------------------------------------------------------------
+
+
+def _write(rows: int) -> None:
+    folder = _folder(rows)
+    spark = start_session(folder / "spark", {}, indexed=False)
+    # A write that was cut short must not pass for the table.
+    keys = spark.range(0, rows, 1, _files(rows)).selectExpr(_KEY.format(rows=rows))
+    keys.write.mode("overwrite").parquet((folder / "data").as_uri())
+    spark.stop()
+
+
+def _measure(rows: int) -> None:
+    folder = _folder(rows)
+    with PeakMemory() as memory:
+        spark = start_session(folder / "spark", {})
+        path = (folder / "data").as_uri()
+        spark.sql(f"CREATE TABLE t (c BIGINT) USING parquet LOCATION '{path}'")
+        spark.sql(QUERY).collect()
+        query = min(_seconds(lambda: spark.sql(QUERY).collect()) for _ in range(2))
+        # Starts the front end.
+        spark.sql("SHOW SIEVE INDEXES ON t").collect()
+        before = memory.now()
+        first = _create(spark)
+        spark.sql("DROP SIEVE INDEX c_sieve ON t").collect()
+        create, steps = min(first, _create(spark), key=lambda one: one[0])
+        after = memory.now()
+        told = _properties(spark)
+        built = Built(rows, _files(rows), query, create, steps, before, after, told)
+        print(json.dumps(asdict(built)), flush=True)
+        spark.stop()
+
+
+def _create(spark: SparkSession) -> tuple[float, dict[str, float]]:
+    known = len(_jobs(spark))
+    seconds = _seconds(lambda: spark.sql(CREATE).collect())
+    steps: dict[str, float] = {}
+    for description, taken in _jobs(spark)[known:]:
+        step = description.rpartition("(")[2].rstrip(")")
+        steps[step] = steps.get(step, 0.0) + taken
+    return seconds, steps | {"driver": seconds - sum(steps.values())}
+
+
+def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
+    """Description and seconds of each job so far, oldest first."""
+    context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public door
+    # Events of jobs that have ended may still be on their way to the store.
+    context.listenerBus().waitUntilEmpty()
+    found = context.statusStore().jobsList(None)
+    jobs = sorted((found.apply(k) for k in range(found.size())), key=lambda job: int(job.jobId()))
+    return [
+        (
+            job.description().get() if job.description().isDefined() else "",
+            (job.completionTime().get().getTime() - job.submissionTime().get().getTime()) / 1000,
+        )
+        for job in jobs
+    ]
+
+
+def _properties(spark: SparkSession) -> dict[str, float]:
+    """The first number of what is told of each property."""
+    rows = spark.sql("DESCRIBE SIEVE INDEX EXTENDED c_sieve ON t").collect()
+    numbers = {name: _NUMBER.match(value) for name, value in rows if name in TOLD}
+    return {name: float(number[0].rstrip(".")) for name, number in numbers.items() if number}
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    run()
+    return time.perf_counter() - started
+
+
+# -- the table ------------------------------------------------------------------------------------
+
+
+def _print(console: Console, found: Sequence[Built]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for one in found:
+        table.add_column(f"{one.rows / 1e6:g} M rows\n{one.files:,} files", justify="right")
+    first = found[0]
+    lines: list[tuple[str, Callable[[Built], str]]] = [
+        ("least and greatest key of each file, s", lambda one: f"{one.query:.2f}"),
+        ("CREATE SIEVE INDEX, s", lambda one: f"{one.create:.2f}"),
+        ("  times the query", lambda one: f"{one.create / one.query:.2f}"),
+        ("  ns a row", lambda one: f"{one.create / one.rows * 1e9:.0f}"),
+        (
+            "  a row, against the first size",
+            lambda one: f"{one.create / one.rows / (first.create / first.rows):.2f}",
+        ),
+    ]
+    others = sorted({step for one in found for step in one.steps} - {*STEPS, "driver"})
+    lines += [
+        (f"  of it {step}, s", lambda one, step=step: f"{one.steps.get(step, 0):.2f}")
+        for step in (*others, *STEPS, "driver")
+    ]
+    lines += [
+        (
+            f"peak of {role}, MB: before, after",
+            lambda one, role=role: f"{one.before[role]:.0f}, {one.after[role]:.0f}",
+        )
+        for role in (DRIVER, FRONT_END, WORKER)
+    ]
+    table.add_section()
+    for title, cell in lines:
+        table.add_row(title, *(cell(one) for one in found))
+    for name in TOLD:
+        table.add_row(name, *(f"{one.told[name]:,.10g}" for one in found if name in one.told))
+    console.print(table)
+    console.print(f"  load of the machine in the last 5 and 15 minutes: {os.getloadavg()[1:]}")
+    console.print()
+
+
+if __name__ == "__main__":
+    main()
