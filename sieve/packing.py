@@ -34,20 +34,32 @@ MAX_BITS: Final = 56
 _HEAD: Final = struct.Struct("<BI")
 EXCEPTION_BYTES: Final = 12
 ARRAY_HEAD_BYTES: Final = _HEAD.size
-_POWERS: Final[Words] = np.uint64(1) << np.arange(64, dtype=np.uint64)
+_MANTISSA_BITS: Final = 52
+_EXPONENT_OF_ONE: Final = 1023
 # Packing goes through one byte a bit; a slice of a multiple of 8 values ends on a byte.
 _SLICE: Final = 1 << 16
 
 
 def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
     """Position of each value's highest set bit plus one; 0 for 0."""
-    return np.searchsorted(_POWERS, values, side="right").astype(np.int64)
+    # A float's exponent tells it. Without the bit below the highest, no value rounds up to the
+    # next power of two.
+    image = (values & ~(values >> np.uint64(1))).astype(np.float64).view(np.int64)
+    lengths: npt.NDArray[np.int64] = np.maximum(
+        (image >> _MANTISSA_BITS) - (_EXPONENT_OF_ONE - 1), 0
+    )
+    return lengths
+
+
+def packed_size(lengths: npt.NDArray[np.int64]) -> int:
+    """The bytes that `pack` makes of values of these `bit_lengths`."""
+    return _HEAD.size + int(_sizes(lengths).min())
 
 
 def pack(values: Words) -> bytes:
     """The bytes of an array of fewer than 2^32 numbers; its length is not among them."""
     lengths = bit_lengths(values)
-    bits = _cheapest(np.bincount(lengths, minlength=65), len(values))
+    bits = int(_sizes(lengths).argmin())
     outliers = np.flatnonzero(lengths > bits)
     kept = values.astype("<u8")
     kept[outliers] = 0
@@ -112,11 +124,12 @@ def bits_at(words: Words, bits: int, places: Words) -> Words:
     return found & np.uint64((1 << bits) - 1)
 
 
-def _cheapest(histogram: npt.NDArray[np.intp], count: int) -> int:
-    """The width in bits that makes an array shortest, from how many values have each length."""
-    longer = count - np.cumsum(histogram)[: MAX_BITS + 1]
+def _sizes(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Bytes of an array's values when cut to each width in bits, int64[57], from their lengths."""
+    longer = len(lengths) - np.cumsum(np.bincount(lengths, minlength=65))[: MAX_BITS + 1]
     widths = np.arange(MAX_BITS + 1)
-    return int(np.argmin((count * widths + 7) // 8 + EXCEPTION_BYTES * longer))
+    sizes: npt.NDArray[np.int64] = (len(lengths) * widths + 7) // 8 + EXCEPTION_BYTES * longer
+    return sizes
 
 
 def _corrupt(problem: str) -> CorruptError:

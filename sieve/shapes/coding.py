@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.errors import CorruptError
-from sieve.packing import Words, bit_lengths, pack, unpack
+from sieve.packing import Words, bit_lengths, pack, packed_size, unpack
 
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
@@ -34,17 +34,21 @@ _WINDOW: Final = 56
 
 def encode(values: Words) -> bytes:
     """The bytes of an array of fewer than 2^32 numbers; its length is not among them."""
+    if not len(values):
+        return bytes([_PACKED]) + pack(values)
     classes = bit_lengths(values)
-    made = [bytes([_PACKED]) + pack(values)]
-    if len(values):
-        deflated = _deflated(classes.astype(np.uint8))
-        made.append(
-            _SIZE.pack(_CLASSES, len(deflated)) + deflated + _packed_low_bits(values, classes)
-        )
-        if classes.max() <= 8:
-            deflated = _deflated(values.astype(np.uint8))
-            made.append(_SIZE.pack(_BYTES, len(deflated)) + deflated)
-    return min(made, key=len)
+    # Only the shortest is made whole; the others' size is known before.
+    deflated = {_CLASSES: _deflated(classes.astype(np.uint8))}
+    if classes.max() <= 8:
+        deflated[_BYTES] = _deflated(values.astype(np.uint8))
+    sizes = {_PACKED: 1 + packed_size(classes)}
+    sizes |= {mode: _SIZE.size + len(made) for mode, made in deflated.items()}
+    sizes[_CLASSES] += (int(np.maximum(classes - 1, 0).sum()) + 7) // 8
+    mode = min(sizes, key=sizes.__getitem__)
+    if mode == _PACKED:
+        return bytes([_PACKED]) + pack(values)
+    below = _packed_low_bits(values, classes) if mode == _CLASSES else b""
+    return _SIZE.pack(mode, len(deflated[mode])) + deflated[mode] + below
 
 
 def expected_size(values: Words) -> float:

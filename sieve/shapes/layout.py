@@ -127,7 +127,8 @@ def _arrays(cells: Cells, shape: int) -> dict[str, Words]:
     arrays: dict[str, Words] = {}
     if shape == SHAPE_RUNS:
         after = end + _ONE
-        borders = np.sort(np.concatenate([np.zeros(1, np.uint64), begin, after]))
+        # Two halves that are in order, or nearly: merging is fastest.
+        borders = np.sort(np.concatenate([np.zeros(1, np.uint64), begin, after]), kind="stable")
         borders = borders[np.append(True, borders[1:] != borders[:-1])]
         begin = np.searchsorted(borders, begin).astype(np.uint64)
         end = np.searchsorted(borders, after).astype(np.uint64) - _ONE

@@ -16,12 +16,14 @@ import numpy.typing as npt
 
 from sieve.errors import InvalidInputError
 from sieve.intervals import Intervals, united
-from sieve.mass import KINDS, Mass, Numbers
+from sieve.mass import KINDS, Codes, Mass, Numbers
 from sieve.shapes.choice import Coded, Part, blocks_of, cheapest
 from sieve.shapes.layout import SHAPE_INTERVALS, SHAPE_RUNS
 
 SEGMENT_OVERHEAD: Final = 40
 """Bytes that a segment takes in its file besides its payload."""
+
+Places = npt.NDArray[np.intp]
 
 _SHAPES: Final = {
     "auto": (SHAPE_INTERVALS, SHAPE_RUNS),
@@ -94,7 +96,9 @@ def plan(intervals: Intervals, mass: Mass, shape: str = "auto") -> Plan:
     shares[:, inner + 1] = mass.shares(lists.last[inner - 1] + 1, lists.first[inner] - 1)
     worth = shares[:, 1:].mean(axis=0)
     worth[leading] = np.inf
-    return Plan(lists, worth, np.cumsum(shares, axis=1, out=shares), mass, shape)
+    gaps = np.cumsum(shares, axis=1, out=shares)
+    keys, rows = _cumulated(lists.keys), _cumulated(lists.rows)
+    return Plan(lists, worth, gaps, keys, rows, mass, shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +109,8 @@ class Plan:
         intervals: in order of location and first key, those of one location disjoint.
         worth: float64[n], worth of the gap before each; infinite for a location's first.
         gaps: float64[6, n + 1], share of queries, by kind, in the gaps before the first intervals.
+        keys: int64[n + 1], distinct keys in the first intervals.
+        rows: int64[n + 1], rows in them.
         mass: what queries ask.
         shape: `intervals`, `runs` or `auto`.
     """
@@ -112,6 +118,8 @@ class Plan:
     intervals: Intervals
     worth: Numbers
     gaps: Numbers
+    keys: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
     mass: Mass
     shape: str
 
@@ -140,18 +148,22 @@ class Plan:
 
     def _tried(self, price: float) -> float:
         """Bytes at a price for each entry that is worth it at first guess."""
-        kept = np.count_nonzero(self.worth > price * _FIRST_GUESS)
-        parts = list(self._parts(price, self._entry_bytes(price)))
-        step = -(-len(parts) // _SAMPLED) or 1
-        some = parts[step // 2 :: step]
+        worthwhile = np.count_nonzero(self.worth > price * _FIRST_GUESS)
+        kept = self._kept(price, self._entry_bytes(price))
+        segments = list(kept.segments())
+        step = -(-len(segments) // _SAMPLED) or 1
+        some = segments[step // 2 :: step]
         if not some:
             return _FIRST_GUESS
-        size = sum(len(self._cheapest(part, price).payload) + SEGMENT_OVERHEAD for part in some)
-        return size * _entries(parts) / _entries(some) / max(1, int(kept))
+        coded = (self._cheapest(kept.part(*one), price) for one in some)
+        size = sum(len(one.payload) + SEGMENT_OVERHEAD for one in coded)
+        return size * _entries(segments) / _entries(some) / max(1, int(worthwhile))
 
     def emit(self, price: float) -> Iterator[Segment]:
         """The segments at a price, in order and disjoint."""
-        for part in self._parts(price, self._entry_bytes(price)):
+        kept = self._kept(price, self._entry_bytes(price))
+        for one in kept.segments():
+            part = kept.part(*one)
             coded = self._cheapest(part, price)
             yield Segment(
                 part.first,
@@ -170,60 +182,86 @@ class Plan:
 
     def _entry_bytes(self, price: float) -> float:
         """What an entry more takes, tried out on the segment in the middle."""
-        parts = list(self._parts(price, _FIRST_GUESS))
-        if not parts:
+        kept = self._kept(price, _FIRST_GUESS)
+        segments = list(kept.segments())
+        if not segments:
             return _FIRST_GUESS
-        middle = parts[len(parts) // 2]
+        middle = kept.part(*segments[len(segments) // 2])
         coded = cheapest(middle, self.mass, price, _SHAPES[self.shape], search=False)
         return _MARGINAL * len(coded.payload) / len(coded.cells.begin)
 
-    def _parts(self, price: float, entry_bytes: float) -> Iterator[Part]:
-        """The stretch cut into segments, with the entries that are worth their bytes."""
+    def _kept(self, price: float, entry_bytes: float) -> _Kept:
+        """The entries that are worth their bytes."""
         lists = self.intervals
-        if len(lists) == 0:
-            return
         start = np.flatnonzero(self.worth > price * entry_bytes)
         stop = np.append(start[1:], len(lists))
         order = np.argsort(lists.first[start], kind="stable")
         start, stop = start[order], stop[order]
-        first, last = lists.first[start], lists.last[stop - 1]
-        keys, rows = _between(lists.keys, start, stop), _between(lists.rows, start, stop)
+        return _Kept(self, start, stop, lists.first[start], lists.last[stop - 1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """The entries that a stretch keeps, to be cut into segments.
+
+    Attributes:
+        plan: of the stretch.
+        start: int64[n], first interval of each entry, in order of its key.
+        stop: int64[n], the interval after its last.
+        first: int64[n], its first key.
+        last: int64[n], its last key.
+    """
+
+    plan: Plan
+    start: Places
+    stop: Places
+    first: Codes
+    last: Codes
+
+    def segments(self) -> Iterator[tuple[int, int, Places]]:
+        """Entries that begin in each segment, from and to, and all that lie in it."""
         at, spanning = 0, np.empty(0, np.intp)
-        while at < len(start):
+        while at < len(self.start):
             wanted = at + max(_LEAST_ENTRIES, len(spanning))
-            end = len(start)
+            end = len(self.start)
             if wanted < end:
-                end = int(np.searchsorted(first, first[wanted], side="left"))
+                end = int(np.searchsorted(self.first, self.first[wanted], side="left"))
                 if end <= at:
-                    end = int(np.searchsorted(first, first[at], side="right"))
+                    end = int(np.searchsorted(self.first, self.first[at], side="right"))
             inside = np.concatenate([spanning, np.arange(at, end)])
-            reach = int(last[inside].max())
-            begin = int(first[at])
-            if end < len(start):
-                reach = min(reach, int(first[end]) - 1)
-            by_location = inside[np.lexsort((first[inside], lists.location[start[inside]]))]
-            yield Part(
-                begin,
-                reach,
-                np.maximum(first[by_location], begin),
-                np.minimum(last[by_location], reach),
-                lists.location[start[by_location]],
-                int(keys[at:end].sum()),
-                int(rows[at:end].sum()),
-                (self.gaps[:, stop[at:end]] - self.gaps[:, start[at:end] + 1]).sum(axis=1),
-            )
-            if end < len(start):
-                spanning = inside[last[inside] >= first[end]]
+            yield at, end, inside
+            if end < len(self.start):
+                spanning = inside[self.last[inside] >= self.first[end]]
             at = end
 
+    def part(self, at: int, end: int, inside: Places) -> Part:
+        """What lies in one segment."""
+        lists, gaps = self.plan.intervals, self.plan.gaps
+        start, stop = self.start[at:end], self.stop[at:end]
+        begin, reach = int(self.first[at]), int(self.last[inside].max())
+        if end < len(self.start):
+            reach = min(reach, int(self.first[end]) - 1)
+        by_location = inside[np.lexsort((self.first[inside], lists.location[self.start[inside]]))]
+        return Part(
+            begin,
+            reach,
+            np.maximum(self.first[by_location], begin),
+            np.minimum(self.last[by_location], reach),
+            lists.location[self.start[by_location]],
+            _between(self.plan.keys, start, stop),
+            _between(self.plan.rows, start, stop),
+            (gaps[:, stop] - gaps[:, start + 1]).sum(axis=1),
+        )
 
-def _entries(parts: list[Part]) -> int:
-    return sum(len(part.low) for part in parts)
+
+def _entries(segments: list[tuple[int, int, Places]]) -> int:
+    return sum(len(inside) for _, _, inside in segments)
 
 
-def _between(
-    counts: npt.NDArray[np.int64], start: npt.NDArray[np.intp], stop: npt.NDArray[np.intp]
-) -> npt.NDArray[np.int64]:
-    sums = np.append(0, np.cumsum(counts))
-    between: npt.NDArray[np.int64] = sums[stop] - sums[start]
-    return between
+def _cumulated(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    sums: npt.NDArray[np.int64] = np.append(0, np.cumsum(counts))
+    return sums
+
+
+def _between(sums: npt.NDArray[np.int64], start: Places, stop: Places) -> int:
+    return int((sums[stop] - sums[start]).sum())

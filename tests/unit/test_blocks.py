@@ -10,7 +10,7 @@ import pytest
 from sieve.blocks import CSR, Segment, decode_segment, encode_segment
 from sieve.errors import CorruptError, SieveError, UnsupportedError
 from sieve.keys import GREATEST, LEAST
-from sieve.packing import pack, unpack
+from sieve.packing import bit_lengths, pack, packed_size, unpack
 
 HEAD = "<BBqqQIQI"
 
@@ -132,6 +132,23 @@ def test_outliers_do_not_widen_an_array():
     values[17] = (1 << 64) - 1
     assert len(pack(values)) == plain + 12
     assert np.array_equal(unpack(pack(values), 0, 8000)[0], values)
+
+
+def test_bit_lengths_are_exact():
+    """The length of a number is that of its binary digits, next to every power of two."""
+    numbers = [max(0, min((1 << k) + d, (1 << 64) - 1)) for k in range(65) for d in range(-2, 3)]
+    lengths = bit_lengths(np.array(numbers, np.uint64))
+    assert lengths.tolist() == [number.bit_length() for number in numbers]
+
+
+@pytest.mark.parametrize("bits", [1, 7, 33, 64])
+def test_packed_size_is_what_packing_takes(bits):
+    """The size told before an array is packed is that of its bytes, outliers included."""
+    values = np.random.default_rng(bits).integers(
+        0, (1 << bits) - 1, 1000, np.uint64, endpoint=True
+    )
+    values[::100] >>= np.uint64(bits // 2)
+    assert packed_size(bit_lengths(values)) == len(pack(values))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,39 @@
+"""The step of a build that reads a column: what it counts in any order of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from sieve.build import tasks
+from sieve.keys import Encoder
+
+NO_PROBES = np.empty((0, 2), np.int64)
+
+
+def codes_in(order):
+    """A file's keys, some of them more than once."""
+    rng = np.random.default_rng(0)
+    codes = np.sort(rng.integers(-4_000, 4_000, 10_000))
+    if order == "mostly ascending":
+        codes[::100] = rng.permutation(codes[::100])
+    elif order == "any":
+        rng.shuffle(codes)
+    return codes
+
+
+@pytest.mark.parametrize("order", ["ascending", "mostly ascending", "any"])
+def test_distinct_keys_are_counted_in_any_order(order):
+    """Each distinct key is one cut with its rows, in order, however the file has them."""
+    codes = codes_in(order)
+    rows = pa.RecordBatch.from_arrays(
+        [pa.array(codes), pa.array(np.full(len(codes), 3, np.int32))], names=["v", "location"]
+    )
+    step = tasks.read_column(Encoder.for_type("bigint"), None, tasks.Cutting(), NO_PROBES)
+    lines = pa.Table.from_batches(step(iter([rows])))
+    cuts = lines.filter(pc.equal(lines["kind"], tasks.KEY))
+    distinct, counts = np.unique(codes, return_counts=True)
+    assert np.array_equal(cuts["first"], distinct)
+    assert np.array_equal(cuts["rows"], counts)
