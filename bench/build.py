@@ -5,7 +5,8 @@ rows, at most 2,000 of them. Each size has a Spark of its own. In it:
 
 - seconds of ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which is the least that
   a build has to do, and of CREATE SIEVE INDEX with default options: the better of two each, the
-  query after one run to warm up, the second CREATE after a DROP;
+  query after one run to warm up, the second CREATE after a DROP; and their CPU seconds, which tell
+  more on a machine that has other work;
 - where the time of that CREATE went: the time that Spark's jobs of each step took; what no job
   took is the driver's;
 - peak resident memory (VmHWM) of the largest process of a role, before the first CREATE and at the
@@ -34,7 +35,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.memory import DRIVER, FRONT_END, WORKER, PeakMemory
+from bench.memory import DRIVER, FRONT_END, WORKER, PeakMemory, cpu_seconds
 from bench.session import start_session
 
 SIZES = (10_000_000, 100_000_000)
@@ -63,7 +64,9 @@ class Built:
     Attributes:
         rows, files: of the table.
         query: seconds of the query that takes least and greatest key of each file.
+        query_cpu: CPU seconds of it, all processes.
         create: seconds of CREATE.
+        create_cpu: CPU seconds of it, likewise.
         steps: those of them in jobs of each step, by its name, and in none (``driver``).
         before: MB that each role's largest process has taken before CREATE.
         after: likewise after it.
@@ -73,7 +76,9 @@ class Built:
     rows: int
     files: int
     query: float
+    query_cpu: float
     create: float
+    create_cpu: float
     steps: dict[str, float]
     before: dict[str, float]
     after: dict[str, float]
@@ -155,7 +160,7 @@ def _measure(rows: int) -> None:
         path = (folder / "data").as_uri()
         spark.sql(f"CREATE TABLE t (c BIGINT) USING parquet LOCATION '{path}'")
         spark.sql(QUERY).collect()
-        query = min(_seconds(lambda: spark.sql(QUERY).collect()) for _ in range(2))
+        query = min(_timed(lambda: spark.sql(QUERY).collect()) for _ in range(2))
         # Starts the front end.
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         before = memory.now()
@@ -164,19 +169,20 @@ def _measure(rows: int) -> None:
         create, steps = min(first, _create(spark), key=lambda one: one[0])
         after = memory.now()
         told = _properties(spark)
-        built = Built(rows, _files(rows), query, create, steps, before, after, told)
+        built = Built(rows, _files(rows), *query, *create, steps, before, after, told)
         print(json.dumps(asdict(built)), flush=True)
         spark.stop()
 
 
-def _create(spark: SparkSession) -> tuple[float, dict[str, float]]:
+def _create(spark: SparkSession) -> tuple[tuple[float, float], dict[str, float]]:
+    """Its seconds by the clock and of the CPU, and those of each step by the clock."""
     known = len(_jobs(spark))
-    seconds = _seconds(lambda: spark.sql(CREATE).collect())
+    seconds, cpu = _timed(lambda: spark.sql(CREATE).collect())
     steps: dict[str, float] = {}
     for description, taken in _jobs(spark)[known:]:
         step = description.rpartition("(")[2].rstrip(")")
         steps[step] = steps.get(step, 0.0) + taken
-    return seconds, steps | {"driver": seconds - sum(steps.values())}
+    return (seconds, cpu), steps | {"driver": seconds - sum(steps.values())}
 
 
 def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
@@ -202,10 +208,11 @@ def _properties(spark: SparkSession) -> dict[str, float]:
     return {name: float(number[0].rstrip(".")) for name, number in numbers.items() if number}
 
 
-def _seconds(run: Callable[[], object]) -> float:
-    started = time.perf_counter()
+def _timed(run: Callable[[], object]) -> tuple[float, float]:
+    """Seconds by the clock, and of the CPU."""
+    started, cpu = time.perf_counter(), cpu_seconds()
     run()
-    return time.perf_counter() - started
+    return time.perf_counter() - started, cpu_seconds() - cpu
 
 
 # -- the table ------------------------------------------------------------------------------------
@@ -221,6 +228,8 @@ def _print(console: Console, found: Sequence[Built]) -> None:
         ("least and greatest key of each file, s", lambda one: f"{one.query:.2f}"),
         ("CREATE SIEVE INDEX, s", lambda one: f"{one.create:.2f}"),
         ("  times the query", lambda one: f"{one.create / one.query:.2f}"),
+        ("  CPU s of both", lambda one: f"{one.query_cpu:.1f}, {one.create_cpu:.1f}"),
+        ("  times the query's CPU", lambda one: f"{one.create_cpu / one.query_cpu:.2f}"),
         ("  ns a row", lambda one: f"{one.create / one.rows * 1e9:.0f}"),
         (
             "  a row, against the first size",
@@ -243,7 +252,9 @@ def _print(console: Console, found: Sequence[Built]) -> None:
     for title, cell in lines:
         table.add_row(title, *(cell(one) for one in found))
     for name in TOLD:
-        table.add_row(name, *(f"{one.told[name]:,.10g}" for one in found if name in one.told))
+        table.add_row(
+            name, *(f"{one.told[name]:,.10g}" if name in one.told else "" for one in found)
+        )
     console.print(table)
     console.print(f"  load of the machine in the last 5 and 15 minutes: {os.getloadavg()[1:]}")
     console.print()
