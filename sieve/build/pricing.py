@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -59,16 +60,17 @@ def run_maker(
     else:
         # A sample that met no key where there are some: every query is as likely as any other.
         mass = survey.sample.mass or Mass.of_sample(np.array([least, greatest], np.int64))
-        make = _priced(cuts, n, mass, survey, options, say)
-        if options.shape != "map":
-            yield make
-            return
-        say("mapping")
-        budget = survey.budget(options) - survey.intervals_budget(options, "map")
-        with map_rows(survey.values, survey.sample, seen.whole, survey.n_files, budget) as maps:
-            yield lambda times: make(times).unionByName(maps)
+        with _priced(cuts, n, mass, survey, options, say) as make:
+            if options.shape != "map":
+                yield make
+                return
+            say("mapping")
+            budget = survey.budget(options) - survey.intervals_budget(options, "map")
+            with map_rows(survey.values, survey.sample, seen.whole, survey.n_files, budget) as maps:
+                yield lambda times: make(times).unionByName(maps)
 
 
+@contextlib.contextmanager
 def _priced(
     cuts: DataFrame,
     n: int,
@@ -76,7 +78,7 @@ def _priced(
     survey: Survey,
     options: IndexOptions,
     say: Callable[[str], None],
-) -> Make:
+) -> Iterator[Make]:
     stretches = min(math.ceil(n / _CUTS_PER_TASK), len(mass.codes))
     pieces = _in_stretches(cuts, mass, stretches)
     shape = "auto" if options.shape == "map" else options.shape
@@ -85,19 +87,25 @@ def _priced(
     prices = prices_for(survey.n_files, left)
     if stretches == 1:
         # One task sees all there is, so it finds the price by itself.
-        return lambda times: pieces.mapInArrow(
+        yield lambda times: pieces.mapInArrow(
             tasks.write_whole(mass, shape, prices, left, times), SPARK_SCHEMA
         )
+        return
     say("weighing")
+    # Both to be weighed and to be written.
+    pieces = pieces.persist(StorageLevel.MEMORY_AND_DISK)
     curve = np.zeros(len(prices))
     weigh = tasks.weigh_stretches(mass, shape, prices, left / n)
-    weighed = pieces.mapInArrow(weigh, tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
-    for number, size in weighed.collect():
-        curve[number] = size
-    price = choose_price(prices, curve, left)
-    return lambda times: pieces.mapInArrow(
-        tasks.write_stretches(mass, shape, price * times), SPARK_SCHEMA
-    )
+    try:
+        weighed = pieces.mapInArrow(weigh, tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
+        for number, size in weighed.collect():
+            curve[number] = size
+        price = choose_price(prices, curve, left)
+        yield lambda times: pieces.mapInArrow(
+            tasks.write_stretches(mass, shape, price * times), SPARK_SCHEMA
+        )
+    finally:
+        pieces.unpersist()
 
 
 def _in_stretches(cuts: DataFrame, mass: Mass, stretches: int) -> DataFrame:

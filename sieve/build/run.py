@@ -21,15 +21,19 @@ from sieve.build.probes import expectations, make_probes, map_may_pay, mean_read
 from sieve.build.reading import read_cuts
 from sieve.build.survey import Survey, survey
 from sieve.build.writing import write_within
+from sieve.cache import Cache
 from sieve.errors import InvalidInputError, SieveError
 from sieve.layout import run_dir
 from sieve.options import IndexOptions
-from sieve.runs import read_run
+from sieve.runs import Run
 from sieve.store import Store
 from sieve.tables.catalog import Column
 from sieve.types import Expected, RunRef
 
 Counts = npt.NDArray[np.int64]
+
+_HELD = 32 << 20
+"""Bytes of the new run in memory while it is measured, however large it is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +103,7 @@ def build_run(
                 most = math.inf if shape in ("sieve", "map") else asked.budget(options)
                 run = write_within(make, most, store, index_dir, asked.sample.encoder)
             with _removed_on_failure(store, index_dir, run):
-                opened = read_run(store, index_dir, run, len(sizes))
+                opened = Run(store, index_dir, run, len(sizes), Cache(_HELD))
                 told = expectations(probes, opened, seen.hits, seen.least, seen.greatest)
                 return _Made(run, tuple(told))
 
