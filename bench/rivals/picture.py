@@ -13,6 +13,8 @@ from bench.rivals.judge import Measured
 
 _ACROSS: Final = 4
 _LEAST: Final = "least possible"
+_TOLD: Final = 1.0
+"""The budget, in percent, whose figure stands in the panel."""
 
 _LINES: Final[Mapping[str, Mapping[str, Any]]] = {
     "auto": {"color": "#0d4d94", "lw": 5, "alpha": 0.45, "marker": "o", "ms": 6.5, "mew": 0},
@@ -27,7 +29,7 @@ _DOTS: Final = {
     "seed sieve, error 10": ("P", "#d97706"),
     "seed sieve, error 100": ("X", "#d97706"),
     "Bloom filter a file": ("D", "#db2777"),
-    "exact inverted list": ("*", "#6b7280"),
+    "exact inverted list": ("*", "#111827"),
 }
 
 
@@ -39,29 +41,38 @@ def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -
         least: files that hold a match, mean over the kinds of query, by column.
         files: of each column.
     """
-    rows = -(-len(least) // _ACROSS)
-    figure = Figure(figsize=(13, 1.6 + 2.35 * rows), dpi=80, layout="constrained")
+    # One more cell, for what lines and dots mean.
+    rows = len(least) // _ACROSS + 1
+    figure = Figure(figsize=(13, 1 + 2.4 * rows), dpi=80, layout="constrained")
     panels = figure.subplots(rows, _ACROSS, sharex=True, sharey=True, squeeze=False)
-    everywhere = [m.mean for m in measured] + [*least.values()]
     for ax, name in zip(panels.flat, least, strict=False):
         _panel(ax, name, [m for m in measured if m.column == name], least[name])
-    for ax in panels.flat[len(least) :]:
-        ax.set_visible(False)
     for ax in panels.flat[max(0, len(least) - _ACROSS) : len(least)]:
         ax.tick_params(labelbottom=True)
-    _scales(panels[0, 0], min(everywhere), files)
-    figure.supylabel(f"files that a query reads, of {files}: mean over six kinds of query")
-    figure.supxlabel("bytes of the index, % of the column")
-    figure.suptitle("Lower left is better: few files read, and few bytes spent", fontsize=15)
+    for ax in panels.flat[len(least) :]:
+        ax.set_axis_off()
+    _scales(panels[0, 0], min([m.mean for m in measured] + [*least.values()]), files)
+    figure.suptitle(
+        f"Files that a query reads, of {files}, against the bytes of the index: "
+        "lower left is better",
+        fontsize=15,
+    )
+    figure.supylabel("files read, mean over six kinds of query")
+    figure.supxlabel("bytes of the index, % of the column's")
     handles = {line.get_label(): line for ax in panels.flat for line in ax.get_lines()}
     order = [name for name in (*_LINES, _LEAST, *_DOTS) if name in handles]
-    figure.legend(
+    legend = panels.flat[len(least)].legend(
         [handles[name] for name in order],
         [f"Sieve, {name}" if name in _LINES else name for name in order],
-        loc="outside upper center",
-        ncols=6,
+        loc="upper left",
+        bbox_to_anchor=(0, 1),
+        borderaxespad=0,
+        ncols=2 if len(least) % _ACROSS < _ACROSS - 1 else 1,
+        fontsize=12 if len(least) % _ACROSS < _ACROSS - 1 else 9,
         frameon=False,
     )
+    # It may be wider than its cell.
+    legend.set_in_layout(False)
     return figure
 
 
@@ -77,14 +88,26 @@ def _panel(ax: Axes, name: str, measured: Sequence[Measured], least: float) -> N
     for m in measured:
         if m.structure in _DOTS:
             marker, color = _DOTS[m.structure]
-            ax.plot(m.bytes, m.mean, marker, color=color, ms=7, mew=0, label=m.structure)
+            size = 9 if marker == "*" else 7
+            ax.plot(m.bytes, m.mean, marker, color=color, ms=size, mew=0, label=m.structure)
+    _in_words(ax, measured)
+
+
+def _in_words(ax: Axes, measured: Sequence[Measured]) -> None:
+    """What minimum and maximum read, and what the build's own choice reads instead."""
+    plain = next((m for m in measured if m.structure == "min/max"), None)
+    auto = next((m for m in measured if m.structure == "auto" and m.budget == _TOLD), None)
+    if plain and auto:
+        text = f"min/max {plain.mean:.3g}\nauto at {_TOLD:g} %: {auto.mean:.3g}"
+        ax.text(0.03, 0.05, text, transform=ax.transAxes, fontsize=9, color="#0d4d94")
 
 
 def _scales(ax: Axes, least: float, files: int) -> None:
     """Of all panels, as they share them."""
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_ylim(0.8 * least, 1.3 * files)
+    # Below the least is room for words.
+    ax.set_ylim(least / 4, 1.3 * files)
     ticks = [t for t in (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000) if t <= files]
     for axis, places in ((ax.xaxis, (0.01, 0.1, 1, 10, 100)), (ax.yaxis, [*ticks, files])):
         axis.set_major_locator(FixedLocator(places))
