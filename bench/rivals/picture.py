@@ -34,7 +34,7 @@ _DOTS: Final = {
 
 
 def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -> Figure:
-    """The figure; all panels have the same axes, both by magnitude.
+    """The figure; both axes by magnitude, and all panels have that of bytes in common.
 
     Args:
         measured: structures on columns.
@@ -44,14 +44,15 @@ def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -
     # One more cell, for what lines and dots mean.
     rows = len(least) // _ACROSS + 1
     figure = Figure(figsize=(13, 1 + 2.4 * rows), dpi=80, layout="constrained")
-    panels = figure.subplots(rows, _ACROSS, sharex=True, sharey=True, squeeze=False)
+    panels = figure.subplots(rows, _ACROSS, sharex=True, squeeze=False)
     for ax, name in zip(panels.flat, least, strict=False):
-        _panel(ax, name, [m for m in measured if m.column == name], least[name])
+        of = [m for m in measured if m.column == name]
+        _panel(ax, name, of, least[name])
+        _scales(ax, min(m.mean for m in of), files)
     for ax in panels.flat[max(0, len(least) - _ACROSS) : len(least)]:
         ax.tick_params(labelbottom=True)
     for ax in panels.flat[len(least) :]:
         ax.set_axis_off()
-    _scales(panels[0, 0], min([m.mean for m in measured] + [*least.values()]), files)
     figure.suptitle(
         f"Files that a query reads, of {files}, against the bytes of the index: "
         "lower left is better",
@@ -103,12 +104,12 @@ def _in_words(ax: Axes, measured: Sequence[Measured]) -> None:
 
 
 def _scales(ax: Axes, least: float, files: int) -> None:
-    """Of all panels, as they share them."""
+    """Both by magnitude; bytes are the same in all panels."""
     ax.set_xscale("log")
     ax.set_yscale("log")
     # Below the least is room for words.
-    ax.set_ylim(least / 4, 1.3 * files)
-    ticks = [t for t in (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000) if t <= files]
+    ax.set_ylim(least * (least / files) ** 0.6 / 1.8, 1.4 * files)
+    ticks = [t for t in (0.1, 0.3, 1, 3, 10, 30, 50, 100, 300, 1000, 3000, 10000) if t <= files]
     for axis, places in ((ax.xaxis, (0.01, 0.1, 1, 10, 100)), (ax.yaxis, [*ticks, files])):
         axis.set_major_locator(FixedLocator(places))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
