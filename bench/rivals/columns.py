@@ -14,6 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bench.lineitem import generate
+from bench.texts import TEXTS
+from sieve.build.encoders import choose_encoder
+from sieve.build.sample import WANTED
 from sieve.keys import Encoder
 
 Codes = npt.NDArray[np.int64]
@@ -29,12 +32,21 @@ class Column:
         codes: int64[n], key code of each row.
         file: int32[n], its file, 0 to files - 1.
         files: how many there are.
+        width: mean bytes of a value.
+        encoder: bytes of what turns values into codes.
     """
 
     name: str
     codes: Codes
     file: npt.NDArray[np.int32]
     files: int
+    width: float = 8.0
+    encoder: int = 0
+
+    @property
+    def nbytes(self) -> float:
+        """Bytes of all values."""
+        return self.width * len(self.codes)
 
     def keys_of_files(self) -> Iterator[tuple[Codes, npt.NDArray[np.int64]]]:
         """Distinct keys of each file, ascending, and how many rows have them."""
@@ -46,8 +58,9 @@ class Column:
             yield distinct, rows.astype(np.int64)
 
 
-# Budgets, in percent of 8 bytes a row, from which on `auto` is to read at most 1.10 times the least
-# possible: columns whose files hold few long runs of keys, few keys or late rows, and skewed ones.
+# Budgets, in percent of the column's bytes, from which on `auto` is to read at most 1.10 times the
+# least possible: columns whose files hold few long runs of keys, few keys or late rows, and skewed
+# ones.
 GOALS: Final[Mapping[str, float]] = {
     "late rows": 1.0,
     "tenant id": 1.0,
@@ -115,15 +128,15 @@ def _hot(rng: Rng, rows: int, files: int) -> Codes:
     return keys
 
 
-def _uuids(rng: Rng, rows: int, files: int) -> Codes:
+def _uuids(rng: Rng, rows: int, files: int) -> pa.Array:
     digits = np.frombuffer(rng.bytes(16 * rows).hex().encode(), "S1").reshape(rows, 32)
     dash = np.full((rows, 1), b"-")
     parts = np.split(digits, [8, 12, 16, 20], axis=1)
     text = np.concatenate([x for part in parts for x in (part, dash)][:-1], axis=1)
-    return _encoded(pa.array(np.ascontiguousarray(text).view("S36").ravel()))
+    return pa.array(np.ascontiguousarray(text).view("S36").ravel()).cast(pa.string())
 
 
-def _urls(rng: Rng, rows: int, files: int) -> Codes:
+def _urls(rng: Rng, rows: int, files: int) -> pa.Array:
     """Pages of a hundred of 3,000 hosts in each file, large hosts more often."""
     words = rng.integers(0, 26, (3000, 9), dtype=np.uint8) + ord("a")
     names = np.ascontiguousarray(words).view("S9").ravel().astype(str)
@@ -133,16 +146,14 @@ def _urls(rng: Rng, rows: int, files: int) -> Codes:
     host = hosts[_in_order(rows, files), rng.integers(0, 100, rows)]
     pages = pa.array(rng.integers(0, 5000, rows)).cast(pa.string())
     text = pc.binary_join_element_wise("https://www.", names[host], "", null_handling="skip")
-    return _encoded(pc.binary_join_element_wise(text, "/page/", pages, "").cast(pa.binary()))
+    return pc.binary_join_element_wise(text, "/page/", pages, "")
 
 
-def _encoded(text: pa.Array) -> Codes:
-    bounds = pc.min_max(text).as_py()
-    encoder = Encoder.for_type("string", bounds["min"], bounds["max"])
-    return encoder.encode(text.cast(pa.string())).codes
+def _mails(rng: Rng, rows: int, files: int) -> pa.Array:
+    return TEXTS["e-mail addresses"](rng, rows)
 
 
-MADE: Final[Mapping[str, Callable[[Rng, int, int], Codes]]] = {
+MADE: Final[Mapping[str, Callable[[Rng, int, int], Codes | pa.Array]]] = {
     "late rows": _late,
     "tenant, random id": _tenant_ids,
     "tenant id": _tenants,
@@ -155,11 +166,14 @@ MADE: Final[Mapping[str, Callable[[Rng, int, int], Codes]]] = {
     "URLs": _urls,
     "sawtooth": _sawtooth,
     "one hot key": _hot,
+    "e-mail addresses": _mails,
 }
+# Type, and bytes of a value where all have as many.
 LINEITEM: Final = {
-    "l_orderkey": "bigint",
-    "l_shipdate": "date",
-    "l_extendedprice": "decimal(15,2)",
+    "l_orderkey": ("bigint", 8),
+    "l_shipdate": ("date", 4),
+    "l_extendedprice": ("decimal(15,2)", 8),
+    "l_comment": ("string", 0),
 }
 ORDERS: Final = ("natural", "shuffled")
 NAMES: Final = (*MADE, *(f"{column}, {order}" for column in LINEITEM for order in ORDERS))
@@ -176,14 +190,34 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
     """
     rng = np.random.default_rng(NAMES.index(name))
     if name in MADE:
-        codes = MADE[name](rng, rows, files)
-    else:
-        title, order = name.split(", ")
-        lineitem = pq.read_table(generate(folder, 1), columns=[title])[title].slice(0, rows)
-        codes = Encoder(LINEITEM[title]).encode(lineitem).codes
-        if order == "shuffled":
-            codes = rng.permutation(codes)
-    return Column(name, codes, _in_order(len(codes), files), files)
+        values = MADE[name](rng, rows, files)
+        if isinstance(values, np.ndarray):
+            return Column(name, values, _in_order(rows, files), files)
+        return _of_strings(name, values, files, rng)
+    title, order = name.split(", ")
+    type_name, width = LINEITEM[title]
+    values = pq.read_table(generate(folder, 1), columns=[title])[title].slice(0, rows)
+    if type_name == "string":
+        values = values.cast(pa.string())
+    values = values.combine_chunks()
+    if order == "shuffled":
+        values = values.take(pa.array(rng.permutation(len(values))))
+    if type_name == "string":
+        return _of_strings(name, values, files, rng)
+    codes = Encoder(type_name).encode(values).codes
+    return Column(name, codes, _in_order(len(codes), files), files, width)
+
+
+def _of_strings(name: str, values: pa.Array, files: int, rng: Rng) -> Column:
+    """With codes of the encoder that a build would choose, by as large a sample."""
+    rows = len(values)
+    width = pc.mean(pc.binary_length(values)).as_py()
+    seen = np.sort(rng.choice(rows, min(WANTED, rows), replace=False))
+    drawn = pa.chunked_array([values.take(pa.array(seen))])
+    encoder = choose_encoder("string", drawn, rows, int(width * rows))
+    spent = 0 if encoder.splits is None else len(encoder.splits.to_bytes())
+    codes = encoder.encode(values).codes
+    return Column(name, codes, _in_order(rows, files), files, width, spent)
 
 
 def _in_order(rows: int, files: int) -> npt.NDArray[np.int32]:

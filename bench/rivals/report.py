@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from bench.rivals.columns import GOALS
+from bench.rivals.judge import Measured
+from bench.rivals.queries import KINDS
 
 # What `auto` may read more than the best that needs no more bytes, and than the least possible.
 _SLACK = 1.02
 _NEAR = 1.10
 
 
-class Figures(Protocol):
-    """One structure on one column: see `Measured`."""
-
-    @property
-    def column(self) -> str: ...  # noqa: D102 - documented on the record
-    @property
-    def structure(self) -> str: ...  # noqa: D102
-    @property
-    def budget(self) -> float | None: ...  # noqa: D102
-    @property
-    def bytes(self) -> float: ...  # noqa: D102
-    @property
-    def mean(self) -> float: ...  # noqa: D102
-    @property
-    def seconds(self) -> float: ...  # noqa: D102
-
-
 def table(
     console: Console,
     name: str,
-    measured: Sequence[Figures],
+    measured: Sequence[Measured],
     least: float,
     budgets: Sequence[float],
 ) -> None:
@@ -50,51 +34,76 @@ def table(
     for one in (m for m in measured if m.budget is None):
         rows.add_row(one.structure, _files(one.mean), f"{one.bytes:.2f}")
     rows.add_section()
-    shapes: dict[str, dict[float, Figures]] = {}
+    shapes: dict[str, dict[float, Measured]] = {}
     for one in measured:
         if one.budget is not None:
             shapes.setdefault(one.structure, {})[one.budget] = one
     for shape, by_budget in shapes.items():
         cells = (
-            f"{_files(m.mean)} [dim]{m.bytes:.2f}[/dim]" for m in map(by_budget.get, budgets) if m
+            f"{_files(m.mean)} [dim]{m.bytes:.2f}[/dim]" if m else "-"
+            for m in map(by_budget.get, budgets)
         )
         rows.add_row(shape, "", "", *cells)
     console.print(rows)
 
 
-def summary(console: Console, measured: Sequence[Figures], least: dict[str, float]) -> None:
-    """Which goals `auto` missed."""
-    missed = 0
+def summary(console: Console, measured: Sequence[Measured], least: Mapping[str, float]) -> None:
+    """Which goals `auto` missed: over all kinds of query one by one, for each kind a count."""
     autos = [m for m in measured if m.structure == "auto"]
-    for auto in autos:
-        others = [
-            m
-            for m in measured
-            if m.column == auto.column
-            and m.structure != "auto"
-            and m.bytes <= max(auto.bytes, auto.budget or 0.0)
-            and (m.budget is None or m.budget <= (auto.budget or 0.0))
-        ]
-        best = min(others, key=lambda m: m.mean, default=auto)
-        if auto.mean > best.mean * _SLACK:
-            missed += 1
-            console.print(
-                f"  {auto.column} at {auto.budget:g} %: auto reads {auto.mean:.2f}, "
-                f"{best.structure} with {best.bytes:.2f} % reads {best.mean:.2f}"
-            )
-        goal = GOALS.get(auto.column)
-        if goal is not None and auto.budget == goal and auto.mean > least[auto.column] * _NEAR:
-            missed += 1
-            console.print(
-                f"  {auto.column} at {auto.budget:g} %: auto reads {auto.mean:.2f}, "
-                f"the least possible is {least[auto.column]:.2f}"
-            )
-        if auto.bytes > (auto.budget or 0.0):
-            missed += 1
-            console.print(
-                f"  {auto.column} at {auto.budget:g} %: auto needs {auto.bytes:.2f} % bytes"
-            )
-    console.print(f"  {missed} goals missed by auto, {len(autos)} columns and budgets\n")
+    missed = [text for auto in autos for text in _missed(auto, measured, least[auto.column])]
+    for text in missed:
+        console.print(f"  {text}")
+    console.print(f"  {len(missed)} goals missed by auto, {len(autos)} columns and budgets")
+    for kind in KINDS:
+        console.print(f"  {kind}: {_by_kind(kind, autos, measured)}", soft_wrap=True)
+
+
+def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured]) -> str:
+    pairs = ((m, _best(m, measured, lambda m: m.files[kind])) for m in autos)
+    worse = [(m, best) for m, best in pairs if best and _over(kind, m, best) > 0]
+    if not worse:
+        return "none reads more than the best at no more bytes"
+    m, best = max(worse, key=lambda pair: _over(kind, *pair))
+    return (
+        f"{len(worse)} of {len(autos)} read more than the best at no more bytes, at worst "
+        f"{_files(m.files[kind])} for {_files(best.files[kind])} of {best.structure} "
+        f"({m.column}, {m.budget:g} %)"
+    )
+
+
+def _over(kind: str, one: Measured, other: Measured) -> float:
+    """Files that one reads beyond what the other's allow it."""
+    return one.files[kind] - other.files[kind] * _SLACK
+
+
+def _missed(auto: Measured, measured: Sequence[Measured], least: float) -> Iterator[str]:
+    at = f"{auto.column} at {auto.budget:g} %: auto"
+    best = _best(auto, measured, lambda m: m.mean)
+    if best and auto.mean > best.mean * _SLACK:
+        yield (
+            f"{at} reads {auto.mean:.2f}, "
+            f"{best.structure} with {best.bytes:.2f} % reads {best.mean:.2f}"
+        )
+    if auto.budget == GOALS.get(auto.column) and auto.mean > least * _NEAR:
+        yield f"{at} reads {auto.mean:.2f}, the least possible is {least:.2f}"
+    if auto.bytes > (auto.budget or 0.0):
+        yield f"{at} needs {auto.bytes:.2f} % bytes"
+
+
+def _best(
+    auto: Measured, measured: Sequence[Measured], files: Callable[[Measured], float]
+) -> Measured | None:
+    """What reads fewest files of all that need no more bytes than `auto` does, or may."""
+    budget = auto.budget or 0.0
+    others = (
+        m
+        for m in measured
+        if m.column == auto.column
+        and m.structure != "auto"
+        and m.bytes <= max(auto.bytes, budget)
+        and (m.budget is None or m.budget <= budget)
+    )
+    return min(others, key=files, default=None)
 
 
 def _files(mean: float) -> str:

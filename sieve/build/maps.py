@@ -53,11 +53,29 @@ def map_rows(
 
 def _rows(pairs: DataFrame, n_files: int, budget: int) -> DataFrame:
     n, keys = pairs.agg(sf.count("*"), sf.approx_count_distinct("hash")).first() or (0, 0)
-    parts = max(1, math.ceil(n / _PAIRS_PER_MAP))
-    keys = min(keys, n)
-    shared = min(keys, n - keys)
+    parts, bits = fit_maps(n, keys, n_files, budget)
+    ordered = pairs.repartitionByRange(parts, "hash") if parts > 1 else pairs.coalesce(1)
+    ordered = ordered.sortWithinPartitions("hash")
+    return ordered.mapInArrow(tasks.map_hashes(n_files, bits), SPARK_SCHEMA)
+
+
+def fit_maps(pairs: int, keys: int, n_files: int, budget: int) -> tuple[int, int]:
+    """Over how many maps the keys are spread, and the bits of fingerprint that a budget pays for.
+
+    Args:
+        pairs: of a key and a location.
+        keys: distinct ones, at least about.
+        n_files: how many locations there are.
+        budget: bytes of all maps at most.
+
+    Raises:
+        InvalidInputError: the budget cannot pay for a map of so many keys; says what could.
+    """
+    parts = max(1, math.ceil(pairs / _PAIRS_PER_MAP))
+    keys = min(keys, pairs)
+    shared = min(keys, pairs - keys)
     each = (math.ceil(keys / parts), n_files)
-    lists = (math.ceil(shared / parts), math.ceil((n - keys + shared) / parts))
+    lists = (math.ceil(shared / parts), math.ceil((pairs - keys + shared) / parts))
     bits = fingerprint_for(int(_CAUTION * budget) // parts, *each, *lists)
     if bits is None:
         needed = parts * estimate_bytes(*each, _WORTHWHILE_BITS, *lists)
@@ -67,6 +85,4 @@ def _rows(pairs: DataFrame, n_files: int, budget: int) -> DataFrame:
             f"say OPTIONS (shape = 'map', budget = '{math.ceil(needed * 1.1 / 1024)}KB') or choose "
             "another shape",
         )
-    ordered = pairs.repartitionByRange(parts, "hash") if parts > 1 else pairs.coalesce(1)
-    ordered = ordered.sortWithinPartitions("hash")
-    return ordered.mapInArrow(tasks.map_hashes(n_files, bits), SPARK_SCHEMA)
+    return parts, bits

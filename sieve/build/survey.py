@@ -44,9 +44,12 @@ class Survey:
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
         """What of it is for ranges: all, but for a map, whose intervals are the lesser part."""
         budget = self.budget(options)
-        if shape != "map":
-            return budget
-        return max(budget // _SHARE_BESIDE_MAP, min(budget // 2, SMALLEST_SHARE // 2))
+        return beside_map(budget) if shape == "map" else budget
+
+
+def beside_map(budget: int) -> int:
+    """Bytes of a map's budget that go to the intervals that answer ranges."""
+    return max(budget // _SHARE_BESIDE_MAP, min(budget // 2, SMALLEST_SHARE // 2))
 
 
 def survey(

@@ -1,0 +1,65 @@
+"""What structures read of one column, once it is sure that they miss nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.rivals.columns import Column
+from bench.rivals.queries import KINDS, queries
+from bench.rivals.structures import Structure, truth
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One structure on one column.
+
+    Attributes:
+        column: its name.
+        structure: its name.
+        budget: percent it was to keep within; None for those that know no budget.
+        bytes: percent it needs.
+        files: files read by a query, by kind.
+        mean: over the kinds.
+    """
+
+    column: str
+    structure: str
+    budget: float | None
+    bytes: float
+    files: dict[str, float]
+    mean: float
+
+
+class Judge:
+    """Asks structures about one column."""
+
+    def __init__(self, of: Column, count: int) -> None:
+        self._column = of
+        self._queries = queries(of, count)
+        self.exact = truth(of)
+        self._truth = {kind: self.exact.may_hold(*q) for kind, q in self._queries.items()}
+
+    def least(self) -> float:
+        """Files that hold a match."""
+        return float(np.mean([answer.sum(axis=1).mean() for answer in self._truth.values()]))
+
+    def measured(self, structure: Structure, budget: float | None) -> Measured:
+        """What a structure reads.
+
+        Raises:
+            SystemExit: it leaves out a file that holds a match.
+        """
+        files = {}
+        for kind, (low, high) in self._queries.items():
+            answer = structure.may_hold(low, high)
+            missed = int(np.count_nonzero(self._truth[kind] & ~answer))
+            if missed:
+                raise SystemExit(
+                    f"{structure.name} on {self._column.name} misses {missed} files: {kind}"
+                )
+            files[kind] = float(answer.sum(axis=1).mean())
+        size = 100 * (structure.nbytes + self._column.encoder) / self._column.nbytes
+        mean = float(np.mean([files[kind] for kind in KINDS]))
+        return Measured(self._column.name, structure.name, budget, size, files, mean)
