@@ -13,6 +13,13 @@ _WORTHLESS_FILES = 1e-3
 _WORTHLESS_SHARE = 1e-5
 # Bytes are estimated, and interpolated between prices.
 _CAUTION = 0.96
+# Bytes fall more slowly than the price rises, by about the square root of it; and where no gap is
+# worth so little, not at all until the price is far higher.
+_ELASTICITY = 2.0
+_STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
+
+MOST_TRIES = len(_STEPS) + 1
+"""How often a version is made; after the last time it is as small as it can be."""
 
 
 def prices_for(locations: int, budget_bytes: float) -> Numbers:
@@ -61,3 +68,16 @@ def choose_price(prices: Numbers, curve_bytes: Numbers, budget_bytes: float) -> 
         return float(prices[at])
     part = np.log(aim / low) / np.log(high / low)
     return float(prices[at] * (prices[at + 1] / prices[at]) ** part)
+
+
+def dearer(times: float, size: float, budget_bytes: float, attempt: int) -> float:
+    """What to multiply a price by next, where a version came out above its budget.
+
+    Args:
+        times: what it was multiplied by.
+        size: bytes that came out.
+        budget_bytes: for the version.
+        attempt: how often it was made again before, from 0.
+    """
+    over: float = (size / max(1.0, budget_bytes)) ** _ELASTICITY
+    return times * max(_STEPS[min(attempt, len(_STEPS) - 1)], over)

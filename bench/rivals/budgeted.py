@@ -14,7 +14,6 @@ from sieve.build.maps import fit_maps
 from sieve.build.probes import KINDS, Probes, make_probes, map_may_pay, mean_read
 from sieve.build.sample import WANTED, Sample
 from sieve.build.survey import beside_map
-from sieve.build.writing import DEARER
 from sieve.errors import InvalidInputError
 from sieve.intervals import (
     Intervals,
@@ -27,6 +26,7 @@ from sieve.keys import Encoder
 from sieve.map.hashing import Hashes, hash_codes
 from sieve.map.payload import build_map, decode_map
 from sieve.mass import Mass
+from sieve.prices import MOST_TRIES, dearer
 from sieve.shapes import SEGMENT_OVERHEAD, choose_price, plan, prices_for
 from sieve.types import Expected
 
@@ -176,9 +176,11 @@ def shaped(column: Column, mass: Mass, intervals: Intervals, shape: str, budget:
     prepared = plan(intervals, mass, shape)
     prices = prices_for(column.files, budget)
     price = choose_price(prices, prepared.curve(prices, budget), budget)
-    for times in DEARER:
+    times = 1.0
+    for attempt in range(MOST_TRIES):
         segments = list(prepared.emit(price * times))
         size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
         if size <= budget:
             break
+        times = dearer(times, size, budget, attempt)
     return Lists(shape, size, joined([s.payload for s in segments]), column.files)

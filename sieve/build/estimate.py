@@ -25,7 +25,6 @@ from sieve.build.probes import Probes, expectations, make_probes, map_may_pay, m
 from sieve.build.reading import Seen, read_cuts
 from sieve.build.sample import Sample, zoomed
 from sieve.build.survey import Survey, survey
-from sieve.build.writing import DEARER
 from sieve.errors import InvalidInputError
 from sieve.keys import Encoder
 from sieve.layout import run_dir
@@ -33,6 +32,7 @@ from sieve.local_store import LocalStore
 from sieve.locations import Locations, render_locations
 from sieve.options import IndexOptions
 from sieve.predicate import LocationIndex, Predicate, evaluate
+from sieve.prices import MOST_TRIES, dearer
 from sieve.requirements import Requirement
 from sieve.run_files import describe_run
 from sieve.runs import Run, read_run
@@ -192,13 +192,15 @@ def _held(
 
 def _rows(make: Make, of: Survey, options: IndexOptions) -> tuple[list[Row], int]:
     """Rows of a run file and their bytes; made again where a build would be."""
-    for times in DEARER:
+    times = 1.0
+    for attempt in range(MOST_TRIES):
         rows = make(times).collect()
         # As Spark stores them, each page by itself.
         stored = (len(pa.compress(bytes(row["payload"]), "zstd", asbytes=True)) for row in rows)
         size = sum(stored) + SEGMENT_OVERHEAD * len(rows)
         if options.shape in ("sieve", "map") or size <= of.budget(options):
             break
+        times = dearer(times, size, of.budget(options), attempt)
     return rows, size
 
 

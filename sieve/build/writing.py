@@ -11,12 +11,10 @@ from pyspark.sql import DataFrame
 from sieve.errors import SieveError, UnavailableError
 from sieve.keys import Encoder
 from sieve.layout import run_dir
+from sieve.prices import MOST_TRIES, dearer
 from sieve.run_files import describe_run
 from sieve.store import Store, join
 from sieve.types import RunId, RunRef
-
-DEARER = (1.0, 1.3, 2.0, 8.0)
-"""What the price is raised by until a run fits; past the last a run is as small as it can be."""
 
 
 def write_within(
@@ -35,13 +33,14 @@ def write_within(
         index_dir: the index's folder.
         encoder: of the run's codes.
     """
-    for times in DEARER:
+    times = 1.0
+    for attempt in range(MOST_TRIES - 1):
         run = _write(make(times), store, index_dir, encoder)
         if run.bytes <= budget:
-            break
-        if times != DEARER[-1]:
-            store.delete(run_dir(index_dir, run.id))
-    return run
+            return run
+        store.delete(run_dir(index_dir, run.id))
+        times = dearer(times, run.bytes, budget, attempt)
+    return _write(make(times), store, index_dir, encoder)
 
 
 def _write(rows: DataFrame, store: Store, index_dir: str, encoder: Encoder) -> RunRef:

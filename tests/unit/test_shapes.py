@@ -11,6 +11,7 @@ from sieve.errors import CorruptError, InvalidInputError, SieveError, Unsupporte
 from sieve.intervals import Intervals, concatenated, cut_location
 from sieve.keys import GREATEST, LEAST
 from sieve.mass import Mass
+from sieve.prices import MOST_TRIES, dearer
 from sieve.shapes import (
     SEGMENT_OVERHEAD,
     choose_price,
@@ -298,3 +299,23 @@ def test_impossible_arrays_are_corrupt(payload):
     """Unknown modes, lengths past the end and streams that do not inflate are refused."""
     with pytest.raises(CorruptError):
         coding.decode(payload, 0, 3 if len(payload) < 100 else 90)
+
+
+@pytest.mark.parametrize("budget", [500, 3_000, 20_000, 60_000])
+@pytest.mark.parametrize("kind", ["sawtooth", "random"])
+def test_made_again_a_version_comes_within_its_budget(kind: str, budget: int) -> None:
+    """Also where the curve is far off: keys without any order, and keys in step."""
+    n, files = 20_000, 40
+    codes = np.arange(n)
+    if kind == "random":
+        codes = np.random.default_rng(8).integers(0, 1 << 62, n)
+    intervals, mass = column([codes[number::files] for number in range(files)])
+    planned = plan(intervals, mass)
+    prices = prices_for(files, budget)
+    price, times = choose_price(prices, planned.curve(prices, budget), budget), 1.0
+    for attempt in range(MOST_TRIES):
+        size = sum(len(segment.payload) for segment in planned.emit(price * times))
+        if size <= budget:
+            break
+        times = dearer(times, size, budget, attempt)
+    assert size <= budget
