@@ -13,7 +13,8 @@ import pytest
 from lab import Lab
 from pyspark.sql import functions as sf
 
-import sieve.build.run as building
+from sieve.build import survey
+from sieve.build.run import build_run
 from sieve.local_store import LocalStore
 from sieve.options import IndexOptions
 from sieve.tables.catalog import LOCATION, Column
@@ -158,20 +159,20 @@ def test_a_count_that_differs_leaves_the_file_unproven(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, shape: str
 ) -> None:
     """Rows seen with the column against rows counted without it: only equality proves."""
-    honest = building._row_counts
+    honest = survey._row_counts
 
     def counts(*args: Any) -> np.ndarray[Any, Any]:
         found = honest(*args)
         found[1] += 1 if seen == "fewer" else -1
         return found
 
-    monkeypatch.setattr(building, "_row_counts", counts)
+    monkeypatch.setattr(survey, "_row_counts", counts)
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     file = (sf.col("id") / 10).cast("int")
     frame = lab.spark.range(0, 40, 1, 1).withColumn(LOCATION, file)
     store = LocalStore()
     store.mkdirs(f"file:{tmp_path}/runs")
-    built = building.build_run(
+    built = build_run(
         frame,
         Column(("id",), "bigint"),
         [1] * FILES,
