@@ -42,9 +42,9 @@ class Window:
     def around(cls, least: int, greatest: int) -> Window:
         """The finest window over some values and as much again on either side."""
         margin = greatest - least + 1
-        low = max(1 - 10**38, least - margin)
-        # The greatest decimal is near 2^126, so no shift of more than 64 is ever wanted.
-        return cls(low, max(0, (greatest + margin - low).bit_length() - 64))
+        low, high = max(1 - 10**38, least - margin), min(10**38 - 1, greatest + margin)
+        # All decimals together are fewer than 2^128, so no shift of more than 64 is ever wanted.
+        return cls(low, max(0, (high - low).bit_length() - 64))
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,9 @@ def test_it_tells_what_create_then_makes(tables: Lab, table: str, column: str, s
     assert number(before["bytes"]) == pytest.approx(number(after["bytes"]), rel=0.25, abs=4096)
     assert before["rows"] == after["rows"]
     assert before["files"] == after["files"]
-    reads = [name for name in after if name.startswith("files read for")]
-    assert len(reads) == 3 or column == "u"
+    reads = [name for name in after if name.startswith("files read for") and name in before]
+    # Where nearly every key occurs, no probe may have met an absent one.
+    assert len(reads) >= 2
     for name in reads:
         assert number(before[name]) == pytest.approx(number(after[name]), rel=0.25, abs=0.5)
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sieve.build.encoders import choose_encoder
+from sieve.decimal_codec import DecimalCodec, Window
 from sieve.keys import Encoder
 from sieve.splits import MOST_BYTES
 
@@ -122,3 +123,18 @@ def test_wide_decimals_of_every_size_keep_the_floating_form():
     values = [Decimal(k * 10**e).scaleb(-2) for e in range(36) for k in range(1, 10)]
     assert chosen("decimal(38,2)", values) == Encoder("decimal(38,2)")
     assert chosen("decimal(38,2)", [Decimal(7)]) == Encoder("decimal(38,2)")
+
+
+@pytest.mark.parametrize(
+    ("least", "greatest"),
+    [(1 - 10**38, 10**38 - 1), (10**38 - 2, 10**38 - 1), (1 - 10**38, 2 - 10**38), (0, 0)],
+)
+def test_a_window_over_the_ends_of_decimals(least: int, greatest: int) -> None:
+    """The widest and the outermost values have a window that tells both ends apart."""
+    window = Window.around(least, greatest)
+    codec = DecimalCodec(38, 0, window)
+    values = pa.array([Decimal(least), Decimal(greatest)], pa.decimal128(38, 0))
+    first, last = codec.codes(values).tolist()
+    assert first <= last
+    assert (first < last) == (least < greatest)
+    assert [first, last] == [codec.literal(str(value)).code for value in (least, greatest)]
