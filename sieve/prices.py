@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 
 from sieve.mass import Numbers
+
+Made = TypeVar("Made")
 
 _PRICES = 24
 # Where a whole budget buys less than this many files a query, it is too large for the column; of
@@ -17,9 +22,6 @@ _CAUTION = 0.96
 # worth so little, not at all until the price is far higher.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
-
-MOST_TRIES = len(_STEPS) + 1
-"""How often a version is made; after the last time it is as small as it can be."""
 
 
 def prices_for(locations: int, budget_bytes: float) -> Numbers:
@@ -70,14 +72,27 @@ def choose_price(prices: Numbers, curve_bytes: Numbers, budget_bytes: float) -> 
     return float(prices[at] * (prices[at + 1] / prices[at]) ** part)
 
 
-def dearer(times: float, size: float, budget_bytes: float, attempt: int) -> float:
-    """What to multiply a price by next, where a version came out above its budget.
+def within_budget(
+    make: Callable[[float], tuple[Made, float]],
+    budget_bytes: float,
+    discard: Callable[[Made], None] | None = None,
+) -> Made:
+    """What is made at the price that the budget seems to allow, or again until it fits.
 
     Args:
-        times: what it was multiplied by.
-        size: bytes that came out.
+        make: makes it at so many times the price, and says how many bytes came out.
         budget_bytes: for the version.
-        attempt: how often it was made again before, from 0.
+        discard: does away with what came out too large.
+
+    Returns:
+        What fits; after the last attempt whatever came out, which is as small as it can be.
     """
-    over: float = (size / max(1.0, budget_bytes)) ** _ELASTICITY
-    return times * max(_STEPS[min(attempt, len(_STEPS) - 1)], over)
+    times = 1.0
+    for step in _STEPS:
+        made, size = make(times)
+        if size <= budget_bytes:
+            return made
+        if discard is not None:
+            discard(made)
+        times *= max(step, (size / max(1.0, budget_bytes)) ** _ELASTICITY)
+    return make(times)[0]

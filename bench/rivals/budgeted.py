@@ -26,8 +26,8 @@ from sieve.keys import Encoder
 from sieve.map.hashing import Hashes, hash_codes
 from sieve.map.payload import build_map, decode_map
 from sieve.mass import Mass
-from sieve.prices import MOST_TRIES, dearer
-from sieve.shapes import SEGMENT_OVERHEAD, choose_price, plan, prices_for
+from sieve.prices import within_budget
+from sieve.shapes import SEGMENT_OVERHEAD, Segment, choose_price, plan, prices_for
 from sieve.types import Expected
 
 SHAPES = ("intervals", "runs", "map", "auto")
@@ -176,11 +176,11 @@ def shaped(column: Column, mass: Mass, intervals: Intervals, shape: str, budget:
     prepared = plan(intervals, mass, shape)
     prices = prices_for(column.files, budget)
     price = choose_price(prices, prepared.curve(prices, budget), budget)
-    times = 1.0
-    for attempt in range(MOST_TRIES):
+
+    def emitted(times: float) -> tuple[tuple[list[Segment], int], float]:
         segments = list(prepared.emit(price * times))
         size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
-        if size <= budget:
-            break
-        times = dearer(times, size, budget, attempt)
+        return (segments, size), size
+
+    segments, size = within_budget(emitted, budget)
     return Lists(shape, size, joined([s.payload for s in segments]), column.files)

@@ -32,7 +32,7 @@ from sieve.local_store import LocalStore
 from sieve.locations import Locations, render_locations
 from sieve.options import IndexOptions
 from sieve.predicate import LocationIndex, Predicate, evaluate
-from sieve.prices import MOST_TRIES, dearer
+from sieve.prices import within_budget
 from sieve.requirements import Requirement
 from sieve.run_files import describe_run
 from sieve.runs import Run, read_run
@@ -125,7 +125,6 @@ def estimate_index(
         counted=table.info.format_name in COUNTED,
         say=world.say,
     )
-    surveyed = time.monotonic()
     sample = zoomed(of.sample, ROWS_SHOWN, _ends(asked, column, of))
     of = replace(of, sample=sample)
     probes = make_probes(sample)
@@ -143,7 +142,7 @@ def estimate_index(
         if options.shape == "auto" and map_may_pay(made.expected, made.keys, len(files), budget):
             with contextlib.suppress(InvalidInputError):
                 made = min(made, build("map"), key=lambda one: mean_read(one.expected))
-    seconds = (surveyed - started) + (read - surveyed) + (time.monotonic() - read) / sample.share
+    seconds = read - started + (time.monotonic() - read) / sample.share
     known = ~seen.partial
     rows = int(seen.rows[known].sum())
     stats = BuildStats(
@@ -192,16 +191,15 @@ def _held(
 
 def _rows(make: Make, of: Survey, options: IndexOptions) -> tuple[list[Row], int]:
     """Rows of a run file and their bytes; made again where a build would be."""
-    times = 1.0
-    for attempt in range(MOST_TRIES):
+
+    def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()
         # As Spark stores them, each page by itself.
         stored = (len(pa.compress(bytes(row["payload"]), "zstd", asbytes=True)) for row in rows)
         size = sum(stored) + SEGMENT_OVERHEAD * len(rows)
-        if options.shape in ("sieve", "map") or size <= of.budget(options):
-            break
-        times = dearer(times, size, of.budget(options), attempt)
-    return rows, size
+        return (rows, size), size
+
+    return within_budget(collect, of.most(options))
 
 
 def _locations_bytes(table: CatalogTable, files: Sequence[DataFile], seen: Seen) -> int:

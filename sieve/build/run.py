@@ -8,7 +8,6 @@ a few times the budget, whatever the table's size. The seed's shape needs every 
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -99,9 +98,7 @@ def build_run(
                 if make is None:
                     return None
                 say("writing")
-                # The map's own budget is kept by the bits it spends on a key.
-                most = math.inf if shape in ("sieve", "map") else asked.budget(options)
-                run = write_within(make, most, store, index_dir, asked.sample.encoder)
+                run = write_within(make, asked.most(wanted), store, index_dir, asked.sample.encoder)
             with _removed_on_failure(store, index_dir, run):
                 opened = Run(store, index_dir, run, len(sizes), Cache(_HELD))
                 told = expectations(probes, opened, seen.hits, seen.least, seen.greatest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,10 @@ class Survey:
         """Bytes that a run may have."""
         whole = options.budget_bytes(int(self.sample.rows * self.sample.width))
         return max(1, int(whole * self.sample.share))
+
+    def most(self, options: IndexOptions) -> float:
+        """Bytes above which a run is made again: a map keeps its budget by the bits of a key."""
+        return math.inf if options.shape in ("sieve", "map") else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
         """What of it is for ranges: all, but for a map, whose intervals are the lesser part."""

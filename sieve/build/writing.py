@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from sieve.errors import SieveError, UnavailableError
 from sieve.keys import Encoder
 from sieve.layout import run_dir
-from sieve.prices import MOST_TRIES, dearer
+from sieve.prices import within_budget
 from sieve.run_files import describe_run
 from sieve.store import Store, join
 from sieve.types import RunId, RunRef
@@ -33,14 +33,15 @@ def write_within(
         index_dir: the index's folder.
         encoder: of the run's codes.
     """
-    times = 1.0
-    for attempt in range(MOST_TRIES - 1):
+
+    def write(times: float) -> tuple[RunRef, float]:
         run = _write(make(times), store, index_dir, encoder)
-        if run.bytes <= budget:
-            return run
+        return run, run.bytes
+
+    def delete(run: RunRef) -> None:
         store.delete(run_dir(index_dir, run.id))
-        times = dearer(times, run.bytes, budget, attempt)
-    return _write(make(times), store, index_dir, encoder)
+
+    return within_budget(write, budget, delete)
 
 
 def _write(rows: DataFrame, store: Store, index_dir: str, encoder: Encoder) -> RunRef:

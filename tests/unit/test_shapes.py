@@ -11,7 +11,7 @@ from sieve.errors import CorruptError, InvalidInputError, SieveError, Unsupporte
 from sieve.intervals import Intervals, concatenated, cut_location
 from sieve.keys import GREATEST, LEAST
 from sieve.mass import Mass
-from sieve.prices import MOST_TRIES, dearer
+from sieve.prices import within_budget
 from sieve.shapes import (
     SEGMENT_OVERHEAD,
     choose_price,
@@ -312,10 +312,10 @@ def test_made_again_a_version_comes_within_its_budget(kind: str, budget: int) ->
     intervals, mass = column([codes[number::files] for number in range(files)])
     planned = plan(intervals, mass)
     prices = prices_for(files, budget)
-    price, times = choose_price(prices, planned.curve(prices, budget), budget), 1.0
-    for attempt in range(MOST_TRIES):
+    price = choose_price(prices, planned.curve(prices, budget), budget)
+
+    def emitted(times):
         size = sum(len(segment.payload) for segment in planned.emit(price * times))
-        if size <= budget:
-            break
-        times = dearer(times, size, budget, attempt)
-    assert size <= budget
+        return size, size
+
+    assert within_budget(emitted, budget) <= budget
