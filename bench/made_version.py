@@ -90,7 +90,7 @@ def make_version(root: Path, n_locations: int) -> Made:
         name = f"part-{number:05d}-{secrets.token_hex(16)}-c000.zstd.parquet"
         files.append((name, _run_file(segments)))
         (folder / "runs" / run_id / name).write_bytes(files[-1][1])
-    run = describe_run(run_id, Encoder("bigint"), files)
+    run = describe_run(run_id, n_locations, Encoder("bigint"), files)
     assert run is not None
     manifest = Manifest(
         index=uuid,
@@ -156,6 +156,7 @@ def _locations(folder: Path, n: int) -> LocationsRef:
     listed = Locations(
         tuple(f"{_TABLE}/{name}" for name in names),
         ones << 27, 1_760_000_000_000 + ones, ones * EACH, ones * 0, ones * 0,
+        np.arange(n),
     )  # fmt: skip
     data = render_locations(listed, (_TABLE,))
     name = f"{secrets.token_hex(16)}.parquet"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sieve.build.contents import build_contents
+from sieve.build.settle import settled_snapshot
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
 from sieve.intents import remove_abandoned, write_intent
 from sieve.keys import Encoder
@@ -140,7 +141,15 @@ def _build(
     table: CatalogTable, index: _Begun, options: IndexOptions, comment: str | None, world: World
 ) -> Manifest:
     one = index.wanted
-    made = build_contents(table, one.column, options, index.store, index.directory, world)
+    made = build_contents(
+        table,
+        one.column,
+        options,
+        index.store,
+        index.directory,
+        world,
+        settled_snapshot(table.files, index.store, index.directory),
+    )
     first = _first_version(table, index, made, comment, world)
     return publish(index.store, index.directory, None, lambda _: first, attempts=1)
 

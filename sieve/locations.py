@@ -25,8 +25,11 @@ UNSETTLED: Final = -2
 
 _SCHEMA = pa.schema(
     [("root", pa.int32()), ("path", pa.string())]
-    + [(name, pa.int64()) for name in ("length", "mtime", "rows", "nulls", "nans")]
+    + [(name, pa.int64()) for name in ("length", "mtime", "rows", "nulls", "nans", "slot")]
 )
+
+COLUMNS: Final = ("lengths", "mtimes", "rows", "nulls", "nans", "slots")
+"""The columns of numbers of `Locations`, in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +43,8 @@ class Locations:
         rows: int64[n], rows of the file.
         nulls: int64[n], rows whose value is NULL.
         nans: int64[n], rows whose value is NaN.
+        slots: int64[n], place among the locations of all the version's runs, laid end to end; -1
+            for a file without keys.
     """
 
     paths: tuple[str, ...]
@@ -48,12 +53,28 @@ class Locations:
     rows: Counts
     nulls: Counts
     nans: Counts
+    slots: Counts
 
     @property
     def nbytes(self) -> int:
         """Bytes that the list takes in memory."""
-        columns = (self.lengths, self.mtimes, self.rows, self.nulls, self.nans)
+        columns: list[Counts] = [getattr(self, name) for name in COLUMNS]
         return bytes_of(self.paths) + sum(column.nbytes for column in columns)
+
+    def chosen(self, which: npt.NDArray[np.bool_]) -> Locations:
+        """Those that are flagged, bool[n]."""
+        paths = (path for path, flag in zip(self.paths, which.tolist(), strict=True) if flag)
+        return Locations(tuple(paths), *(getattr(self, name)[which] for name in COLUMNS))
+
+
+_NONE: Final = np.zeros(0, np.int64)
+NO_LOCATIONS: Final = Locations((), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
+
+
+def together(first: Locations, second: Locations) -> Locations:
+    """The locations of both, the first ones first."""
+    columns = (np.append(getattr(first, name), getattr(second, name)) for name in COLUMNS)
+    return Locations((*first.paths, *second.paths), *columns)
 
 
 def bytes_of(paths: tuple[str, ...]) -> int:
@@ -69,16 +90,7 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
         [
             pa.array([root for root, _ in places], pa.int32()),
             pa.array([path for _, path in places], pa.string()),
-            *(
-                pa.array(column, pa.int64())
-                for column in (
-                    locations.lengths,
-                    locations.mtimes,
-                    locations.rows,
-                    locations.nulls,
-                    locations.nans,
-                )
-            ),
+            *(pa.array(getattr(locations, name), pa.int64()) for name in COLUMNS),
         ],
         schema=_SCHEMA,
     )
@@ -95,11 +107,17 @@ def _relative(path: str, roots: Sequence[str], order: Sequence[int]) -> tuple[in
     raise ValueError(f"{path} lies below none of {list(roots)}")
 
 
-def parse_locations(data: bytes, roots: Sequence[str], count: int) -> Locations:
+def parse_locations(data: bytes, roots: Sequence[str], count: int, slots: int) -> Locations:
     """The list in a locations file.
 
+    Args:
+        data: its bytes.
+        roots: what its paths are relative to.
+        count: how many locations there are.
+        slots: how many the version's runs have together.
+
     Raises:
-        CorruptError: the file is not such a list, or not of ``count`` locations.
+        CorruptError: the file is not such a list, or not of so many locations.
     """
     try:
         table = pq.read_table(io.BytesIO(data))
@@ -115,6 +133,7 @@ def parse_locations(data: bytes, roots: Sequence[str], count: int) -> Locations:
         bases[number] + path
         for number, path in zip(numbers, table["path"].to_pylist(), strict=True)
     )
-    return Locations(
-        paths, *(table[name].to_numpy() for name in ("length", "mtime", "rows", "nulls", "nans"))
-    )
+    listed = Locations(paths, *(table[name].to_numpy() for name in _SCHEMA.names[2:]))
+    if paths and not (listed.slots.min() >= -1 and listed.slots.max() < slots):
+        raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown place")
+    return listed

@@ -82,7 +82,7 @@ class Manifest:
         fingerprint: SHA-256 in hex over ``fingerprint_parts``: the reader that the build used.
         fingerprint_parts: what went into it, for explaining a mismatch.
         runs: index data over disjoint sets of locations.
-        locations: the list of locations, whose row numbers are the ordinals in the runs.
+        locations: the list of locations, which tells the place of each in its run.
         roots: absolute qualified URIs of the folders that location paths are relative to.
         stats: what the build saw and took.
         created_by: the software that wrote this version.
@@ -252,6 +252,7 @@ def _options(fields: Fields) -> IndexOptions:
 def _run(fields: Fields) -> RunRef:
     run = RunRef(
         id=RunId(fields.text("id", pattern=HEX_ID)),
+        locations=fields.integer("locations", high=(1 << 31) - 1),
         encoder=fields.small_object("encoder", ENCODER_TEXT),
         files=tuple(_run_file(file) for file in fields.records("files", MAX_FILES)),
         segments=fields.integer("segments"),

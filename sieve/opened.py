@@ -41,13 +41,10 @@ class OpenIndex:
 
     def locations(self) -> Locations:
         """The list of locations, verified; raises as `open_version`."""
-        ref = self.manifest.locations
-        uri = locations_file(self.directory, ref.file.name)
+        file = self.manifest.locations.file
         return self.cache.get(
-            (uri, ref.file.sha256),
-            lambda: parse_locations(
-                verified(self.store, uri, ref.file), self.manifest.roots, ref.count
-            ),
+            (locations_file(self.directory, file.name), file.sha256),
+            lambda: read_locations(self.store, self.directory, self.manifest),
         )
 
     def keep(self, requirement: Requirement) -> Flags:
@@ -62,17 +59,20 @@ class OpenIndex:
             where = self.locations()
             keep = where.rows > where.nulls + where.nans
         else:
-            keep = np.zeros(self.manifest.locations.count, np.bool_)
-            for run in self.runs:
-                found = run.locations_in(requirement.intervals)
-                if run.has_maps and requirement.hashes is not None and found.any():
-                    found &= run.locations_of(requirement.hashes)
-                keep |= found
+            found = [self._found(run, requirement) for run in self.runs]
+            # The extra last place stands for files without keys, which are in no run.
+            keep = np.concatenate([*found, [False]])[self.locations().slots]
         if requirement.null:
             keep |= self.locations().nulls > 0
         if requirement.nan:
             keep |= self.locations().nans > 0
         return keep
+
+    def _found(self, run: Run, requirement: Requirement) -> Flags:
+        found = run.locations_in(requirement.intervals)
+        if run.has_maps and requirement.hashes is not None and found.any():
+            found &= run.locations_of(requirement.hashes)
+        return found
 
     def retry(self) -> None:
         """Try run files again that could not be read when a look-up needed them."""
@@ -108,9 +108,16 @@ def open_version(store: Store, index_dir: str, manifest: Manifest, cache: Cache)
             f"version {manifest.version} of index {manifest.name} codes its runs in different "
             "ways, which this release cannot look up; upgrade Sieve",
         )
-    count = manifest.locations.count
-    runs = tuple(Run(store, index_dir, run, count, cache) for run in manifest.runs)
+    runs = tuple(Run(store, index_dir, run, cache) for run in manifest.runs)
     encoder = encoders.pop() if encoders else Encoder(manifest.type)
     index = OpenIndex(store, index_dir, manifest, encoder, runs, cache)
     index.locations()
     return index
+
+
+def read_locations(store: Store, index_dir: str, manifest: Manifest) -> Locations:
+    """The list of locations of a version, verified. Raises CorruptError or UnavailableError."""
+    ref = manifest.locations
+    data = verified(store, locations_file(index_dir, ref.file.name), ref.file)
+    slots = sum(run.locations for run in manifest.runs)
+    return parse_locations(data, manifest.roots, ref.count, slots)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import secrets
 
-from sieve.build.contents import build_contents, is_current
+from sieve.build.contents import build_contents
+from sieve.build.kept import NOTHING, is_current, kept
 from sieve.build.settle import settled_snapshot
 from sieve.errors import (
     CorruptError,
@@ -16,10 +17,10 @@ from sieve.errors import (
 )
 from sieve.found import Found
 from sieve.layout import locations_file, run_dir
-from sieve.locations import Locations, parse_locations
+from sieve.locations import Locations
 from sieve.manifest import Manifest
+from sieve.opened import read_locations
 from sieve.publish import publish
-from sieve.runs import verified
 from sieve.tables.catalog import CatalogTable, Column
 from sieve.transitions import Refresh, next_version
 from sieve.types import VersionId
@@ -27,12 +28,12 @@ from sieve.world import World
 
 
 def refresh_index(table: CatalogTable, found: Found, full: bool, world: World) -> Manifest:
-    """Index new and changed files and forget vanished ones.
+    """Index new and changed files, and no others, and forget vanished ones.
 
     Args:
         table: the table, as it is now.
         found: the index.
-        full: build even if nothing has changed.
+        full: read all of the table even if nothing has changed.
         world: the means.
 
     Returns:
@@ -44,10 +45,20 @@ def refresh_index(table: CatalogTable, found: Found, full: bool, world: World) -
     """
     base = found.need()
     column = _column(table, base)
-    options = base.next_options or base.options
-    if not full and _nothing_to_do(table, found, base, column):
+    snapshot = settled_snapshot(table.files, found.store, found.directory)
+    known = None if full else _still_valid(table, found, base, column)
+    if known is not None and is_current(known, snapshot):
         return base
-    made = build_contents(table, column, options, found.store, found.directory, world)
+    made = build_contents(
+        table,
+        column,
+        base.next_options or base.options,
+        found.store,
+        found.directory,
+        world,
+        snapshot,
+        NOTHING if known is None else kept(base, known, snapshot),
+    )
 
     def on_top_of(newest: Manifest | None) -> Manifest:
         if newest is None:
@@ -62,17 +73,17 @@ def refresh_index(table: CatalogTable, found: Found, full: bool, world: World) -
     except UnknownOutcomeError:
         raise
     except BaseException:
-        _remove(found, made)
+        _remove(found, made, base)
         raise
     if version.locations != made.locations:
-        _remove(found, made)
+        _remove(found, made, base)
     return version
 
 
-def _remove(found: Found, made: Refresh) -> None:
+def _remove(found: Found, made: Refresh, base: Manifest) -> None:
     """Take away what no version refers to, nor ever will."""
     with contextlib.suppress(SieveError):
-        for run in made.runs:
+        for run in (run for run in made.runs if run not in base.runs):
             found.store.delete(run_dir(found.directory, run.id))
         found.store.delete(locations_file(found.directory, made.locations.file.name))
 
@@ -89,21 +100,13 @@ def _column(table: CatalogTable, base: Manifest) -> Column:
     )
 
 
-def _nothing_to_do(table: CatalogTable, found: Found, base: Manifest, column: Column) -> bool:
+def _still_valid(
+    table: CatalogTable, found: Found, base: Manifest, column: Column
+) -> Locations | None:
+    """The version's locations; None where none of it holds, and all is to be built again."""
     same_reader = base.fingerprint == table.info.fingerprint and base.type == column.type
     if not same_reader or base.next_options is not None:
-        return False
-    try:
-        known = load_locations(found, base)
-    except (CorruptError, UnavailableError):
-        # What cannot be read is built again.
-        return False
-    snapshot = settled_snapshot(table.files, found.store, found.directory)
-    return is_current(known, snapshot)
-
-
-def load_locations(found: Found, manifest: Manifest) -> Locations:
-    """The locations of a version. Raises CorruptError or UnavailableError."""
-    ref = manifest.locations
-    data = verified(found.store, locations_file(found.directory, ref.file.name), ref.file)
-    return parse_locations(data, manifest.roots, ref.count)
+        return None
+    with contextlib.suppress(CorruptError, UnavailableError):
+        return read_locations(found.store, found.directory, base)
+    return None

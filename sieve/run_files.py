@@ -110,11 +110,14 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
     return RunFile(payloads, begin, end, chunk, first[chunk[:-1]], last[chunk[1:] - 1], maps)
 
 
-def describe_run(run: RunId, encoder: Encoder, files: Iterable[tuple[str, bytes]]) -> RunRef | None:
+def describe_run(
+    run: RunId, locations: int, encoder: Encoder, files: Iterable[tuple[str, bytes]]
+) -> RunRef | None:
     """What the manifest says of a run; None where no file holds a segment.
 
     Args:
         run: its identity.
+        locations: how many its ordinals count.
         encoder: of its keys.
         files: names and bytes, in order of name; those without rows are left out.
     """
@@ -134,6 +137,7 @@ def describe_run(run: RunId, encoder: Encoder, files: Iterable[tuple[str, bytes]
     hashes = _ranges_of_files(segments.filter(of_map), len(found))
     return RunRef(
         run,
+        locations,
         encoder.to_json(),
         tuple(
             RunFileRef(file.name, file.length, file.sha256, *ranges)

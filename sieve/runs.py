@@ -40,17 +40,14 @@ class Run:
         store: where the index lies.
         index_dir: the index's folder.
         run: what the manifest says of it.
-        n_locations: locations of the version.
         cache: what holds run files and decoded chunks.
     """
 
-    def __init__(
-        self, store: Store, index_dir: str, run: RunRef, n_locations: int, cache: Cache
-    ) -> None:
+    def __init__(self, store: Store, index_dir: str, run: RunRef, cache: Cache) -> None:
         self._store = store
         self._files = run.files
         self._uris = [run_file(index_dir, run.id, file) for file in run.files]
-        self._n_locations = n_locations
+        self._n_locations = run.locations
         self._cache = cache
         self._codes = _Ranges([file.codes for file in run.files])
         self._hashes = _Ranges([file.hashes for file in run.files])
@@ -74,7 +71,7 @@ class Run:
                 whose first is above its last holds nothing.
 
         Returns:
-            bool[n_locations]; a superset of the truth, by what the shapes put together.
+            bool[locations of the run]; a superset of the truth, by what the shapes put together.
 
         Raises:
             CorruptError: a file is not what the manifest says it is.
@@ -97,7 +94,7 @@ class Run:
             hashes: uint64[q], in any order.
 
         Returns:
-            bool[n_locations]; raises as `locations_in`.
+            bool[locations of the run]; raises as `locations_in`.
         """
         found = np.zeros(self._n_locations, np.bool_)
         points = np.sort(hashes.view(np.int64))
@@ -155,7 +152,7 @@ class Run:
             raise
 
     def _check(self, number: int, named: int) -> None:
-        """Refuse what names more locations than this version has; another version may have them."""
+        """Refuse what names more locations than there are; a file may come from another run."""
         if named > self._n_locations:
             raise CorruptError(
                 "SIEVE_CORRUPT_RUN",
@@ -181,9 +178,9 @@ class _Ranges:
         return numbers
 
 
-def read_run(store: Store, index_dir: str, run: RunRef, n_locations: int) -> Run:
+def read_run(store: Store, index_dir: str, run: RunRef) -> Run:
     """A run held whole, all its files verified and decoded; raises as `Run.locations_in`."""
-    opened = Run(store, index_dir, run, n_locations, Cache(sys.maxsize))
+    opened = Run(store, index_dir, run, Cache(sys.maxsize))
     opened.read_all()
     return opened
 

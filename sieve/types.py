@@ -86,6 +86,7 @@ class RunRef:
 
     Attributes:
         id: the run's identity and folder name.
+        locations: how many locations its ordinals count, those included that the table has lost.
         encoder: JSON form of the key encoder that the run's codes were made with.
         files: run files, in order of name.
         segments: number of segments.
@@ -96,6 +97,7 @@ class RunRef:
     """
 
     id: RunId
+    locations: int
     encoder: Mapping[str, object]
     files: tuple[RunFileRef, ...]
     segments: int
@@ -133,8 +135,9 @@ class BuildStats:
         nans: how many of them are NaN.
         column_bytes: uncompressed bytes of the column.
         seconds: wall-clock duration of the build.
-        expected: what queries are expected to read, by kind; empty where there is no key.
-        files_total: number of locations.
+        expected: what queries are expected to read, by kind; empty where there is no key. Measured
+            when all of the table was read last.
+        files_total: number of locations that it was measured over.
     """
 
     rows: int

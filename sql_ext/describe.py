@@ -10,8 +10,8 @@ from sieve.found import Found
 from sieve.keys import Encoder
 from sieve.locations import UNPROVEN, UNSETTLED
 from sieve.manifest import Manifest
+from sieve.opened import read_locations
 from sieve.options import IndexOptions
-from sieve.refresh import load_locations
 from sieve.tables.catalog import CatalogTable, Column
 from sieve.types import BuildStats
 
@@ -119,6 +119,7 @@ def _extended(table: CatalogTable, found: Found, manifest: Manifest) -> Iterator
     for what, count in _against_now(table, found, manifest).items():
         yield f"files {what}", str(count)
     yield "bytes as share of column", _share(index_bytes(manifest), stats)
+    yield "runs", str(len(runs))
     yield "segments", str(sum(run.segments for run in runs))
     yield "blocks", str(sum(run.blocks for run in runs))
     yield "keys summed over files", str(sum(run.keys for run in runs))
@@ -148,7 +149,7 @@ def _coding(encoder: Encoder) -> str:
 
 def _against_now(table: CatalogTable, found: Found, manifest: Manifest) -> Counter[str]:
     """Files by what they are to the index: indexed, new, changed, gone."""
-    known = load_locations(found, manifest)
+    known = read_locations(found.store, found.directory, manifest)
     facts = zip(known.lengths.tolist(), known.mtimes.tolist(), strict=True)
     by_path = dict(zip(known.paths, facts, strict=True))
     counts = Counter({"indexed": 0, "new": 0, "changed": 0, "gone": 0})

@@ -47,9 +47,13 @@ def map_row(
 
 
 def write_run(
-    folder: Path, files: Sequence[Sequence[Row]], encoder: Encoder, run_id: RunId = RUN
+    folder: Path,
+    files: Sequence[Sequence[Row]],
+    encoder: Encoder,
+    locations: int,
+    run_id: RunId = RUN,
 ) -> RunRef:
-    """A run with these segments in each of its files, below the folder of an index."""
+    """A run of so many locations with these segments in each of its files, in an index's folder."""
     written = []
     (folder / "runs" / run_id).mkdir(parents=True)
     for number, rows in enumerate(files):
@@ -57,7 +61,7 @@ def write_run(
         name = f"part-{number:05d}.parquet"
         (folder / "runs" / run_id / name).write_bytes(data)
         written.append((name, data))
-    run = describe_run(run_id, encoder, written)
+    run = describe_run(run_id, locations, encoder, written)
     assert run is not None
     return run
 
@@ -95,7 +99,7 @@ def plain_locations(n: int) -> Locations:
     """So many files of ten rows each, none of them NULL or NaN."""
     ones = np.ones(n, np.int64)
     paths = tuple(f"{ROOT}/{k}" for k in range(n))
-    return Locations(paths, ones, ones, ones * 10, ones * 0, ones * 0)
+    return Locations(paths, ones, ones, ones * 10, ones * 0, ones * 0, np.arange(n))
 
 
 @dataclass(frozen=True, slots=True)

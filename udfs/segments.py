@@ -44,20 +44,26 @@ def segment_rows(found: Found) -> list[tuple[object, ...]]:
         CorruptError, UnavailableError: a run file is damaged or out of reach.
     """
     stored = stored_segments(found.store, found.directory, found.need())
-    rows = [_described(encoder, segment) for encoder, segment in stored]
+    rows = [_described(encoder, segment) for encoder, _, segment in stored]
     rows.sort(key=lambda row: row[0])
     return [(number, *row) for number, (_, row) in enumerate(rows, 1)]
 
 
 def stored_segments(
     store: Store, directory: str, manifest: Manifest
-) -> Iterator[tuple[Encoder, dict[str, Any]]]:
-    """What is stored of each segment of a version, by column of run files; raises as above."""
+) -> Iterator[tuple[Encoder, int, dict[str, Any]]]:
+    """What is stored of each segment of a version; raises as above.
+
+    Returns:
+        How its keys are coded, the slot of its run's first location, and its columns in run files.
+    """
+    slot = 0
     for run in manifest.runs:
         encoder = Encoder.from_json(dict(run.encoder))
         for file in run.files:
             data = verified(store, run_file(directory, run.id, file), file)
-            yield from ((encoder, segment) for segment in _segments(data, file))
+            yield from ((encoder, slot, segment) for segment in _segments(data, file))
+        slot += run.locations
 
 
 def _described(

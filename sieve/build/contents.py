@@ -6,15 +6,17 @@ import contextlib
 import hashlib
 import secrets
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 
+from sieve.build.kept import NOTHING, Kept
 from sieve.build.run import BuiltRun, build_run
-from sieve.build.settle import Snapshot, settled_snapshot
+from sieve.build.settle import Snapshot
 from sieve.errors import SieveError, UnavailableError
 from sieve.layout import locations_file, run_dir
-from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations
+from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations, together
 from sieve.options import IndexOptions
 from sieve.store import Store
 from sieve.tables.catalog import CatalogTable, Column, DataFile, roots_of
@@ -22,6 +24,9 @@ from sieve.tables.kinds import COUNTED, refuse_option
 from sieve.transitions import Refresh
 from sieve.types import BuildStats, FileRef, LocationsRef
 from sieve.world import World
+
+_NONE = np.zeros(0, np.int64)
+_NO_RUN = BuiltRun(None, _NONE, _NONE, _NONE, (), 0.0)
 
 
 def build_contents(
@@ -31,10 +36,22 @@ def build_contents(
     store: Store,
     index_dir: str,
     world: World,
+    snapshot: Snapshot,
+    kept: Kept = NOTHING,
 ) -> Refresh:
-    """Index the table as it is now into files below ``index_dir``; nothing refers to them yet.
+    """Index what a table has beside what is kept; nothing refers to the files that are written.
 
     What fails leaves none of them.
+
+    Args:
+        table: the table.
+        column: the column to index.
+        options: shape and budget.
+        store: where the index lies.
+        index_dir: the index's folder.
+        world: the means.
+        snapshot: the table's last listing.
+        kept: of an earlier version; its files are not read.
 
     Raises:
         UnsupportedError: the table's options make its values hang on what else a query reads.
@@ -44,22 +61,40 @@ def build_contents(
     if refused is not None:
         raise refused
     started = time.monotonic()
-    snapshot = settled_snapshot(table.files, store, index_dir)
-    numbers = [k for k, settled in enumerate(snapshot.settled) if settled]
-    files = [snapshot.files[k] for k in numbers]
-    built = _run(table, column, options, store, index_dir, files, numbers, world)
+    held = frozenset(kept.locations.paths)
+    numbers = [
+        number
+        for number, (file, settled) in enumerate(zip(snapshot.files, snapshot.settled, strict=True))
+        if settled and file.path not in held
+    ]
+    files = [snapshot.files[number] for number in numbers]
+    built = _NO_RUN
+    if files:
+        built = build_run(
+            table.frame(numbers),
+            column,
+            [file.length for file in files],
+            options,
+            store,
+            index_dir,
+            counted=table.info.format_name in COUNTED,
+            encoder=kept.encoder,
+            say=world.say,
+        )
     young = [f for f, settled in zip(snapshot.files, snapshot.settled, strict=True) if not settled]
-    roots = roots_of(table, [*files, *young])
+    roots = roots_of(table, snapshot.files)
+    first_slot = sum(run.locations for run in kept.runs)
     try:
         world.check_cancelled()
-        locations = _with_unsettled(_unchanged(built, files, table.files()), young)
+        read = _unchanged(built, files, table.files(), first_slot)
+        locations = together(kept.locations, together(read, _unsettled(young)))
         ref = _store_locations(store, index_dir, locations, roots)
     except BaseException:
         if built.run is not None:
             with contextlib.suppress(SieveError):
                 store.delete(run_dir(index_dir, built.run.id))
         raise
-    known = built.rows >= 0
+    whole = kept.stats or BuildStats(0, 0, 0, 0, 0.0, built.expected, len(snapshot.files))
     return Refresh(
         instant=_iso(snapshot.instant_ms),
         type=column.type,
@@ -68,53 +103,28 @@ def build_contents(
         null_proof=table.info.format_name in COUNTED,
         fingerprint=table.info.fingerprint,
         fingerprint_parts=table.info.fingerprint_parts,
-        runs=() if built.run is None else (built.run,),
+        runs=(*kept.runs, *(() if built.run is None else (built.run,))),
         locations=ref,
         roots=roots,
-        stats=BuildStats(
-            rows=int(built.rows[known].sum()),
-            nulls=int(built.nulls[known].sum()),
-            nans=int(built.nans[known].sum()),
-            column_bytes=int(built.rows[known].sum() * built.width),
+        stats=replace(
+            whole,
+            rows=int(locations.rows.sum()),
+            nulls=int(locations.nulls.sum()),
+            nans=int(locations.nans.sum()),
+            column_bytes=int(kept.column_bytes + read.rows.sum() * built.width),
             seconds=round(time.monotonic() - started, 3),
-            expected=built.expected,
-            files_total=len(snapshot.files),
         ),
     )
 
 
-def _run(
-    table: CatalogTable,
-    column: Column,
-    options: IndexOptions,
-    store: Store,
-    index_dir: str,
-    files: list[DataFile],
-    numbers: list[int],
-    world: World,
-) -> BuiltRun:
-    if not files:
-        none = np.zeros(0, np.int64)
-        return BuiltRun(None, none, none, none, (), 0.0)
-    return build_run(
-        table.frame(numbers),
-        column,
-        [file.length for file in files],
-        options,
-        store,
-        index_dir,
-        counted=table.info.format_name in COUNTED,
-        say=world.say,
-    )
-
-
-def _unchanged(built: BuiltRun, files: list[DataFile], after: tuple[DataFile, ...]) -> Locations:
-    """The locations as they stand in the run; those that changed meanwhile match no file."""
+def _unchanged(
+    built: BuiltRun, files: list[DataFile], after: tuple[DataFile, ...], first_slot: int
+) -> Locations:
+    """The locations that were read; those that changed meanwhile match no file."""
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
     proven = same & (built.rows >= 0)
-    # An ordinal must keep its place in the run, so an unproven location stays, with a length that
-    # no file has.
+    slots = first_slot + np.arange(len(files)) if built.run is not None else -1
     return Locations(
         tuple(file.path for file in files),
         np.where(proven, [file.length for file in files], UNPROVEN).astype(np.int64),
@@ -122,18 +132,16 @@ def _unchanged(built: BuiltRun, files: list[DataFile], after: tuple[DataFile, ..
         np.where(proven, built.rows, 0),
         np.where(proven, built.nulls, 0),
         np.where(proven, built.nans, 0),
+        np.where(proven, slots, -1).astype(np.int64),
     )
 
 
-def _with_unsettled(locations: Locations, files: list[DataFile]) -> Locations:
-    """The locations and, behind those of the run, the files that were left for a later refresh."""
+def _unsettled(files: list[DataFile]) -> Locations:
+    """The files that are left for a later refresh."""
     none = np.zeros(len(files), np.int64)
-    return Locations(
-        (*locations.paths, *(file.path for file in files)),
-        np.append(locations.lengths, none + UNSETTLED),
-        np.append(locations.mtimes, np.array([file.mtime for file in files], np.int64)),
-        *(np.append(column, none) for column in (locations.rows, locations.nulls, locations.nans)),
-    )
+    times = np.array([file.mtime for file in files], np.int64)
+    paths = tuple(file.path for file in files)
+    return Locations(paths, none + UNSETTLED, times, none, none, none, none - 1)
 
 
 def _store_locations(
@@ -153,19 +161,4 @@ def _store_locations(
 def _iso(ms: int) -> str:
     return (
         datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
-    )
-
-
-def is_current(locations: Locations, snapshot: Snapshot) -> bool:
-    """Whether a version's locations are exactly the table's files of now.
-
-    A location that proves nothing, such as a file without rows, is current by its time alone, and
-    so is one that is still unsettled: to read it again would prove no more.
-    """
-    lengths, times = locations.lengths.tolist(), locations.mtimes.tolist()
-    known = dict(zip(locations.paths, zip(lengths, times, strict=True), strict=True))
-    return len(known) == len(snapshot.files) and all(
-        known.get(f.path)
-        in (((f.length, f.mtime), (UNPROVEN, f.mtime)) if settled else ((UNSETTLED, f.mtime),))
-        for f, settled in zip(snapshot.files, snapshot.settled, strict=True)
     )

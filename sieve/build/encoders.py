@@ -39,8 +39,9 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
         size: its bytes.
     """
     values = values.drop_null()
-    if not len(values):
-        return Encoder.for_type(type_name)
+    plain = Encoder.for_type(type_name)
+    if plain.exact or not len(values):
+        return plain
     spare = _spare_bits(values, rows)
     if pa.types.is_decimal(values.type):
         return _of_decimals(type_name, values.unique(), spare)

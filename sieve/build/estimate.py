@@ -177,14 +177,14 @@ def _held(
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist([row.asDict() for row in rows], tasks.RUN), sink)
     data = sink.getvalue().to_pybytes()
-    ref = describe_run(RunId("0" * 32), encoder, [("run", data)])
+    ref = describe_run(RunId("0" * 32), of.n_files, encoder, [("run", data)])
     if ref is None:
-        ref = RunRef(RunId("0" * 32), encoder.to_json(), (), 0, 0, 0, 0, 0)
+        ref = RunRef(RunId("0" * 32), of.n_files, encoder.to_json(), (), 0, 0, 0, 0, 0)
     with tempfile.TemporaryDirectory() as folder:
         store, directory = LocalStore(), Path(folder).as_uri()
         store.mkdirs(run_dir(directory, ref.id))
         store.create(join(run_dir(directory, ref.id), "run"), data)
-        run = read_run(store, directory, ref, of.n_files)
+        run = read_run(store, directory, ref)
     told = tuple(expectations(probes, run, seen.hits, seen.least, seen.greatest))
     return _Held(run, size, ref.keys, told)
 
@@ -210,6 +210,7 @@ def _locations_bytes(table: CatalogTable, files: Sequence[DataFile], seen: Seen)
         seen.rows,
         seen.nulls,
         seen.nans,
+        np.arange(len(files)),
     )
     return len(render_locations(listed, roots_of(table, files)))
 

@@ -22,6 +22,7 @@ from sieve.build.survey import Survey, survey
 from sieve.build.writing import write_within
 from sieve.cache import Cache
 from sieve.errors import InvalidInputError, SieveError
+from sieve.keys import Encoder
 from sieve.layout import run_dir
 from sieve.options import IndexOptions
 from sieve.runs import Run
@@ -70,6 +71,7 @@ def build_run(
     *,
     counted: bool,
     say: Callable[[str], None],
+    encoder: Encoder | None = None,
 ) -> BuiltRun:
     """Read a column of some files and write its run.
 
@@ -83,11 +85,12 @@ def build_run(
         counted: compare the rows seen of each file with a count that reads no column; for formats
             whose metadata tell it. Files that differ prove nothing.
         say: told what the next job does, for its label.
+        encoder: for the values, where runs that stand beside this one have settled it.
 
     Raises:
         Py4JJavaError: a file cannot be read; names it.
     """
-    asked = survey(frame, column, sizes, counted=counted, say=say)
+    asked = survey(frame, column, sizes, counted=counted, say=say, encoder=encoder)
     probes = make_probes(asked.sample)
     say("reading")
     with read_cuts(asked, options, probes) as (cuts, seen):
@@ -98,9 +101,9 @@ def build_run(
                 if make is None:
                     return None
                 say("writing")
-                run = write_within(make, asked.most(wanted), store, index_dir, asked.sample.encoder)
+                run = write_within(make, asked, wanted, store, index_dir)
             with _removed_on_failure(store, index_dir, run):
-                opened = Run(store, index_dir, run, len(sizes), Cache(_HELD))
+                opened = Run(store, index_dir, run, Cache(_HELD))
                 told = expectations(probes, opened, seen.hits, seen.least, seen.greatest)
                 return _Made(run, tuple(told))
 

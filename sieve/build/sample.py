@@ -87,7 +87,13 @@ def zoomed(sample: Sample, rows: int, asked: Intervals) -> Sample:
     )
 
 
-def take_sample(values: DataFrame, column: Column, counted: int | None, size: int) -> Sample:
+def take_sample(
+    values: DataFrame,
+    column: Column,
+    counted: int | None,
+    size: int,
+    encoder: Encoder | None = None,
+) -> Sample:
     """Sample a column, from every file alike.
 
     Args:
@@ -95,6 +101,7 @@ def take_sample(values: DataFrame, column: Column, counted: int | None, size: in
         column: which one it is.
         counted: its rows, where the format's metadata tell them.
         size: bytes of the files.
+        encoder: for the values; None: the one that suits the sample.
     """
     expected = max(1, counted if counted is not None else size // _BYTES_PER_ROW)
     share = min(1.0, WANTED / expected)
@@ -106,14 +113,13 @@ def take_sample(values: DataFrame, column: Column, counted: int | None, size: in
     pieces = shown.mapInArrow(_packed, "sample BINARY")
     tables = [pa.ipc.open_stream(bytes(row[0])).read_all() for row in pieces.collect()]
     if not tables:
-        plain, none = Encoder.for_type(column.type), np.empty(0, np.int64)
+        plain, none = encoder or Encoder.for_type(column.type), np.empty(0, np.int64)
         rows = counted or 0
         return Sample(plain, None, none, none.view(np.uint64), rows, _width(column.type), rows)
     table = pa.concat_tables(tables)
     rows = counted if counted is not None else int(table.num_rows / share)
     width = (pc.mean(table["bytes"]).as_py() or 0.0) if text else _width(column.type)
-    encoder = Encoder.for_type(column.type)
-    if not encoder.exact:
+    if encoder is None:
         encoder = choose_encoder(column.type, table["v"], rows, int(rows * width))
     encoded = encoder.encode(table["v"])
     keys = encoded.valid & ~encoded.nan

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.build.sample import Sample, take_sample
+from sieve.keys import Encoder
 from sieve.options import SMALLEST_SHARE, IndexOptions
 from sieve.tables.catalog import LOCATION, Column
 
@@ -64,6 +65,7 @@ def survey(
     *,
     counted: bool,
     say: Callable[[str], None],
+    encoder: Encoder | None = None,
 ) -> Survey:
     """Count and sample.
 
@@ -73,6 +75,7 @@ def survey(
         sizes: bytes of each file.
         counted: whether the format's metadata tell how many rows a file has.
         say: told what the next job does, for its label.
+        encoder: for the values; None: the one that suits the sample.
     """
     path = ".".join(f"`{part.replace('`', '``')}`" for part in column.path)
     values = frame.select(sf.col(path).alias("v"), LOCATION)
@@ -80,7 +83,8 @@ def survey(
     counts = _row_counts(frame, len(sizes)) if counted else None
     say("sampling")
     total = None if counts is None else int(counts.sum())
-    return Survey(values, len(sizes), counts, take_sample(values, column, total, sum(sizes)))
+    sample = take_sample(values, column, total, sum(sizes), encoder)
+    return Survey(values, len(sizes), counts, sample)
 
 
 def _row_counts(frame: DataFrame, n_files: int) -> Counts:

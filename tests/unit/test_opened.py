@@ -31,10 +31,10 @@ EVERY_KEY = Requirement(np.array([[LEAST, GREATEST]], np.int64))
 def run_of(folder: Path, first: int, run_id: RunId = RUN) -> RunRef:
     """A run of five files from number `first` on, file k with keys 10 k to 10 k + 9."""
     keys = np.arange(10 * first, 10 * (first + N), dtype=np.int64)
-    pairs = (keys, (keys // 10).astype(np.int32), np.ones_like(keys))
+    pairs = (keys, (keys // 10 - first).astype(np.int32), np.ones_like(keys))
     segments = list(cut_segments(iter([pairs]), error=1, hole=1000))
     rows = [("sieve", s.first, s.last, 0, 0, 0, encode_segment(s)) for s in segments]
-    return write_run(folder, [rows], Encoder("bigint"), run_id)
+    return write_run(folder, [rows], Encoder("bigint"), N, run_id)
 
 
 @pytest.fixture
@@ -106,14 +106,14 @@ def test_the_list_is_read_at_once(version: Manifest, tmp_path: Path) -> None:
 def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
     version: Manifest, tmp_path: Path
 ) -> None:
-    """A list of fewer locations than the run points at must not be looked up in."""
-    one = np.ones(1, np.int64)
-    short = render_locations(Locations(("file:/t/0",), one, one, one, one, one), ("file:/t",))
+    """A list that names places that no run has must not be looked up by."""
+    listed = dataclasses.replace(plain_locations(1), slots=np.array([N]))
+    short = render_locations(listed, ("file:/t",))
     path = tmp_path / "locations" / f"{'ef' * 16}.parquet"
     path.write_bytes(short)
     made = FileRef(path.name, len(short), hashlib.sha256(short).hexdigest())
     other = dataclasses.replace(version, locations=LocationsRef(made, 1))
-    with pytest.raises(CorruptError, match="location 4 of 1"):
+    with pytest.raises(CorruptError, match="unknown place"):
         answer(other, tmp_path)
 
 
@@ -122,7 +122,7 @@ def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) ->
     ten, none = np.full(N, 10), np.zeros(N, np.int64)
     nulls, nans = np.array([0, 10, 3, 0, 9]), np.array([0, 0, 7, 10, 0])
     folder = tmp_path / "other"
-    listed = Locations(plain_locations(N).paths, ten, none, ten, nulls, nans)
+    listed = Locations(plain_locations(N).paths, ten, none, ten, nulls, nans, np.arange(N))
     counted = write_version(folder, version.runs, listed)
     index = open_version(LocalStore(), f"file:{folder}", counted, Cache(1 << 20))
     assert index.keep(EVERY_KEY).tolist() == [True, False, False, False, True]

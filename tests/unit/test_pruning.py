@@ -38,7 +38,7 @@ def make_index(root: Path, uuid: IndexUuid, column: str) -> Manifest:
         payload = encode_segment(Segment(*ends, 10, block))
         files.append([("sieve", *ends, 40, 40, 4, payload)])
     folder = root / uuid
-    run = write_run(folder, files, Encoder("bigint"))
+    run = write_run(folder, files, Encoder("bigint"), N)
     version = write_version(folder, [run], plain_locations(N))
     version = dataclasses.replace(
         version, index=uuid, column=(column,), name=column, id=VersionId(uuid[-1] * 32)

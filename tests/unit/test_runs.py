@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import threading
 from collections.abc import Sequence
@@ -49,7 +50,7 @@ def many_files() -> list[list[Row]]:
 
 def opened(folder: Path, run: RunRef, store: Store, bound: int = 1 << 20) -> Run:
     """The run, with nothing of it held."""
-    return Run(store, f"file:{folder}", run, FILES * EACH, Cache(bound))
+    return Run(store, f"file:{folder}", run, Cache(bound))
 
 
 def found(run: Run, *intervals: tuple[int, int]) -> list[int]:
@@ -64,7 +65,7 @@ def name(number: int) -> str:
 
 def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
     """However the segments lie over the files; and it reads it once."""
-    run, store = write_run(tmp_path, many_files(), BIGINT), CountingStore()
+    run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (1405, 1405)) == [14]
     assert store.read_names == [name(14 % FILES)]
@@ -76,7 +77,7 @@ def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
 
 def test_intervals_read_the_files_that_they_meet(tmp_path: Path) -> None:
     """Ranges and lists of keys read just those files, each once."""
-    run, store = write_run(tmp_path, many_files(), BIGINT), CountingStore()
+    run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (305, 305), (905, 905), (1600, 1603)) == [3, 9, 16]
     assert store.read_names == [name(3), name(4)]
@@ -101,7 +102,7 @@ def test_only_the_chunks_that_can_hold_it_are_decoded(
     monkeypatch.setattr(run_files, "decode", noting)
     rows = [segment(10 * k, 10 * k + 5, k) for k in range(24)]
     monkeypatch.setattr(run_files, "CHUNK_BYTES", 3 * len(rows[0][-1]))
-    index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT), LocalStore())
+    index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT, FILES * EACH), LocalStore())
     assert found(index, (41, 41)) == [4]
     assert decoded == [row[-1] for row in rows[3:6]]
     assert found(index, (55, 61)) == [5, 6]
@@ -110,7 +111,7 @@ def test_only_the_chunks_that_can_hold_it_are_decoded(
 
 def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
     """What does not fit is used and not held."""
-    run, store = write_run(tmp_path, many_files(), BIGINT), CountingStore()
+    run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store, bound=0)
     for _ in range(2):
         assert found(index, (LEAST, GREATEST)) == list(range(FILES * EACH))
@@ -125,12 +126,12 @@ def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
     maps = [
         [map_row(half, range(n, n + 20), 40, 20)] for n, half in zip((0, 20), halves, strict=True)
     ]
-    run = write_run(tmp_path, [[segment(0, 39, 0)], *maps], BIGINT)
+    run = write_run(tmp_path, [[segment(0, 39, 0)], *maps], BIGINT, 40)
     assert [(f.codes != (), f.hashes != ()) for f in run.files] == [(True, False)] + [
         (False, True)
     ] * 2
     store = CountingStore()
-    index = Run(store, f"file:{tmp_path}", run, 40, Cache(1 << 20))
+    index = Run(store, f"file:{tmp_path}", run, Cache(1 << 20))
     assert index.has_maps
     for place in (0, 7, 19):
         answer = index.locations_of(signed[place : place + 1].view(np.uint64))
@@ -141,12 +142,12 @@ def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
     assert store.read_names == [name(1), name(2)]
 
 
-def test_a_map_of_more_locations_than_the_version_is_corrupt(tmp_path: Path) -> None:
+def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None:
     """It would set flags that are not there."""
     signed = np.sort(hash_codes(np.arange(3)).view(np.int64))
     rows = [map_row(signed.tolist(), [0, 1, 2], 3)]
-    run = write_run(tmp_path, [rows, [segment(0, 2, 0)]], BIGINT)
-    index = Run(LocalStore(), f"file:{tmp_path}", run, 2, Cache(1 << 20))
+    run = write_run(tmp_path, [rows, [segment(0, 2, 0)]], BIGINT, 2)
+    index = Run(LocalStore(), f"file:{tmp_path}", run, Cache(1 << 20))
     with pytest.raises(CorruptError, match="location 2 of 2"):
         index.locations_of(signed.view(np.uint64))
 
@@ -164,7 +165,7 @@ def spoil(folder: Path, number: int) -> bytes:
 
 def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> None:
     """And no others, before or after."""
-    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT), LocalStore())
+    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     spoil(tmp_path, 2)
     assert found(index, (305, 305)) == [3]
     for asked in [(205, 205), (805, 805), (LEAST, GREATEST)]:
@@ -176,7 +177,7 @@ def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> No
 def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None:
     """Until a retry; one that fails again changes nothing, and one that works heals it."""
     store = CountingStore()
-    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT), store)
+    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), store)
     whole = spoil(tmp_path, 2)
     for _ in range(3):
         with pytest.raises(CorruptError, match=name(2)):
@@ -195,7 +196,7 @@ def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None
 
 def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
     """The first time, and when the error is told again."""
-    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT), LocalStore())
+    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     (tmp_path / "runs" / RUN / name(0)).unlink()
     for _ in range(2):
         with pytest.raises(GoneError, match=name(0)):
@@ -204,7 +205,7 @@ def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
 
 def test_what_is_held_stays_proven_when_its_file_goes(tmp_path: Path) -> None:
     """Verified bytes need not be there any more."""
-    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT), LocalStore())
+    index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     assert found(index, (5, 5)) == [0]
     (tmp_path / "runs" / RUN / name(0)).unlink()
     assert found(index, (5, 5)) == [0]
@@ -226,7 +227,7 @@ class SlowStore(CountingStore):
 @pytest.mark.parametrize("damaged", [False, True])
 def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
     """They all get its answer, or all its error."""
-    run, store = write_run(tmp_path, many_files(), BIGINT), SlowStore()
+    run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), SlowStore()
     if damaged:
         spoil(tmp_path, 2)
     index = opened(tmp_path, run, store)
@@ -252,7 +253,7 @@ def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool
 def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
     """A run file and what the manifest says of it."""
     data = run_file_bytes(rows)
-    run = describe_run(RUN, BIGINT, [(name(0), data)])
+    run = describe_run(RUN, 1, BIGINT, [(name(0), data)])
     assert run is not None
     return data, run.files[0]
 
@@ -268,13 +269,13 @@ def test_a_manifest_tells_each_file_its_ranges() -> None:
     """Neighbours make one range, unless another file's segment lies between them."""
     first = run_file_bytes([segment(0, 9, 0), segment(20, 29, 0), segment(60, 69, 0)])
     other = run_file_bytes([segment(50, 51, 0), segment(-5, -5, 0), segment(40, 49, 0)])
-    run = describe_run(RUN, BIGINT, [("a", first), ("b", other), ("c", run_file_bytes([]))])
+    run = describe_run(RUN, 1, BIGINT, [("a", first), ("b", other), ("c", run_file_bytes([]))])
     assert run is not None
     assert [file.codes for file in run.files] == [((0, 29), (60, 69)), ((-5, -5), (40, 51))]
     assert [file.hashes for file in run.files] == [(), ()]
     assert (run.segments, run.keys, run.rows, run.blocks) == (6, 6, 6, 6)
     assert run.bytes == sum(file.length for file in run.files) == len(first) + len(other)
-    assert describe_run(RUN, BIGINT, [("c", run_file_bytes([]))]) is None
+    assert describe_run(RUN, 1, BIGINT, [("c", run_file_bytes([]))]) is None
 
 
 @pytest.mark.parametrize("outside", [(9, 20), (-1, 9), (30, 30), (-9, -8), (15, 16)])
@@ -282,7 +283,7 @@ def test_keys_that_the_manifest_does_not_tell_of_are_corrupt(outside: tuple[int,
     """Look-ups go by the manifest's ranges: what lies outside would be missed."""
     rows = [segment(0, 9, 0), segment(20, 29, 1)]
     other = describe_run(
-        RUN, BIGINT, [("a", run_file_bytes(rows)), ("b", run_file_bytes([segment(12, 13, 0)]))]
+        RUN, 2, BIGINT, [("a", run_file_bytes(rows)), ("b", run_file_bytes([segment(12, 13, 0)]))]
     )
     assert other is not None
     data = run_file_bytes([rows[0], segment(*outside, 1)])
@@ -334,13 +335,13 @@ def test_other_files_are_corrupt() -> None:
 
 def test_reading_a_run_whole_finds_what_a_look_up_would_meet(tmp_path: Path) -> None:
     """Before it is published: every file is verified and every segment decoded."""
-    run = write_run(tmp_path, many_files(), BIGINT)
+    run = write_run(tmp_path, many_files(), BIGINT, FILES * EACH)
     store = CountingStore()
-    index = read_run(store, f"file:{tmp_path}", run, FILES * EACH)
+    index = read_run(store, f"file:{tmp_path}", run)
     assert found(index, (LEAST, GREATEST)) == list(range(FILES * EACH))
     assert store.read_names == [name(k) for k in range(FILES)]
     with pytest.raises(CorruptError, match="location 23 of 23"):
-        read_run(store, f"file:{tmp_path}", run, FILES * EACH - 1)
+        read_run(store, f"file:{tmp_path}", dataclasses.replace(run, locations=23))
     spoil(tmp_path, 5)
     with pytest.raises(CorruptError):
-        read_run(store, f"file:{tmp_path}", run, FILES * EACH)
+        read_run(store, f"file:{tmp_path}", run)

@@ -1,0 +1,131 @@
+"""What of a version still holds for the table as it is now: a refresh need not read it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.build.settle import Snapshot
+from sieve.keys import Encoder
+from sieve.locations import NO_LOCATIONS, UNPROVEN, UNSETTLED, Locations
+from sieve.manifest import Manifest
+from sieve.tables.catalog import DataFile
+from sieve.types import BuildStats, RunRef
+
+Flags = npt.NDArray[np.bool_]
+
+MOST_DELTAS: Final = 8
+"""Runs beside the base that a look-up may have to ask; one more makes them one (minor compaction).
+
+Whatever a refresh adds is read again at most once before it is an eighth of its run.
+"""
+LEAST_BASE: Final = 0.5
+"""Share of the table's bytes, and of its own locations, that the base must keep.
+
+Below it a refresh reads all of the table and makes a new base (major compaction).
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """Part of a version.
+
+    Attributes:
+        runs: those that a location is left of, the base first.
+        locations: what is left, with its slots in these runs.
+        stats: of the version; None where nothing is left.
+    """
+
+    runs: tuple[RunRef, ...]
+    locations: Locations
+    stats: BuildStats | None
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """How all its runs code values, so that one look-up serves them; None without a run."""
+        return Encoder.from_json(dict(self.runs[0].encoder)) if self.runs else None
+
+    @property
+    def column_bytes(self) -> float:
+        """Uncompressed bytes of the column in its locations, about."""
+        if self.stats is None:
+            return 0.0
+        return self.stats.column_bytes * int(self.locations.rows.sum()) / max(1, self.stats.rows)
+
+
+NOTHING: Final = Kept((), NO_LOCATIONS, None)
+
+
+def is_current(locations: Locations, snapshot: Snapshot) -> bool:
+    """Whether a version's locations are exactly the table's files of now."""
+    same = _unchanged(locations, snapshot, unsettled=True)
+    return len(same) == len(snapshot.files) and bool(same.all())
+
+
+def _unchanged(known: Locations, snapshot: Snapshot, *, unsettled: bool = False) -> Flags:
+    """bool[n]: which locations of a version are files of the table as they were.
+
+    One that proves nothing, such as a file without rows, is as it was by its time alone: to read
+    it again would prove no more. So is one that was unsettled and still is, if these count.
+    """
+
+    def proofs(file: DataFile, settled: bool) -> Sequence[tuple[int, int]]:
+        if settled:
+            return ((file.length, file.mtime), (UNPROVEN, file.mtime))
+        return ((UNSETTLED, file.mtime),) if unsettled else ()
+
+    now = {f.path: proofs(f, s) for f, s in zip(snapshot.files, snapshot.settled, strict=True)}
+    facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
+    same = [(length, mtime) in now.get(path, ()) for path, length, mtime in facts]
+    return np.array(same, np.bool_)
+
+
+def kept(base: Manifest, known: Locations, snapshot: Snapshot) -> Kept:
+    """What a refresh takes over from a version; `NOTHING` where a new base is due.
+
+    Args:
+        base: the version.
+        known: its locations.
+        snapshot: the table as it is now.
+    """
+    still = _unchanged(known, snapshot)
+    number = _runs_of(known.slots, base.runs)
+    if not _base_is_worth_it(number[still], base.runs, known.chosen(still), snapshot):
+        return NOTHING
+    if len(np.unique(number[still & (number > 0)])) >= MOST_DELTAS:
+        still &= number <= 0
+    return _left(base, known.chosen(still), number[still])
+
+
+def _runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:
+    """int64[n]: number of the run that each slot lies in, -1 for a location of no run."""
+    ends = np.cumsum([run.locations for run in runs])
+    return np.where(slots < 0, -1, np.searchsorted(ends, slots, side="right"))
+
+
+def _base_is_worth_it(
+    number: npt.NDArray[np.int64], runs: Sequence[RunRef], left: Locations, snapshot: Snapshot
+) -> bool:
+    if not runs:
+        # No location has a key, so there is nothing that a new base could do better.
+        return True
+    in_base = number == 0
+    total = sum(file.length for file in snapshot.files)
+    # A location that proves nothing tells no length either.
+    size = int(np.maximum(left.lengths[number <= 0], 0).sum())
+    return int(in_base.sum()) >= LEAST_BASE * runs[0].locations and size >= LEAST_BASE * total
+
+
+def _left(base: Manifest, left: Locations, number: npt.NDArray[np.int64]) -> Kept:
+    """The runs that are still needed, and the slots in them."""
+    used = [k for k in range(len(base.runs)) if np.any(number == k)]
+    before = np.cumsum([0, *(run.locations for run in base.runs)])
+    now = np.cumsum([0, *(base.runs[k].locations for k in used)])
+    slots = left.slots.copy()
+    for place, k in enumerate(used):
+        slots[number == k] += now[place] - before[k]
+    return Kept(tuple(base.runs[k] for k in used), replace(left, slots=slots), base.stats)

@@ -1,0 +1,173 @@
+"""REFRESH reads only what is new, and a table of many refreshes answers as a new index would."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from lab import Lab
+
+ROWS = 100
+
+
+def append(lab: Lab, first: int, files: int = 1) -> None:
+    """So many files more, of a hundred keys each, from one key on."""
+    last = first + files * ROWS
+    lab.sql(f"INSERT INTO t SELECT {COLUMNS} FROM range({first}, {last}, 1, {files})")
+
+
+COLUMNS = "id, CONCAT('key-', LPAD(id * 7919 % 100000, 6, '0')) AS word"
+
+
+def create(lab: Lab, files: int) -> None:
+    """A table of a number and a string, with an index on each."""
+    last = files * ROWS
+    lab.sql(f"CREATE TABLE t USING parquet AS SELECT {COLUMNS} FROM range(0, {last}, 1, {files})")
+    lab.sql("CREATE SIEVE INDEX ON t (id, word)")
+
+
+def data_files(lab: Lab) -> list[Path]:
+    """The table's files, in the order of their names."""
+    return sorted(Path(uri.removeprefix("file:")) for uri in lab.spark.table("t").inputFiles())
+
+
+def records_read(lab: Lab) -> int:
+    """Records that all tasks of this application have read from files."""
+    store = lab.spark.sparkContext._jsc.sc().statusStore()
+    none = lab.spark._jvm.java.util.ArrayList()
+    stages = store.stageList(none, False, False, getattr(store, "stageList$default$4")(), none)
+    return sum(stages.apply(k).inputRecords() for k in range(stages.size()))
+
+
+def facts(lab: Lab, index: str = "id_sieve") -> dict[str, str]:
+    """DESCRIBE EXTENDED as a dictionary."""
+    return dict(lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t"))
+
+
+def refreshed(lab: Lab) -> None:
+    """Catch up with the table, which the index then knows file for file."""
+    lab.sql("REFRESH TABLE t")
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    told = facts(lab)
+    assert (told["files new"], told["files changed"], told["files gone"]) == ("0", "0", "0")
+
+
+def test_refresh_reads_the_new_files_alone(lab: Lab) -> None:
+    """By Spark's own count of records; the version then is of two runs, each with its files."""
+    with lab.database("delta"):
+        create(lab, 20)
+        append(lab, 2000)
+        before = records_read(lab)
+        assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [(2, 21), (2, 21)]
+        read = records_read(lab) - before
+        # Counted, sampled and read for each of two indexes; what is built is written and read.
+        assert 2 * ROWS <= read < 8 * ROWS
+        assert facts(lab)["runs"] == "2"
+        assert facts(lab)["rows"] == "2100"
+        lab.check("SELECT * FROM t WHERE id = 2050", exactly=1)
+        lab.check("SELECT * FROM t WHERE id = 1050", exactly=1)
+        lab.check("SELECT * FROM t WHERE id BETWEEN 1950 AND 2049", exactly=2)
+        lab.check(f"SELECT * FROM t WHERE word = 'key-{2050 * 7919 % 100000:06}'", at_most=2)
+        lab.check("SELECT * FROM t WHERE word = 'absent'", exactly=0)
+
+
+def test_refresh_after_a_loss_reads_nothing(lab: Lab) -> None:
+    """Files that are gone are forgotten without a look at the others."""
+    with lab.database("lost"):
+        create(lab, 10)
+        data_files(lab)[4].unlink()
+        lab.sql("REFRESH TABLE t")
+        before = records_read(lab)
+        assert lab.sql("REFRESH SIEVE INDEX id_sieve ON t")[0][1:3] == (2, 9)
+        assert records_read(lab) == before
+        lab.check("SELECT * FROM t WHERE id = 350", exactly=1)
+        lab.check("SELECT * FROM t WHERE id = 450", exactly=0)
+
+
+def test_a_base_that_has_become_the_lesser_half_is_made_anew(lab: Lab) -> None:
+    """Then all of the table is read, and is one run again."""
+    with lab.database("compaction"):
+        create(lab, 2)
+        append(lab, 200)
+        refreshed(lab)
+        assert facts(lab)["runs"] == "2"
+        append(lab, 300, files=2)
+        refreshed(lab)
+        assert facts(lab)["runs"] == "1"
+        lab.check("SELECT * FROM t WHERE id = 250 OR id = 50", exactly=2)
+
+
+def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
+    """From nothing to something and back: no run, no files, no rows."""
+    with lab.database("emptied"):
+        lab.sql("CREATE TABLE t (id BIGINT, word STRING) USING parquet")
+        lab.sql("CREATE SIEVE INDEX ON t (id, word)")
+        append(lab, 0, files=3)
+        refreshed(lab)
+        lab.check("SELECT * FROM t WHERE id = 150", exactly=1)
+        lab.sql("TRUNCATE TABLE t")
+        refreshed(lab)
+        assert facts(lab)["rows"] == "0"
+        lab.check("SELECT * FROM t WHERE id = 150", exactly=0)
+        append(lab, 500)
+        refreshed(lab)
+        lab.check("SELECT * FROM t WHERE word > 'key-'", exactly=1)
+
+
+@pytest.mark.parametrize("seed", [3])
+def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
+    """Appends, losses, overwrites and replacements in any order, refreshed now and then."""
+    chance = random.Random(seed)
+    with lab.database("history"):
+        create(lab, 6)
+        for step in range(10):
+            files = data_files(lab)
+            match chance.choice(["append", "append", "append", "lose", "replace", "overwrite"]):
+                case "append":
+                    append(lab, chance.randrange(5000), chance.randint(1, 2))
+                case "lose":
+                    chance.choice(files).unlink()
+                case "replace":
+                    one, other = chance.choice(files), chance.choice(files)
+                    (one.parent / f".{one.name}.crc").unlink(missing_ok=True)
+                    bytes_of_other = other.read_bytes()
+                    one.write_bytes(bytes_of_other)
+                    os.utime(one, (1_000_000_000 + step, 1_000_000_000 + step))
+                case "overwrite" if step % 3 == 0:
+                    first = chance.randrange(5000)
+                    rows = f"range({first}, {first + 300}, 1, 3)"
+                    lab.sql(f"INSERT OVERWRITE t SELECT {COLUMNS} FROM {rows}")
+            lab.sql("REFRESH TABLE t")
+            if chance.random() < 0.6:
+                refreshed(lab)
+            for _ in range(2):
+                key = chance.randrange(5000)
+                lab.check(f"SELECT * FROM t WHERE id = {key}")
+                lab.check(f"SELECT * FROM t WHERE id BETWEEN {key} AND {key + 120}")
+                lab.check(f"SELECT * FROM t WHERE word = 'key-{key * 7919 % 100000:06}'")
+                lab.check(f"SELECT id FROM t WHERE word < 'key-{key:06}' AND id > {key}")
+
+
+def test_an_unreadable_new_file_changes_nothing(lab: Lab) -> None:
+    """The refresh fails and names it; the version in force goes on."""
+    with lab.database("unreadable"):
+        create(lab, 4)
+        append(lab, 400)
+        broken = max(data_files(lab), key=lambda path: path.stat().st_mtime)
+        (broken.parent / f".{broken.name}.crc").unlink()
+        kept = broken.with_name("kept")
+        shutil.copyfile(broken, kept)
+        broken.write_bytes(b"PAR1 no more PAR1")
+        lab.sql("REFRESH TABLE t")
+        with pytest.raises(Exception, match=broken.name):
+            lab.sql("REFRESH SIEVE INDEX ON t")
+        assert facts(lab)["version"] == "1"
+        folder = Path(facts(lab)["path"].removeprefix("file:"))
+        assert len(list((folder / "runs").iterdir())) == 1
+        assert len(list((folder / "locations").glob("*.parquet"))) == 1
+        kept.rename(broken)
+        refreshed(lab)
+        lab.check("SELECT * FROM t WHERE id = 450", exactly=1)

@@ -1,0 +1,109 @@
+"""What a refresh takes over from a version: runs, places in them, and when it starts anew."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from sieve.build.kept import LEAST_BASE, MOST_DELTAS, NOTHING, is_current, kept
+from sieve.build.settle import Snapshot
+from sieve.locations import UNPROVEN, UNSETTLED, Locations
+from sieve.manifest import Manifest
+from sieve.tables.catalog import DataFile
+from sieve.types import RunId, RunRef
+from tests.unit.manifest_sample import SAMPLE
+
+LENGTH = 1000
+
+
+def version(*sizes: int) -> tuple[Manifest, Locations]:
+    """Runs of so many locations each; file k has slot k and is written at time k."""
+    (sample,) = SAMPLE.runs
+    runs: list[RunRef] = [
+        dataclasses.replace(sample, id=RunId(f"{number:032x}"), locations=size)
+        for number, size in enumerate(sizes)
+    ]
+    n = sum(sizes)
+    ones = np.ones(n, np.int64)
+    paths = tuple(f"file:/t/{k}" for k in range(n))
+    slots = np.arange(n)
+    known = Locations(paths, ones * LENGTH, slots.copy(), ones * 10, ones * 0, ones * 0, slots)
+    return dataclasses.replace(SAMPLE, runs=tuple(runs)), known
+
+
+def table(numbers: Sequence[int], young: Sequence[int] = ()) -> Snapshot:
+    """A table of these files, some of them too young."""
+    files = tuple(DataFile(f"file:/t/{k}", LENGTH, k) for k in numbers)
+    return Snapshot(files, tuple(k not in young for k in numbers), 10**12)
+
+
+def test_places_move_up_where_a_run_is_left_out() -> None:
+    """A run none of whose files is left goes; the slots of later ones count without it."""
+    base, known = version(6, 2, 3)
+    left = kept(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))
+    assert left.runs == (base.runs[0], base.runs[2])
+    assert left.locations.paths == tuple(f"file:/t/{k}" for k in [0, 1, 2, 3, 4, 5, 8, 10])
+    assert left.locations.slots.tolist() == [0, 1, 2, 3, 4, 5, 6, 8]
+
+
+def test_changed_and_unsettled_files_are_not_kept() -> None:
+    """Another length or time, or an identity that cannot be relied on: read again."""
+    base, known = version(9)
+    now = list(table(range(9)).files)
+    now[1] = dataclasses.replace(now[1], length=LENGTH + 1)
+    now[2] = dataclasses.replace(now[2], mtime=9)
+    left = kept(base, known, Snapshot(tuple(now), (True,) * 3 + (False,) + (True,) * 5, 10**12))
+    assert left.locations.paths == tuple(f"file:/t/{k}" for k in [0, 4, 5, 6, 7, 8])
+    assert left.locations.slots.tolist() == [0, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(("deltas", "left"), [(MOST_DELTAS - 1, MOST_DELTAS), (MOST_DELTAS, 1)])
+def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
+    """Up to the bound they stay; then all but the base are to be read with what is new."""
+    base, known = version(100, *([1] * deltas))
+    found = kept(base, known, table(range(100 + deltas)))
+    assert len(found.runs) == left
+    assert len(found.locations.paths) == 100 + (deltas if left > 1 else 0)
+
+
+@pytest.mark.parametrize(
+    ("files", "whole"),
+    [
+        (range(100), False),
+        (range(int(100 * LEAST_BASE)), False),
+        (range(int(100 * LEAST_BASE) - 1), True),
+        (range(200), False),
+        (range(201), True),
+    ],
+)
+def test_a_base_that_is_the_lesser_half_goes(files: range, whole: bool) -> None:
+    """By its own files that are left, and by its share of the table's bytes."""
+    base, known = version(100)
+    assert (kept(base, known, table(files)) is NOTHING) == whole
+
+
+def test_what_has_no_run_is_kept_too() -> None:
+    """Files without keys, or that prove nothing, are not read again for that."""
+    base, known = version(4)
+    known.slots[1:3] = -1
+    known.lengths[1] = UNPROVEN
+    base = dataclasses.replace(base, runs=(dataclasses.replace(base.runs[0], locations=4),))
+    left = kept(base, known, table(range(4)))
+    assert left.locations.slots.tolist() == [0, -1, -1, 3]
+    assert is_current(known, table(range(4)))
+    empty = dataclasses.replace(base, runs=())
+    known.slots[:] = -1
+    assert len(kept(empty, known, table(range(4))).locations.paths) == 4
+
+
+def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
+    """Once it is settled it is to be read; a file more or less is a change."""
+    _, known = version(3)
+    known.lengths[2] = UNSETTLED
+    assert is_current(known, table(range(3), young=[2]))
+    assert not is_current(known, table(range(3)))
+    assert not is_current(known, table(range(2)))
+    assert not is_current(known, table(range(4), young=[2]))
