@@ -14,8 +14,9 @@ VENV_DONE  := .venv/.sieve-setup
 SPARK_DONE := build/spark-3.5/.sieve-setup
 SERVICES_DONE := build/services/.sieve-setup
 
-# A worker has a Spark session of its own; the tests of one file share it.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+# A worker has a Spark session of its own; the tests of one file share it. Three of them on two cores,
+# for much of a test is waiting: for files to settle, for a server to start, for the other side.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # What the tests of services run beside Spark's jars: a JDBC driver, HDFS with what it leans on, and
 # table formats that are not ours.

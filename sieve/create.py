@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from sieve.build.contents import build_contents
 from sieve.build.settle import settled_snapshot
+from sieve.claims import settle
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
 from sieve.intents import remove_abandoned, write_intent
 from sieve.keys import Encoder
-from sieve.layout import REGISTERED, versions_dir
+from sieve.layout import REGISTERED, claims_dir, versions_dir
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
 from sieve.publish import publish
@@ -127,6 +128,7 @@ def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:
         write_intent(store, directory, one.name, info.identity)
         for folder in (
             versions_dir(directory),
+            claims_dir(directory),
             join(directory, "runs"),
             join(directory, "locations"),
         ):
@@ -151,7 +153,9 @@ def _build(
         settled_snapshot(table.files, index.store, index.directory),
     )
     first = _first_version(table, index, made, comment, world)
-    return publish(index.store, index.directory, None, lambda _: first, attempts=1)
+    version = publish(index.store, index.directory, None, lambda _: first, attempts=1)
+    settle(index.store, index.directory, version)
+    return version
 
 
 def _first_version(

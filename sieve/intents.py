@@ -3,25 +3,62 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from dataclasses import asdict
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
 
+from sieve.claims import FLOOR_MS
 from sieve.errors import SieveError
 from sieve.found import same_table
 from sieve.layout import INTENT, REGISTERED, UUID
 from sieve.store import GoneError, Store, base_name, join
 from sieve.types import TableIdentity, identity_from
 
-FLOOR_MS = 24 * 3600 * 1000
-"""A CREATE that began so long ago and is not registered is taken to be dead."""
-
 _LIMIT = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What the first file of an index's folder says.
+
+    Attributes:
+        folder: URI of the index's folder.
+        name: of the index to be.
+        table: to be indexed.
+        written_ms: when, ms since the epoch.
+        registered: whether the CREATE came to its end.
+    """
+
+    folder: str
+    name: str
+    table: TableIdentity
+    written_ms: int
+    registered: bool
 
 
 def write_intent(store: Store, index_dir: str, name: str, table: TableIdentity) -> None:
     """The first file of an index's folder: which index of which table it is to hold."""
     intent = {"uuid": base_name(index_dir), "name": name, "table": asdict(table)}
     store.create(join(index_dir, INTENT), json.dumps(intent).encode("ascii"))
+
+
+def intents(store: Store, root: str, but: Collection[str]) -> Iterator[Intent]:
+    """What the folders of a root say; one without an intent of ours is not ours to speak of.
+
+    Args:
+        store: where the root lies.
+        root: the folder that holds indexes.
+        but: uuids whose folders are of no interest.
+
+    Raises:
+        UnavailableError: the root cannot be listed.
+    """
+    try:
+        names = [e.name for e in store.list(root) if e.is_dir and UUID.fullmatch(e.name)]
+    except GoneError:
+        return
+    for name in names:
+        if name not in but and (intent := _intent(store, join(root, name))) is not None:
+            yield intent
 
 
 def remove_abandoned(
@@ -41,28 +78,33 @@ def remove_abandoned(
     Raises:
         UnavailableError: the store does not answer.
     """
-    try:
-        folders = [e.name for e in store.list(root) if e.is_dir and UUID.fullmatch(e.name)]
-    except GoneError:
-        return []
-    strangers = [join(root, name) for name in folders if name not in known]
+    strangers = [
+        intent
+        for intent in intents(store, root, known)
+        if not intent.registered and same_table(intent.table, table)
+    ]
     if not strangers:
         return []
-    now = store.now_ms(root)
-    abandoned = [folder for folder in strangers if _is_abandoned(store, folder, table, now)]
+    floor = store.now_ms(root) - FLOOR_MS
+    abandoned = [intent.folder for intent in strangers if intent.written_ms <= floor]
     for folder in abandoned:
         store.delete(folder)
     return abandoned
 
 
-def _is_abandoned(store: Store, folder: str, table: TableIdentity, now_ms: int) -> bool:
+def _intent(store: Store, folder: str) -> Intent | None:
     try:
         members = {entry.name: entry for entry in store.list(folder)}
-        intent = members.get(INTENT)
-        if intent is None or REGISTERED in members or now_ms - intent.mtime_ms < FLOOR_MS:
-            return False
+        if INTENT not in members:
+            return None
         raw = json.loads(store.read(join(folder, INTENT), _LIMIT))
-        return same_table(identity_from(raw["table"]), table)
+        return Intent(
+            folder,
+            str(raw["name"]),
+            identity_from(raw["table"]),
+            members[INTENT].mtime_ms,
+            REGISTERED in members,
+        )
     except (SieveError, ValueError, KeyError, TypeError):
         # Not to be read, or not as we write it: then it is not ours to delete.
-        return False
+        return None

@@ -28,6 +28,16 @@ def version_file(index_dir: str, version: int) -> str:
     return join(index_dir, "versions", f"{version}.json")
 
 
+def claims_dir(index_dir: str) -> str:
+    """The folder that notes what is about to be written."""
+    return join(index_dir, "intents")
+
+
+def vacuumed_file(index_dir: str, version: int) -> str:
+    """The mark that versions up to this one have given up what no later one needs."""
+    return join(index_dir, "vacuumed", str(version))
+
+
 def run_dir(index_dir: str, run: RunId) -> str:
     """The folder that Spark's writer fills with the files of a run."""
     return join(index_dir, "runs", run)

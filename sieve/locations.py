@@ -44,7 +44,7 @@ class Locations:
         nulls: int64[n], rows whose value is NULL.
         nans: int64[n], rows whose value is NaN.
         slots: int64[n], place among the locations of all the version's runs, laid end to end; -1
-            for a file without keys.
+            for a file of no run, which has no keys.
     """
 
     paths: tuple[str, ...]

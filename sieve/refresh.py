@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from typing import Final, Literal
 
 from sieve.build.contents import build_contents
-from sieve.build.kept import NOTHING, is_current, kept
+from sieve.build.kept import NOTHING, is_current, is_one_run, kept
 from sieve.build.settle import settled_snapshot
+from sieve.claims import settle
 from sieve.errors import (
+    ConflictError,
     CorruptError,
     InvalidInputError,
     SieveError,
@@ -26,29 +29,58 @@ from sieve.transitions import Refresh, next_version
 from sieve.types import VersionId
 from sieve.world import World
 
+_ATTEMPTS: Final = 3
 
-def refresh_index(table: CatalogTable, found: Found, full: bool, world: World) -> Manifest:
+Effort = Literal["new", "one run", "all"]
+"""What a refresh reads: what is new; all, unless the index is one run without gaps; or all."""
+
+
+class _OvertakenError(Exception):
+    """Another refresh has left out a run that this one leans on; the version it made."""
+
+    def __init__(self, newest: Manifest) -> None:
+        super().__init__(newest)
+        self.newest = newest
+
+
+def refresh_index(table: CatalogTable, found: Found, effort: Effort, world: World) -> Manifest:
     """Index new and changed files, and no others, and forget vanished ones.
 
     Args:
         table: the table, as it is now.
         found: the index.
-        full: read all of the table even if nothing has changed.
+        effort: what to read beyond that.
         world: the means.
 
     Returns:
-        The new version, or the one in force where the table is as it was indexed.
+        The new version, or the one in force where there is nothing to do.
 
     Raises:
         InvalidInputError: the table has lost the indexed column.
-        ConflictError: the index was dropped meanwhile.
+        ConflictError: the index was dropped meanwhile, or others were faster every time.
     """
     base = found.need()
+    for _ in range(_ATTEMPTS):
+        try:
+            return _refreshed(table, found, base, effort, world)
+        except _OvertakenError as overtaken:
+            base = overtaken.newest
+    raise ConflictError(
+        "SIEVE_REFRESH_CONFLICT",
+        f"index {base.name} was rebuilt by others {_ATTEMPTS} times meanwhile; try again",
+    )
+
+
+def _refreshed(
+    table: CatalogTable, found: Found, base: Manifest, effort: Effort, world: World
+) -> Manifest:
     column = _column(table, base)
     snapshot = settled_snapshot(table.files, found.store, found.directory)
-    known = None if full else _still_valid(table, found, base, column)
+    known = None if effort == "all" else _still_valid(table, found, base, column)
     if known is not None and is_current(known, snapshot):
-        return base
+        if effort == "new" or is_one_run(base, known):
+            return base
+        known = None
     made = build_contents(
         table,
         column,
@@ -57,7 +89,7 @@ def refresh_index(table: CatalogTable, found: Found, full: bool, world: World) -
         found.directory,
         world,
         snapshot,
-        NOTHING if known is None else kept(base, known, snapshot),
+        NOTHING if known is None or effort != "new" else kept(base, known, snapshot),
     )
 
     def on_top_of(newest: Manifest | None) -> Manifest:
@@ -66,6 +98,9 @@ def refresh_index(table: CatalogTable, found: Found, full: bool, world: World) -
         if newest is not base and newest.instant >= made.instant:
             # Another refresh saw the table as late as this one, or later.
             return newest
+        if any(run in base.runs and run not in newest.runs for run in made.runs):
+            # Nobody keeps for it what the newest version does not name.
+            raise _OvertakenError(newest)
         return next_version(newest, made, VersionId(secrets.token_hex(16)), world.software)
 
     try:
@@ -75,7 +110,9 @@ def refresh_index(table: CatalogTable, found: Found, full: bool, world: World) -
     except BaseException:
         _remove(found, made, base)
         raise
-    if version.locations != made.locations:
+    if version.locations == made.locations:
+        settle(found.store, found.directory, version)
+    else:
         _remove(found, made, base)
     return version
 

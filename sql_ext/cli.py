@@ -16,6 +16,7 @@ from rich.console import Console
 import sieve
 from sieve.errors import SieveError
 from sql_ext import launch, metastore, servers
+from sql_ext.commands import quote
 from sql_ext.spark_home import SparkHome, conf_file, find_spark, log_option, shim_jar
 
 # Everything not ours goes on to spark-submit, untouched and in order.
@@ -117,6 +118,23 @@ def inspect(output: Path | None, args: tuple[str, ...]) -> NoReturn:
     _refuse_held_metastore(spark, tuple(options))
     program = [str(Path(__file__).parent / "inspection" / "__main__.py"), table, index, str(output)]
     _become(spark, launch.submit_command(spark, os.environ, [*options, *program]))
+
+
+@main.command(context_settings=_PASS_ON)
+@click.option("--database", help="Whose folder to clean; by default the database named default.")
+@click.option("--retain-hours", type=click.FloatRange(min=0), help="Age of what may go; 24.")
+@_args
+def gc(database: str | None, retain_hours: float | None, args: tuple[str, ...]) -> NoReturn:
+    """Deletes indexes that no table has, as VACUUM SIEVE INDEXES does."""
+    words = [
+        "VACUUM SIEVE INDEXES",
+        f"IN {quote(database)}" if database else "",
+        "" if retain_hours is None else f"RETAIN {retain_hours!r} HOURS",
+    ]
+    spark = find_spark(os.environ)
+    _refuse_held_metastore(spark, args)
+    command = [*args, "-e", " ".join(filter(None, words))]
+    _become(spark, launch.submit_command(spark, os.environ, command, launch.SPARK_SQL_CLASS))
 
 
 @main.command()

@@ -154,6 +154,79 @@ class ShowIndexes:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowVersions:
+    """``SHOW SIEVE VERSIONS``: of one index, or of every index of a table; the newest first."""
+
+    result_columns: ClassVar[ResultColumns] = (
+        ("index", "STRING"),
+        ("version", "BIGINT"),
+        ("change", "STRING"),
+        ("state", "STRING"),
+        ("instant", "STRING"),
+        ("published", "STRING"),
+        ("files", "BIGINT"),
+        ("runs", "BIGINT"),
+        ("bytes", "BIGINT"),
+        ("retained", "STRING"),
+    )
+
+    table: TableName
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizeIndex:
+    """``OPTIMIZE SIEVE INDEX``: one run, as if the index had just been created."""
+
+    result_columns: ClassVar[ResultColumns] = _BUILT
+
+    table: TableName
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumIndex:
+    """``VACUUM SIEVE INDEX``: remove what only versions of the past need.
+
+    Attributes:
+        table: the table.
+        name: of one index; None for all.
+        hours: age up to which versions are kept; None for what is set.
+    """
+
+    result_columns: ClassVar[ResultColumns] = (
+        ("index", "STRING"),
+        ("versions", "BIGINT"),
+        ("files", "BIGINT"),
+        ("bytes", "BIGINT"),
+    )
+
+    table: TableName
+    name: str | None = None
+    hours: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumIndexes:
+    """``VACUUM SIEVE INDEXES``: remove what a database's folder holds of no table.
+
+    Attributes:
+        namespace: the database; None for the current one.
+        hours: age from which what nobody refers to is taken to be left behind; None: 24.
+    """
+
+    result_columns: ClassVar[ResultColumns] = (
+        ("index", "STRING"),
+        ("table", "STRING"),
+        ("why", "STRING"),
+        ("path", "STRING"),
+    )
+
+    namespace: Namespace | None = None
+    hours: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DescribeIndex:
     """``DESCRIBE SIEVE INDEX``: EXTENDED also compares the index with the table as it is now."""
 
@@ -217,4 +290,8 @@ Command = (
     | DescribeIndex
     | ExplainSieve
     | EstimateIndex
+    | ShowVersions
+    | OptimizeIndex
+    | VacuumIndex
+    | VacuumIndexes
 )

@@ -11,22 +11,29 @@ from typing import Any
 
 from pyspark import SparkContext
 
+from sieve.adopt import adopt
 from sieve.build.estimate import Asked, estimate_index
 from sieve.change import change_index, drop_index
+from sieve.claims import FLOOR_MS
 from sieve.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
 from sieve.errors import InvalidInputError, UnavailableError, UnsupportedError
 from sieve.found import Found, all_of, choose, look_up
+from sieve.history import HOUR_MS, Retention, history
+from sieve.instants import iso
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions, parse_options
+from sieve.orphans import orphans
 from sieve.predicate import parse
-from sieve.refresh import refresh_index
+from sieve.refresh import Effort, refresh_index
 from sieve.registration import registrations
 from sieve.tables.catalog import CatalogTable, open_table, resolve_column
 from sieve.transitions import Disable, Enable, SetOptions
 from sieve.types import identity_from
+from sieve.vacuum import vacuum_index
 from sieve.world import World
 from sql_ext import attach, commands, ship
 from sql_ext.describe import advice, describe_rows, estimate_rows, index_bytes
+from sql_ext.settings import Settings
 
 Row = Sequence[Any]
 
@@ -42,6 +49,7 @@ class Statement:
         context: PySpark's view of the driver's context.
         session: the user's session, a py4j object.
         world: the means of the operation.
+        settings: what the session has set.
         forget: tells scans that an index has changed, by its folder.
     """
 
@@ -49,6 +57,7 @@ class Statement:
     context: SparkContext
     session: Any
     world: World
+    settings: Settings
     forget: Callable[[str], None]
 
     def table(self, name: commands.TableName) -> CatalogTable:
@@ -110,12 +119,29 @@ def _create(command: commands.CreateIndex, at: Statement) -> list[Row]:
 def _refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
     table = at.table(command.table)
     column = None if command.column is None else command.column.parts
+    name = None if command.name is None else command.name.lower()
+    known = table.info.registrations
+    # Another tool may have undone a registration, such as by writing the whole table object.
+    if (not known if name is None else name not in known) and adopt(table, at.world):
+        table = at.table(command.table)
     chosen = choose(at.found(table), table.info.label, command.name, column)
+    return _bring_up(table, chosen, "all" if command.full else "new", at)
+
+
+def _optimize(command: commands.OptimizeIndex, at: Statement) -> list[Row]:
+    table = at.table(command.table)
+    chosen = choose(at.found(table), table.info.label, command.name, None)
+    return _bring_up(table, chosen, "one run", at)
+
+
+def _bring_up(
+    table: CatalogTable, chosen: Sequence[Found], effort: Effort, at: Statement
+) -> list[Row]:
     usable = [found for found in chosen if found.manifest is not None]
     at.check_executors(table, [found.need().type for found in usable])
     rows: list[Row] = []
     for found in usable:
-        manifest = refresh_index(table, found, command.full, at.world)
+        manifest = refresh_index(table, found, effort, at.world)
         at.forget(found.directory)
         rows.append(_built(manifest))
     _announce(table)
@@ -184,7 +210,7 @@ def _show(command: commands.ShowIndexes, at: Statement) -> list[Row]:
         return [_shown(found, table.info.identity) for found in at.found(table).values()]
     database = _database(command.namespace, at.session.catalog())
     rows: list[Row] = []
-    for raw in json.loads(at.driver.registered(at.session, database)):
+    for raw in json.loads(at.driver.tables(at.session, database)):
         identity = identity_from(raw)
         for name, registration in registrations(raw["registrations"]).items():
             rows.append(_shown(look_up(name, registration, identity, at.world), identity))
@@ -219,6 +245,60 @@ def _shown(found: Found, identity: Any) -> Row:
         manifest.locations.count,
         index_bytes(manifest),
     )
+
+
+def _versions(command: commands.ShowVersions, at: Statement) -> list[Row]:
+    table = at.table(command.table)
+    chosen = choose(at.found(table), table.info.label, command.name, None)
+    return [
+        (
+            found.name,
+            past.manifest.version,
+            past.change,
+            past.manifest.state,
+            past.manifest.instant,
+            iso(past.published_ms),
+            past.manifest.locations.count,
+            len(past.manifest.runs),
+            index_bytes(past.manifest),
+            str(past.retained).lower(),
+        )
+        for found in chosen
+        for past in history(found.store, found.directory)
+    ]
+
+
+def _vacuum(command: commands.VacuumIndex, at: Statement) -> list[Row]:
+    table = at.table(command.table)
+    chosen = choose(at.found(table), table.info.label, command.name, None)
+    kept = at.settings.retention if command.hours is None else Retention(1, command.hours)
+    rows: list[Row] = []
+    for found in chosen:
+        went = vacuum_index(found, kept)
+        rows.append((found.name, went.versions, went.files, went.bytes))
+    return rows
+
+
+def _vacuum_root(command: commands.VacuumIndexes, at: Statement) -> list[Row]:
+    database = _database(command.namespace, at.session.catalog())
+    tables = json.loads(at.driver.tables(at.session, database))
+    registered = {
+        registration.uuid
+        for raw in tables
+        for registration in registrations(raw["registrations"]).values()
+    }
+    root = at.world.root_for_new(str(at.driver.databaseLocation(at.session, database)))
+    store = at.world.open_store(root)
+    floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
+    identities = [identity_from(raw) for raw in tables]
+    rows: list[Row] = []
+    for orphan in orphans(store, root, database, identities, registered, floor_ms):
+        at.world.check_cancelled()
+        # Only what is out of every table's reach goes, so nobody needs to be told first.
+        store.delete(orphan.folder)
+        at.forget(orphan.folder)
+        rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))
+    return rows
 
 
 def _describe(command: commands.DescribeIndex, at: Statement) -> list[Row]:
@@ -287,4 +367,8 @@ _FUNCTIONS: Mapping[type, Callable[[Any, Statement], list[Row]]] = {
     commands.DescribeIndex: _describe,
     commands.ExplainSieve: _explain,
     commands.EstimateIndex: _estimate,
+    commands.ShowVersions: _versions,
+    commands.OptimizeIndex: _optimize,
+    commands.VacuumIndex: _vacuum,
+    commands.VacuumIndexes: _vacuum_root,
 }

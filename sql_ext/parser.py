@@ -20,11 +20,15 @@ from sql_ext.commands import (
     EstimateIndex,
     ExplainSieve,
     Namespace,
+    OptimizeIndex,
     OptionValue,
     RefreshIndex,
     SetIndexOptions,
     ShowIndexes,
+    ShowVersions,
     TableName,
+    VacuumIndex,
+    VacuumIndexes,
 )
 from sql_ext.comments import blank_comments, unquote_name, unquote_string
 from sql_ext.syntax_error import syntax_error, unexpected
@@ -157,6 +161,34 @@ class _Reader:
             return ShowIndexes(namespace=space)
         return ShowIndexes()
 
+    def versions(self, _: Node, parts: dict[str, Node]) -> Command:
+        return ShowVersions(self._table(parts), self._name(parts))
+
+    def optimize(self, _: Node, parts: dict[str, Node]) -> Command:
+        return OptimizeIndex(self._table(parts), self._name(parts))
+
+    def vacuum(self, _: Node, parts: dict[str, Node]) -> Command:
+        return VacuumIndex(self._table(parts), self._name(parts), self._hours(parts))
+
+    def vacuum_root(self, _: Node, parts: dict[str, Node]) -> Command:
+        space = None
+        if "of_namespace" in parts:
+            space = Namespace(self._path(parts["of_namespace"].children[-1], 2))
+        return VacuumIndexes(space, self._hours(parts))
+
+    def _hours(self, parts: dict[str, Node]) -> float | None:
+        if "retain" not in parts:
+            return None
+        token = next(
+            child
+            for child in parts["retain"].children
+            if isinstance(child, Token) and child.type == "NUMBER"
+        )
+        hours = float(self._number(token))
+        if hours < 0:
+            raise self._error(token, "hours to retain cannot be negative.")
+        return hours
+
     def describe(self, _: Node, parts: dict[str, Node]) -> Command:
         name = self._path(parts["name"], 1)[0]
         return DescribeIndex(self._table(parts), name, extended="extended" in parts)
@@ -254,6 +286,10 @@ _READERS: dict[str, Callable[[_Reader, Node, dict[str, Node]], Command]] = {
     "describe": _Reader.describe,
     "explain": _Reader.explain,
     "estimate": _Reader.estimate,
+    "versions": _Reader.versions,
+    "optimize": _Reader.optimize,
+    "vacuum": _Reader.vacuum,
+    "vacuum_root": _Reader.vacuum_root,
 }
 
 

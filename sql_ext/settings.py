@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sieve.errors import InvalidInputError
+from sieve.history import KEPT_BY_DEFAULT, Retention
 
 _DURATION = re.compile(r"\s*(\d+)\s*(ms|s|m|min|h)?\s*", re.IGNORECASE)
 _SIZE = re.compile(r"\s*(\d{1,15})\s*([kmgt]?)b?\s*", re.IGNORECASE | re.ASCII)
+_RETENTION = re.compile(r"\s*(\d{1,9})\s*,\s*(\d{1,9})\s*([hd])\s*", re.IGNORECASE | re.ASCII)
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -23,12 +25,14 @@ class Settings:
         roots: further folders in which indexes are honoured, set by the administrator.
         registry_ttl_s: seconds after which a version read once is looked for again.
         cache_bytes: what the front end holds of index files at most.
+        retention: which versions of the past VACUUM leaves as they are.
     """
 
     path: str | None = None
     roots: tuple[str, ...] = ()
     registry_ttl_s: float = 30.0
     cache_bytes: int = 256 << 20
+    retention: Retention = KEPT_BY_DEFAULT
 
 
 def parse_settings(conf: Mapping[str, str]) -> Settings:
@@ -47,6 +51,7 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
         roots,
         _seconds(conf, "spark.sieve.registry.ttl", default.registry_ttl_s),
         _size(conf, "spark.sieve.cache.bytes", default.cache_bytes),
+        _retention(conf, "spark.sieve.versions.retain", default.retention),
     )
 
 
@@ -61,6 +66,19 @@ def _seconds(conf: Mapping[str, str], key: str, default: float) -> float:
         )
     # Spark reads a bare number under a key of this kind as milliseconds.
     return int(match[1]) * _SECONDS[(match[2] or "ms").lower()]
+
+
+def _retention(conf: Mapping[str, str], key: str, default: Retention) -> Retention:
+    text = conf.get(key)
+    if text is None:
+        return default
+    match = _RETENTION.fullmatch(text)
+    if match is None or int(match[1]) < 1:
+        raise InvalidInputError(
+            "SIEVE_INVALID_SETTING",
+            f"{key} = {text!r} is not a number of versions, 1 or more, and an age, such as 10, 7d",
+        )
+    return Retention(int(match[1]), int(match[2]) * (24.0 if match[3].lower() == "d" else 1.0))
 
 
 def _size(conf: Mapping[str, str], key: str, default: int) -> int:

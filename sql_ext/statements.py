@@ -76,7 +76,7 @@ class StatementService:
             say=say,
             software=CreatedBy(sieve.__version__, str(context.version)),
         )
-        return Statement(driver, context, session, world, self._pruning.forget)
+        return Statement(driver, context, session, world, settings, self._pruning.forget)
 
     def _attached(self) -> SparkContext:
         with self._lock:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 STATEMENTS = (
     "CREATE SIEVE INDEX, REFRESH SIEVE INDEX, DROP SIEVE INDEX, ALTER SIEVE INDEX, "
-    "SHOW SIEVE INDEXES, DESCRIBE SIEVE INDEX, EXPLAIN SIEVE, ESTIMATE SIEVE INDEX"
+    "SHOW SIEVE INDEXES, SHOW SIEVE VERSIONS, DESCRIBE SIEVE INDEX, EXPLAIN SIEVE, "
+    "ESTIMATE SIEVE INDEX, OPTIMIZE SIEVE INDEX, VACUUM SIEVE INDEX"
 )
 
 _SHOWN_WIDTH = 96
@@ -38,6 +39,7 @@ _NAMES = {
     "FROM": "a database name",
     "IN": "a database name",
     "INDEX": "an index name",
+    "VERSIONS": "an index name",
     "EXISTS": "an index name",
     "EXTENDED": "an index name",
     "(": "a column name",

@@ -7,14 +7,15 @@ import hashlib
 import secrets
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import numpy as np
 
 from sieve.build.kept import NOTHING, Kept
 from sieve.build.run import BuiltRun, build_run
 from sieve.build.settle import Snapshot
+from sieve.claims import claim_locations
 from sieve.errors import SieveError, UnavailableError
+from sieve.instants import iso
 from sieve.layout import locations_file, run_dir
 from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations, together
 from sieve.options import IndexOptions
@@ -96,7 +97,7 @@ def build_contents(
         raise
     whole = kept.stats or BuildStats(0, 0, 0, 0, 0.0, built.expected, len(snapshot.files))
     return Refresh(
-        instant=_iso(snapshot.instant_ms),
+        instant=iso(snapshot.instant_ms),
         type=column.type,
         options=options,
         format_name=table.info.format_name,
@@ -124,7 +125,7 @@ def _unchanged(
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
     proven = same & (built.rows >= 0)
-    slots = first_slot + np.arange(len(files)) if built.run is not None else -1
+    slots = first_slot + np.arange(len(files)) if built.run else np.full(len(files), -1)
     return Locations(
         tuple(file.path for file in files),
         np.where(proven, [file.length for file in files], UNPROVEN).astype(np.int64),
@@ -132,7 +133,7 @@ def _unchanged(
         np.where(proven, built.rows, 0),
         np.where(proven, built.nulls, 0),
         np.where(proven, built.nans, 0),
-        np.where(proven, slots, -1).astype(np.int64),
+        slots,
     )
 
 
@@ -150,15 +151,10 @@ def _store_locations(
     data = render_locations(locations, roots)
     name = f"{secrets.token_hex(16)}.parquet"
     uri = locations_file(index_dir, name)
+    claim_locations(store, index_dir, name)
     if not store.create(uri, data):
         raise UnavailableError(
             "SIEVE_NAME_TAKEN", f"{uri} is there already; run the statement again"
         )
     digest = hashlib.sha256(data).hexdigest()
     return LocationsRef(FileRef(name, len(data), digest), len(locations.paths))
-
-
-def _iso(ms: int) -> str:
-    return (
-        datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
-    )

@@ -66,6 +66,12 @@ def is_current(locations: Locations, snapshot: Snapshot) -> bool:
     return len(same) == len(snapshot.files) and bool(same.all())
 
 
+def is_one_run(base: Manifest, known: Locations) -> bool:
+    """Whether a version is one run whose places all have a file; so is one without a key."""
+    held = int(np.count_nonzero(known.slots >= 0))
+    return len(base.runs) <= 1 and held == sum(run.locations for run in base.runs)
+
+
 def _unchanged(known: Locations, snapshot: Snapshot, *, unsettled: bool = False) -> Flags:
     """bool[n]: which locations of a version are files of the table as they were.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from sieve.build.survey import Survey
+from sieve.claims import claim_run
 from sieve.errors import SieveError, UnavailableError
 from sieve.layout import run_dir
 from sieve.options import IndexOptions
@@ -48,6 +49,7 @@ def write_within(
 def _write(rows: DataFrame, survey: Survey, store: Store, index_dir: str) -> RunRef:
     run_id = RunId(secrets.token_hex(16))
     target = run_dir(index_dir, run_id)
+    claim_run(store, index_dir, run_id)
     try:
         rows.write.option("compression", "zstd").parquet(target)
         return _read_back(store, target, run_id, survey)

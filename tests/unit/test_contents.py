@@ -69,7 +69,8 @@ def build(
     """The version's contents and its list of locations."""
     store = LocalStore()
     directory = f"file:{folder}"
-    store.mkdirs(f"{directory}/locations")
+    for name in ("locations", "intents"):
+        store.mkdirs(f"{directory}/{name}")
     world = SimpleNamespace(check_cancelled=lambda: None, say=lambda _: None)
     with building(monkeypatch, rows):
         made = contents.build_contents(

@@ -18,11 +18,15 @@ from sql_ext.commands import (
     EstimateIndex,
     ExplainSieve,
     Namespace,
+    OptimizeIndex,
     OptionValue,
     RefreshIndex,
     SetIndexOptions,
     ShowIndexes,
+    ShowVersions,
     TableName,
+    VacuumIndex,
+    VacuumIndexes,
     quote,
 )
 from sql_ext.parser import parse_statement
@@ -83,6 +87,7 @@ hostile = st.text(
 )
 pieces = st.sampled_from(
     "CREATE REFRESH DROP ALTER SHOW DESCRIBE DESC EXPLAIN ESTIMATE WHERE SIEVE INDEX INDEXES ON "
+    "OPTIMIZE VACUUM VERSIONS RETAIN HOURS "
     "TABLE IF NOT EXISTS FROM IN SET OPTIONS COMMENT ENABLE DISABLE FULL EXTENDED TRUE t a.b `x` "
     "' \" ` ( ) , "
     "= . ; 1 -2.5 1e5 1x r'y' /* */ -- \\ 'z' - #".split()
@@ -95,6 +100,7 @@ values = st.one_of(
 )
 option_maps = st.dictionaries(hostile.map(str.lower).filter(lambda k: k == k.lower()), values)
 filled = option_maps.filter(bool)
+ages = st.floats(min_value=0, allow_infinity=False)
 named = {"table": tables, "name": hostile}
 commands: st.SearchStrategy[Command] = st.one_of(
     st.builds(
@@ -122,6 +128,10 @@ commands: st.SearchStrategy[Command] = st.one_of(
     st.builds(ShowIndexes, table=st.none() | tables),
     st.builds(ShowIndexes, namespace=namespaces),
     st.builds(DescribeIndex, **named, extended=st.booleans()),
+    st.builds(ShowVersions, table=tables, name=st.none() | hostile),
+    st.builds(OptimizeIndex, table=tables, name=st.none() | hostile),
+    st.builds(VacuumIndex, table=tables, name=st.none() | hostile, hours=st.none() | ages),
+    st.builds(VacuumIndexes, namespace=st.none() | namespaces, hours=st.none() | ages),
 )
 
 
@@ -169,7 +179,7 @@ def test_the_predicate_of_estimate_is_spark_s_to_judge(tail: str) -> None:
     assert command.predicate == f"b = 1 AND {tail}".rstrip().rstrip("; \t\r\n")
 
 
-def _written(command: Command) -> str:  # noqa: C901 - one case a statement
+def _written(command: Command) -> str:  # noqa: C901, PLR0912 - one case a statement
     """The statement in its fullest form: every name quoted, every part in grammar order."""
     match command:
         case CreateIndex(table, columns, name, if_not_exists, options, comment):
@@ -205,7 +215,20 @@ def _written(command: Command) -> str:  # noqa: C901 - one case a statement
                 f"ESTIMATE SIEVE INDEX ON {table} ({column})",
                 f"OPTIONS {_options(options)}" if options else "",
             ]
+        case ShowVersions(table, name):
+            parts = ["SHOW SIEVE VERSIONS", *_selected(table, name, None)]
+        case OptimizeIndex(table, name):
+            parts = ["OPTIMIZE SIEVE INDEX", *_selected(table, name, None)]
+        case VacuumIndex(table, name, hours):
+            parts = ["VACUUM SIEVE INDEX", *_selected(table, name, None), _retained(hours)]
+        case VacuumIndexes(namespace, hours):
+            where = f"IN {namespace}" if namespace else ""
+            parts = ["VACUUM SIEVE INDEXES", where, _retained(hours)]
     return " ".join(filter(None, parts))
+
+
+def _retained(hours: float | None) -> str:
+    return "" if hours is None else f"RETAIN {hours!r} HOURS"
 
 
 def _selected(table: TableName, name: str | None, column: ColumnPath | None) -> list[str]:

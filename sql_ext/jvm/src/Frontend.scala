@@ -48,8 +48,8 @@ class Gateway(session: Compat.Session, lanes: Lanes) {
     build.conf.set("spark.sql.shuffle.partitions", build.sparkContext.defaultParallelism.toString)
     build
   }
-  def registered(session: Compat.Session, database: String): String =
-    Tables.registered(session, database)
+  def tables(session: Compat.Session, database: String): String =
+    Tables.tables(session, database)
   def explain(session: Compat.Session, query: String): String = Explain.query(session, query)
   def asked(session: Compat.Session, query: String): String = Explain.asked(session, query)
   def planColumn(

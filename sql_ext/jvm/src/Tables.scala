@@ -84,19 +84,16 @@ object Tables {
     path.getFileSystem(session.sessionState.newHadoopConf()).makeQualified(path).toString
   }
 
-  /** All tables of a database that carry a registration, as JSON. */
-  def registered(session: Compat.Session, database: String): String = {
+  /** All tables of a database with the registrations that they carry, as JSON. */
+  def tables(session: Compat.Session, database: String): String = {
     val catalog = session.sessionState.catalog
     val names = catalog.listTables(database, "*", includeLocalTempViews = false)
     val array = Link.json.createArrayNode
     catalog.getTablesByName(names).foreach { table =>
-      val found = Registry.registrations(table)
-      if (found.nonEmpty) {
-        val node = identity(table)
-        val properties = node.putObject("registrations")
-        found.foreach { case (k, v) => properties.put(k, v) }
-        array.add(node)
-      }
+      val node = identity(table)
+      val properties = node.putObject("registrations")
+      Registry.registrations(table).foreach { case (k, v) => properties.put(k, v) }
+      array.add(node)
     }
     Link.json.writeValueAsString(array)
   }

@@ -1,0 +1,45 @@
+"""Indexes whose registration another tool has undone: their table finds them again."""
+
+from __future__ import annotations
+
+from sieve.errors import SieveError
+from sieve.found import same_table
+from sieve.intents import intents
+from sieve.publish import newest
+from sieve.registration import Registration
+from sieve.store import base_name
+from sieve.tables.catalog import CatalogTable
+from sieve.types import IndexUuid
+from sieve.world import World
+
+
+def adopt(table: CatalogTable, world: World) -> list[str]:
+    """Register the indexes again that were made for a table and that it does not know any more.
+
+    Returns:
+        Their names.
+
+    Raises:
+        UnavailableError: the root cannot be listed, or the metastore does not answer.
+    """
+    info = table.info
+    root = world.root_for_new(info.database_location)
+    store = world.open_store(root)
+    known = {registration.uuid for registration in info.registrations.values()}
+    adopted: list[str] = []
+    for intent in intents(store, root, known):
+        if not intent.registered or intent.table.database.lower() != info.identity.database.lower():
+            continue
+        try:
+            manifest = newest(store, intent.folder)
+        except SieveError:
+            # What cannot be read would be of no use to the table.
+            continue
+        if manifest is None or manifest.state == "dropped":
+            continue
+        taken = manifest.name in info.registrations or manifest.name in adopted
+        if same_table(manifest.table, info.identity) and not taken:
+            uuid = IndexUuid(base_name(intent.folder))
+            table.register(manifest.name, Registration(uuid, manifest.column, root))
+            adopted.append(manifest.name)
+    return adopted

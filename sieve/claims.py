@@ -1,0 +1,77 @@
+"""Names of files about to be written, noted first: what a dead writer leaves can be told later.
+
+A claim is an empty file ``intents/<kind>-<name>``, made before the thing itself and taken away when
+a version names the thing. One that has stood for a day belongs to nobody who is still at work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sieve.errors import SieveError
+from sieve.layout import HEX_ID, LOCATIONS_FILE, claims_dir, locations_file, run_dir
+from sieve.manifest import Manifest
+from sieve.store import GoneError, Store, join
+from sieve.types import RunId
+
+FLOOR_MS: Final = 24 * 3600 * 1000
+"""A writer that began so long ago, and whose work no version names, is taken to be dead."""
+
+_CLAIM = re.compile(
+    rf"(?:(?P<run>run)-(?P<id>{HEX_ID.pattern})|locations-(?P<list>{LOCATIONS_FILE.pattern}))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A thing that was about to be written.
+
+    Attributes:
+        uri: of the claim's own file.
+        target: URI of the thing.
+        mtime_ms: when it was claimed.
+    """
+
+    uri: str
+    target: str
+    mtime_ms: int
+
+
+def claim_run(store: Store, index_dir: str, run: RunId) -> None:
+    """Note that a run is about to be written. Raises UnavailableError."""
+    store.create(join(claims_dir(index_dir), f"run-{run}"), b"")
+
+
+def claim_locations(store: Store, index_dir: str, name: str) -> None:
+    """Note that a list of locations is about to be written. Raises UnavailableError."""
+    store.create(join(claims_dir(index_dir), f"locations-{name}"), b"")
+
+
+def settle(store: Store, index_dir: str, version: Manifest) -> None:
+    """Take away the claims of what a version names; those that stay do no harm."""
+    names = [f"run-{run.id}" for run in version.runs]
+    for name in (*names, f"locations-{version.locations.file.name}"):
+        with contextlib.suppress(SieveError):
+            store.delete(join(claims_dir(index_dir), name))
+
+
+def claims(store: Store, index_dir: str) -> Iterator[Claim]:
+    """What is claimed now; files of other names are nobody's claim. Raises UnavailableError."""
+    folder = claims_dir(index_dir)
+    try:
+        entries = store.list(folder)
+    except GoneError:
+        return
+    for entry in entries:
+        match = _CLAIM.fullmatch(entry.name)
+        if match is None:
+            continue
+        if match["run"]:
+            target = run_dir(index_dir, RunId(match["id"]))
+        else:
+            target = locations_file(index_dir, match["list"])
+        yield Claim(join(folder, entry.name), target, entry.mtime_ms)

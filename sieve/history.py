@@ -1,0 +1,102 @@
+"""The versions of an index, what each changed, and how long what it names is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sieve.layout import vacuumed_file, versions_dir
+from sieve.manifest import Manifest
+from sieve.publish import read_version
+from sieve.store import GoneError, Store, parent
+
+HOUR_MS = 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Which versions of the past can be queried: the newest few, and those of the last hours.
+
+    Attributes:
+        versions: so many of the newest, at least 1.
+        hours: a version is kept for so long after another has taken its place.
+    """
+
+    versions: int = 10
+    hours: float = 7 * 24.0
+
+    def expired(self, published_ms: list[int], now_ms: int) -> int:
+        """How many of some versions, the oldest first, are kept no longer.
+
+        Args:
+            published_ms: when each was published, of all versions in order.
+            now_ms: by the same clock.
+        """
+        floor = now_ms - self.hours * HOUR_MS
+        # The one after it took its place.
+        old = sum(1 for after in published_ms[1:] if after < floor)
+        return max(0, min(old, len(published_ms) - self.versions))
+
+
+KEPT_BY_DEFAULT = Retention()
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One version among the others.
+
+    Attributes:
+        manifest: what it says.
+        change: what it changed, in a word or two.
+        published_ms: when it was published, ms since the epoch.
+        retained: whether the files that it names are kept.
+    """
+
+    manifest: Manifest
+    change: str
+    published_ms: int
+    retained: bool
+
+
+def history(store: Store, index_dir: str) -> list[Past]:
+    """All versions, the newest first. Raises UnavailableError or CorruptError."""
+    times = published(store, index_dir)
+    mark = vacuumed(store, index_dir)
+    versions: list[Past] = []
+    before: Manifest | None = None
+    for number, time_ms in enumerate(times, 1):
+        manifest = read_version(store, index_dir, number)
+        versions.append(Past(manifest, _change(before, manifest), time_ms, number > mark))
+        before = manifest
+    return versions[::-1]
+
+
+def published(store: Store, index_dir: str) -> list[int]:
+    """When each version was published, ms since the epoch, version 1 first."""
+    times = {
+        int(entry.name.removesuffix(".json")): entry.mtime_ms
+        for entry in store.list(versions_dir(index_dir))
+        if entry.name.removesuffix(".json").isdecimal()
+    }
+    return [times[number] for number in range(1, len(times) + 1)]
+
+
+def vacuumed(store: Store, index_dir: str) -> int:
+    """The newest version whose files may be gone, 0 for none."""
+    try:
+        marks = store.list(parent(vacuumed_file(index_dir, 1)))
+    except GoneError:
+        return 0
+    return max((int(mark.name) for mark in marks if mark.name.isdecimal()), default=0)
+
+
+def _change(before: Manifest | None, now: Manifest) -> str:
+    if before is None:
+        return "created"
+    if before.state != now.state:
+        return {"ready": "enabled", "disabled": "disabled", "dropped": "dropped"}[now.state]
+    if before.table != now.table:
+        return "followed its table"
+    if before.locations == now.locations:
+        return "options set"
+    kept = {run.id for run in before.runs} & {run.id for run in now.runs}
+    return "refreshed" if kept else "rebuilt"

@@ -1,0 +1,12 @@
+"""Points in time as text, the way manifests keep them and statements show them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def iso(ms: int) -> str:
+    """ISO 8601 in UTC, with milliseconds, of a time in ms since the epoch."""
+    return (
+        datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
+    )

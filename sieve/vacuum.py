@@ -1,0 +1,83 @@
+"""VACUUM: remove the files that only versions of the past need, and what dead writers left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sieve.claims import FLOOR_MS, claims
+from sieve.found import Found
+from sieve.history import Retention, published, vacuumed
+from sieve.layout import locations_file, run_dir, vacuumed_file
+from sieve.publish import read_version
+from sieve.store import GoneError, Store, parent
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """What went.
+
+    Attributes:
+        versions: versions that cannot be queried any more.
+        files: files deleted.
+        bytes: their lengths, summed.
+    """
+
+    versions: int
+    files: int
+    bytes: int
+
+
+def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
+    """Delete what manifests or old claims name and no retained version does; nothing else.
+
+    Manifests stay: their numbers have no gaps. Cut short, it is finished by the next one.
+
+    Args:
+        found: the index.
+        retention: which versions stay as they are.
+
+    Raises:
+        UnavailableError: the store does not answer.
+        CorruptError: a version cannot be read, so what it names is not known.
+    """
+    store, directory = found.store, found.directory
+    found.need()
+    now = store.now_ms(directory)
+    times = published(store, directory)
+    done, last = vacuumed(store, directory), retention.expired(times, now)
+    stay = _named(store, directory, last, len(times))
+    dead = [claim for claim in claims(store, directory) if claim.mtime_ms < now - FLOOR_MS]
+    gone = (_named(store, directory, done, last) | {claim.target for claim in dead}) - stay
+    files = size = 0
+    for target in sorted(gone):
+        held = _held(store, target)
+        store.delete(target)
+        files, size = files + len(held), size + sum(held)
+    for claim in dead:
+        store.delete(claim.uri)
+    if last > done:
+        mark = vacuumed_file(directory, last)
+        store.mkdirs(parent(mark))
+        store.create(mark, b"")
+    return Vacuumed(max(0, last - done), files, size)
+
+
+def _named(store: Store, directory: str, after: int, last: int) -> set[str]:
+    """URIs of the runs and lists that some versions name, those after one up to another."""
+    named: set[str] = set()
+    for number in range(after + 1, last + 1):
+        manifest = read_version(store, directory, number)
+        named.update(run_dir(directory, run.id) for run in manifest.runs)
+        named.add(locations_file(directory, manifest.locations.file.name))
+    return named
+
+
+def _held(store: Store, target: str) -> list[int]:
+    """Lengths of the files of a run, or of one list; none where it is gone already."""
+    size = store.size(target)
+    if size is not None:
+        return [size]
+    try:
+        return [entry.size for entry in store.list(target) if not entry.is_dir]
+    except GoneError:
+        return []

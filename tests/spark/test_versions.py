@@ -1,0 +1,127 @@
+"""Versions of the past, what VACUUM takes of them, and indexes that belong to no table any more."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from lab import Lab
+
+
+def folder(lab: Lab, index: str = "id_sieve") -> Path:
+    """The index's own folder."""
+    told = dict(lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t"))
+    return Path(told["path"].removeprefix("file:"))
+
+
+def members(lab: Lab) -> tuple[int, int, int, int]:
+    """How many runs, lists, claims and manifests there are."""
+    at = folder(lab)
+    names = ("runs", "locations", "intents", "versions")
+    return tuple(  # type: ignore[return-value]
+        sum(1 for one in (at / name).iterdir() if not one.name.startswith(".")) for name in names
+    )
+
+
+def create(lab: Lab) -> None:
+    """Four files of ten keys, and an index."""
+    lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+
+
+def test_a_life_in_versions(lab: Lab) -> None:
+    """What each version changed; OPTIMIZE makes one run; VACUUM leaves what is in force."""
+    with lab.database("life"):
+        create(lab)
+        lab.sql("INSERT INTO t SELECT id FROM range(40, 50, 1, 1)")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        lab.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
+        lab.sql("ALTER SIEVE INDEX id_sieve ON t ENABLE")
+        lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (budget = '2%')")
+        assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 6
+        lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert lab.sql("OPTIMIZE SIEVE INDEX ON t")[0][:3] == ("id_sieve", 8, 6)
+        # One run without gaps is as good as it gets.
+        assert lab.sql("OPTIMIZE SIEVE INDEX id_sieve ON t")[0][:3] == ("id_sieve", 8, 6)
+        told = lab.spark.sql("SHOW SIEVE VERSIONS ON t").collect()
+        assert [(row["version"], row["change"], row["state"], row["runs"]) for row in told] == [
+            (8, "rebuilt", "ready", 1),
+            (7, "refreshed", "ready", 2),
+            (6, "rebuilt", "ready", 1),
+            (5, "options set", "ready", 2),
+            (4, "enabled", "ready", 2),
+            (3, "disabled", "disabled", 2),
+            (2, "refreshed", "ready", 2),
+            (1, "created", "ready", 1),
+        ]
+        assert {row["retained"] for row in told} == {"true"}
+        assert told[0]["instant"] < told[0]["published"]
+        assert members(lab) == (5, 5, 0, 8)
+        assert lab.sql("VACUUM SIEVE INDEX ON t") == [("id_sieve", 0, 0, 0)]
+        ((name, versions, files, size),) = lab.sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")
+        assert (name, versions) == ("id_sieve", 7)
+        assert files >= 8
+        assert size > 0
+        assert members(lab) == (1, 1, 0, 8)
+        told = lab.sql("SHOW SIEVE VERSIONS id_sieve ON t")
+        assert [row[-1] for row in told] == ["true"] + ["false"] * 7
+        lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        assert lab.sql("VACUUM SIEVE INDEX id_sieve ON t RETAIN 0 HOURS") == [("id_sieve", 0, 0, 0)]
+
+
+def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
+    """A run that was claimed and that no version names; what nobody claimed stays."""
+    with lab.database("dead_writer"):
+        create(lab)
+        at = folder(lab)
+        for name in ("a" * 32, "b" * 32):
+            (at / "runs" / name).mkdir()
+            (at / "runs" / name / "part-0.parquet").write_bytes(b"half")
+        claims = [at / "intents" / f"run-{'a' * 32}", at / "intents" / f"run-{'c' * 32}"]
+        in_force = at / "intents" / f"run-{next((at / 'runs').glob('[!ab]*')).name}"
+        for claim in (*claims, in_force):
+            claim.touch()
+        assert lab.sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS") == [("id_sieve", 0, 0, 0)]
+        yesterday = time.time() - 86_500
+        for claim in (*claims, in_force):
+            os.utime(claim, (yesterday, yesterday))
+        assert lab.sql("VACUUM SIEVE INDEX ON t") == [("id_sieve", 0, 1, 4)]
+        assert not (at / "runs" / ("a" * 32)).exists()
+        assert (at / "runs" / ("b" * 32)).exists()
+        assert members(lab)[2] == 0
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
+    """Of a table that is gone, or a CREATE or DROP that died; young ones and those in use stay."""
+    with lab.database("orphaned"):
+        create(lab)
+        kept = folder(lab)
+        root = kept.parent
+        dead = root / "00000000-0000-4000-8000-00000000000d"
+        (dead / "versions").mkdir(parents=True)
+        (dead / "intent.json").write_bytes((kept / "intent.json").read_bytes())
+        stranger = root / "00000000-0000-4000-8000-00000000000e"
+        stranger.mkdir()
+        assert lab.sql("VACUUM SIEVE INDEXES") == []
+        assert lab.sql("VACUUM SIEVE INDEXES IN orphaned RETAIN 0 HOURS") == [
+            ("id_sieve", "t", "its CREATE did not come to an end", f"file:{dead}"),
+        ]
+        assert not dead.exists()
+        assert stranger.exists()
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+def test_a_registration_that_was_lost_is_found_again(lab: Lab) -> None:
+    """Another tool may write the table without our property: REFRESH adopts, VACUUM spares it."""
+    with lab.database("lost_property"):
+        create(lab)
+        lab.sql("ALTER TABLE t UNSET TBLPROPERTIES ('sieve.index.id_sieve')")
+        assert lab.sql("SHOW SIEVE INDEXES ON t") == []
+        assert lab.sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS") == []
+        assert lab.sql("REFRESH SIEVE INDEX id_sieve ON t")[0][:3] == ("id_sieve", 1, 4)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        assert lab.sql("SHOW SIEVE INDEXES ON t")[0][2] == "id_sieve"
