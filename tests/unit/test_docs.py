@@ -62,6 +62,10 @@ def test_every_statement_is_described() -> None:
         commands.DescribeIndex: "DESCRIBE SIEVE INDEX",
         commands.ExplainSieve: "EXPLAIN SIEVE",
         commands.EstimateIndex: "ESTIMATE SIEVE INDEX",
+        commands.ShowVersions: "SHOW SIEVE VERSIONS",
+        commands.OptimizeIndex: "OPTIMIZE SIEVE INDEX",
+        commands.VacuumIndex: "VACUUM SIEVE INDEX",
+        commands.VacuumIndexes: "VACUUM SIEVE INDEX",
     }
     assert set(titles) == set(commands.Command.__args__)
     for command, title in titles.items():
