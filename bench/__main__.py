@@ -13,6 +13,7 @@ BENCHES = {
     "lookup": "look-ups of 1,000 to 100,000 files, cold and warm (make bench-lookup)",
     "encoders": "codes of strings: values told apart, files read, time (no Spark)",
     "build": "what a build takes as tables grow: seconds, memory (make bench-build)",
+    "refresh": "REFRESH against a full build, versions a second (make bench-refresh)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sieve.errors import SieveError
 from sieve.found import same_table
 from sieve.intents import Intent, intents
+from sieve.manifest import Manifest
 from sieve.publish import newest
 from sieve.store import Store
 from sieve.types import TableIdentity
@@ -22,12 +23,14 @@ class Orphan:
         name: of the index.
         table: which it was made for, or followed last.
         why: how it is known to be nobody's.
+        manifest: its newest version, if it has one.
     """
 
     folder: str
     name: str
     table: TableIdentity
     why: str
+    manifest: Manifest | None
 
 
 def orphans(
@@ -35,7 +38,7 @@ def orphans(
     root: str,
     database: str,
     tables: Sequence[TableIdentity],
-    registered: Collection[str],
+    but: Collection[str],
     floor_ms: int,
 ) -> Iterator[Orphan]:
     """The orphans of one database.
@@ -48,7 +51,7 @@ def orphans(
         root: the folder that holds indexes, maybe of other databases too.
         database: whose.
         tables: all tables that it has now.
-        registered: uuids of the indexes that these have.
+        but: uuids of the indexes that these have registered.
         floor_ms: age in ms from which what nobody refers to is taken to be left behind.
 
     Raises:
@@ -56,31 +59,29 @@ def orphans(
     """
     strangers = [
         intent
-        for intent in intents(store, root, registered)
+        for intent in intents(store, root, but)
         if intent.table.database.lower() == database.lower()
     ]
     if not strangers:
         return
     floor = store.now_ms(root) - floor_ms
     for intent in (intent for intent in strangers if intent.written_ms <= floor):
-        why, table = _why(store, intent, tables)
-        if why:
-            yield Orphan(intent.folder, intent.name, table, why)
+        if (orphan := _orphan(store, intent, tables)) is not None:
+            yield orphan
 
 
-def _why(
-    store: Store, intent: Intent, tables: Sequence[TableIdentity]
-) -> tuple[str, TableIdentity]:
+def _orphan(store: Store, intent: Intent, tables: Sequence[TableIdentity]) -> Orphan | None:
     if not intent.registered:
-        return "its CREATE did not come to an end", intent.table
+        why = "its CREATE did not come to an end"
+        return Orphan(intent.folder, intent.name, intent.table, why, None)
     try:
         manifest = newest(store, intent.folder)
     except SieveError:
-        return "", intent.table
+        return None
     if manifest is None:
-        return "it has no version", intent.table
+        return Orphan(intent.folder, intent.name, intent.table, "it has no version", None)
     if manifest.state == "dropped":
-        return "it was dropped", manifest.table
+        return Orphan(intent.folder, manifest.name, manifest.table, "it was dropped", manifest)
     if any(same_table(manifest.table, table) for table in tables):
-        return "", manifest.table
-    return "its table is gone", manifest.table
+        return None
+    return Orphan(intent.folder, manifest.name, manifest.table, "its table is gone", manifest)

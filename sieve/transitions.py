@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sieve.errors import ConflictError
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
-from sieve.types import BuildStats, CreatedBy, LocationsRef, RunRef, VersionId
+from sieve.types import BuildStats, CreatedBy, LocationsRef, RunRef, TableIdentity, VersionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,20 @@ class Refresh:
     stats: BuildStats
 
 
-Change = Enable | Disable | Drop | SetOptions | Refresh
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """The table goes by another name, or lies elsewhere.
+
+    Attributes:
+        table: what it is now.
+        moved: whether its files went with it, as with a rename.
+    """
+
+    table: TableIdentity
+    moved: bool
+
+
+Change = Enable | Disable | Drop | SetOptions | Follow | Refresh
 
 
 def next_version(base: Manifest, change: Change, version_id: VersionId, by: CreatedBy) -> Manifest:
@@ -108,6 +121,10 @@ def _changed(base: Manifest, change: Change) -> Manifest:
             return replace(base, state="dropped")
         case SetOptions(options):
             return replace(base, next_options=None if options == base.options else options)
+        case Follow(table, moved):
+            old, new = (identity.location.rstrip("/") for identity in (base.table, table))
+            roots = tuple(new if moved and root == old else root for root in base.roots)
+            return replace(base, table=table, roots=roots)
         case Refresh():
             wanted = base.next_options or base.options
             return replace(

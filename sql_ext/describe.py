@@ -46,8 +46,17 @@ def advice(stats: BuildStats) -> str | None:
     )
 
 
-def describe_rows(table: CatalogTable, found: Found, extended: bool) -> Iterator[tuple[str, str]]:
-    """Pairs of a property and its value, all text."""
+def describe_rows(
+    table: CatalogTable, found: Found, extended: bool, doing: str
+) -> Iterator[tuple[str, str]]:
+    """Pairs of a property and its value, all text.
+
+    Args:
+        table: the table.
+        found: the index.
+        extended: compare it with the table as it is now.
+        doing: what the background does for the table; nothing mostly.
+    """
     yield "index", found.name
     yield "table", table.info.label
     yield "column", ".".join(found.registration.column)
@@ -60,7 +69,7 @@ def describe_rows(table: CatalogTable, found: Found, extended: bool) -> Iterator
         return
     yield from _plain(manifest)
     if extended:
-        yield from _extended(table, found, manifest)
+        yield from _extended(table, found, manifest, doing)
 
 
 def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -114,9 +123,13 @@ def _share(size: int, stats: BuildStats) -> str:
     return f"{size / stats.column_bytes:.4%}" if stats.column_bytes else "no values"
 
 
-def _extended(table: CatalogTable, found: Found, manifest: Manifest) -> Iterator[tuple[str, str]]:
+def _extended(
+    table: CatalogTable, found: Found, manifest: Manifest, doing: str
+) -> Iterator[tuple[str, str]]:
     stats, runs = manifest.stats, manifest.runs
-    for what, count in _against_now(table, found, manifest).items():
+    counts = against_now(table, found, manifest)
+    yield "freshness", doing or stale(counts) or "current"
+    for what, count in counts.items():
         yield f"files {what}", str(count)
     yield "bytes as share of column", _share(index_bytes(manifest), stats)
     yield "runs", str(len(runs))
@@ -147,7 +160,13 @@ def _coding(encoder: Encoder) -> str:
     return "first bytes of each value"
 
 
-def _against_now(table: CatalogTable, found: Found, manifest: Manifest) -> Counter[str]:
+def stale(counts: Counter[str]) -> str:
+    """``stale: n files`` for what `against_now` tells; nothing for an index that is current."""
+    behind = counts["new"] + counts["changed"]
+    return f"stale: {behind} files" if behind else ""
+
+
+def against_now(table: CatalogTable, found: Found, manifest: Manifest) -> Counter[str]:
     """Files by what they are to the index: indexed, new, changed, gone."""
     known = read_locations(found.store, found.directory, manifest)
     facts = zip(known.lengths.tolist(), known.mtimes.tolist(), strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,23 +16,23 @@ from sieve.build.estimate import Asked, estimate_index
 from sieve.change import change_index, drop_index
 from sieve.claims import FLOOR_MS
 from sieve.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
-from sieve.errors import InvalidInputError, UnavailableError, UnsupportedError
+from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnsupportedError
 from sieve.found import Found, all_of, choose, look_up
 from sieve.history import HOUR_MS, Retention, history
 from sieve.instants import iso
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions, parse_options
-from sieve.orphans import orphans
+from sieve.orphans import Orphan, orphans
 from sieve.predicate import parse
 from sieve.refresh import Effort, refresh_index
 from sieve.registration import registrations
 from sieve.tables.catalog import CatalogTable, open_table, resolve_column
 from sieve.transitions import Disable, Enable, SetOptions
-from sieve.types import identity_from
+from sieve.types import TableIdentity, identity_from
 from sieve.vacuum import vacuum_index
 from sieve.world import World
 from sql_ext import attach, commands, ship
-from sql_ext.describe import advice, describe_rows, estimate_rows, index_bytes
+from sql_ext.describe import advice, against_now, describe_rows, estimate_rows, index_bytes, stale
 from sql_ext.settings import Settings
 
 Row = Sequence[Any]
@@ -51,6 +51,8 @@ class Statement:
         world: the means of the operation.
         settings: what the session has set.
         forget: tells scans that an index has changed, by its folder.
+        background: what the background does for a table, by its database and name: ``refreshing``,
+            ``failed: why`` or nothing.
     """
 
     driver: Any
@@ -59,6 +61,7 @@ class Statement:
     world: World
     settings: Settings
     forget: Callable[[str], None]
+    background: Callable[[str, str], str]
 
     def table(self, name: commands.TableName) -> CatalogTable:
         """The table a statement names, resolved in a copy of the user's session."""
@@ -125,18 +128,19 @@ def _refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
     if (not known if name is None else name not in known) and adopt(table, at.world):
         table = at.table(command.table)
     chosen = choose(at.found(table), table.info.label, command.name, column)
-    return _bring_up(table, chosen, "all" if command.full else "new", at)
+    return bring_up(table, chosen, "all" if command.full else "new", at)
 
 
 def _optimize(command: commands.OptimizeIndex, at: Statement) -> list[Row]:
     table = at.table(command.table)
     chosen = choose(at.found(table), table.info.label, command.name, None)
-    return _bring_up(table, chosen, "one run", at)
+    return bring_up(table, chosen, "one run", at)
 
 
-def _bring_up(
+def bring_up(
     table: CatalogTable, chosen: Sequence[Found], effort: Effort, at: Statement
 ) -> list[Row]:
+    """Refresh some indexes of a table; a row each, as of REFRESH."""
     usable = [found for found in chosen if found.manifest is not None]
     at.check_executors(table, [found.need().type for found in usable])
     rows: list[Row] = []
@@ -207,13 +211,17 @@ def _announce(table: CatalogTable) -> None:
 def _show(command: commands.ShowIndexes, at: Statement) -> list[Row]:
     if command.table is not None:
         table = at.table(command.table)
-        return [_shown(found, table.info.identity) for found in at.found(table).values()]
+        return [
+            _shown(found, table.info.identity, _freshness(table, found, at))
+            for found in at.found(table).values()
+        ]
     database = _database(command.namespace, at.session.catalog())
     rows: list[Row] = []
     for raw in json.loads(at.driver.tables(at.session, database)):
         identity = identity_from(raw)
         for name, registration in registrations(raw["registrations"]).items():
-            rows.append(_shown(look_up(name, registration, identity, at.world), identity))
+            found = look_up(name, registration, identity, at.world)
+            rows.append(_shown(found, identity, at.background(identity.database, identity.table)))
     return rows
 
 
@@ -230,7 +238,19 @@ def _database(namespace: commands.Namespace | None, catalog: Any) -> str:
     return parts[-1]
 
 
-def _shown(found: Found, identity: Any) -> Row:
+def _freshness(table: CatalogTable, found: Found, at: Statement) -> str:
+    """``refreshing``, ``failed: why``, ``stale: n files``; nothing of a current index."""
+    doing = at.background(table.info.identity.database, table.info.identity.table)
+    if doing or found.manifest is None:
+        return doing
+    try:
+        return stale(against_now(table, found, found.manifest))
+    except SieveError:
+        # SHOW shows what there is to show of an index that is damaged or out of reach.
+        return ""
+
+
+def _shown(found: Found, identity: TableIdentity, fresh: str) -> Row:
     manifest = found.manifest
     head = (identity.database, identity.table, found.name, ".".join(found.registration.column))
     if manifest is None:
@@ -239,7 +259,7 @@ def _shown(found: Found, identity: Any) -> Row:
         *head,
         manifest.type,
         manifest.options.shape,
-        found.state,
+        fresh if fresh and found.state == "ready" else found.state,
         manifest.version,
         manifest.instant,
         manifest.locations.count,
@@ -281,30 +301,59 @@ def _vacuum(command: commands.VacuumIndex, at: Statement) -> list[Row]:
 
 def _vacuum_root(command: commands.VacuumIndexes, at: Statement) -> list[Row]:
     database = _database(command.namespace, at.session.catalog())
-    tables = json.loads(at.driver.tables(at.session, database))
-    registered = {
-        registration.uuid
-        for raw in tables
-        for registration in registrations(raw["registrations"]).values()
-    }
-    root = at.world.root_for_new(str(at.driver.databaseLocation(at.session, database)))
-    store = at.world.open_store(root)
+    location = str(at.driver.databaseLocation(at.session, database))
     floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
-    identities = [identity_from(raw) for raw in tables]
     rows: list[Row] = []
-    for orphan in orphans(store, root, database, identities, registered, floor_ms):
+    for orphan in orphans_of(at, database, location, floor_ms):
         at.world.check_cancelled()
         # Only what is out of every table's reach goes, so nobody needs to be told first.
-        store.delete(orphan.folder)
+        at.world.open_store(orphan.folder).delete(orphan.folder)
         at.forget(orphan.folder)
         rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))
     return rows
 
 
+def orphans_of(
+    at: Statement, database: str, location: str, floor_ms: int, of_table: str = ""
+) -> list[Orphan]:
+    """What no table of a database has of the indexes that lie where its new ones go.
+
+    Args:
+        at: the means of a statement.
+        database: its name; it may be gone, and its tables with it.
+        location: URI of its folder, empty where it is gone.
+        floor_ms: as of `orphans`.
+        of_table: only indexes of a table of this name.
+    """
+    if not location and at.settings.path is None:
+        # Its folder went with it.
+        return []
+    root = at.world.root_for_new(location)
+    store = at.world.open_store(root)
+
+    def found(tables: Sequence[TableIdentity], registered: Collection[str]) -> list[Orphan]:
+        some = orphans(store, root, database, tables, registered, floor_ms)
+        return [o for o in some if not of_table or o.table.table.lower() == of_table.lower()]
+
+    # To ask for all tables takes the metastore long, so first see whether there is a need to.
+    if not location or not found([], ()):
+        return found([], ())
+    raw = json.loads(at.driver.tables(at.session, database))
+    return found(
+        [identity_from(table) for table in raw],
+        {
+            registration.uuid
+            for table in raw
+            for registration in registrations(table["registrations"]).values()
+        },
+    )
+
+
 def _describe(command: commands.DescribeIndex, at: Statement) -> list[Row]:
     table = at.table(command.table)
     (found,) = choose(at.found(table), table.info.label, command.name, None)
-    return list(describe_rows(table, found, command.extended))
+    doing = at.background(table.info.identity.database, table.info.identity.table)
+    return list(describe_rows(table, found, command.extended, doing))
 
 
 def _explain(command: commands.ExplainSieve, at: Statement) -> list[Row]:

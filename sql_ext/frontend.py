@@ -9,10 +9,11 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sql_ext.link import Request
+    pass
 
 SCAN_THREADS = 4
 STATEMENT_THREADS = 16
+BACKGROUND_THREADS = 2
 
 log = logging.getLogger("sieve")
 
@@ -53,27 +54,23 @@ def _serve() -> None:
             "prune": pruning.prune,
             "dictionary": pruning.dictionary,
             "parse": statements.parse,
-            "event": _log_event,
         },
     )
     link.serve(
         driver,
         "statement",
         STATEMENT_THREADS,
-        {"statement": statements.run, "function": statements.function},
+        {
+            "statement": statements.run,
+            "function": statements.function,
+            "event": statements.event,
+        },
     )
+    link.serve(driver, "background", BACKGROUND_THREADS, {"event": statements.event})
     driver.ready()
     sys.stdin.buffer.read()
     # Threads may sit in calls to a JVM that is gone; nothing is left to be saved.
     os._exit(0)
-
-
-def _log_event(request: Request) -> dict[str, object]:
-    body = request.body
-    log.info(
-        "catalog event: %s %s.%s %s", *(body.get(k) for k in ("event", "database", "name", "to"))
-    )
-    return {}
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from sieve.store import Store
 from sieve.types import CreatedBy
 from sieve.world import World
 from sql_ext import attach, ship
+from sql_ext.events import Followers
 from sql_ext.execute import Statement, execute
 from sql_ext.functions import call
 from sql_ext.link import Request
@@ -39,6 +40,7 @@ class StatementService:
         self._pruning = pruning
         self._lock = threading.Lock()
         self._context: SparkContext | None = None
+        self._followers = Followers()
 
     def parse(self, request: Request) -> Mapping[str, Any]:
         """The columns that a statement will answer with, or its syntax error."""
@@ -54,6 +56,13 @@ class StatementService:
     def function(self, request: Request) -> Mapping[str, Any]:
         """The columns and rows of a function in FROM."""
         return call(request.body, self._begun(request, request.body["name"]))
+
+    def event(self, request: Request) -> Mapping[str, Any]:
+        """See to something that became of a table."""
+        body = request.body
+        label = f"spark.sieve.refresh.auto: {body['database']}.{body['table']}"
+        self._followers.act(body, self._begun(request, label))
+        return {}
 
     def _begun(self, request: Request, label: str) -> Statement:
         """The means for a request, whose Spark jobs bear the label."""
@@ -76,7 +85,15 @@ class StatementService:
             say=say,
             software=CreatedBy(sieve.__version__, str(context.version)),
         )
-        return Statement(driver, context, session, world, settings, self._pruning.forget)
+        return Statement(
+            driver,
+            context,
+            session,
+            world,
+            settings,
+            self._pruning.forget,
+            self._followers.state,
+        )
 
     def _attached(self) -> SparkContext:
         with self._lock:

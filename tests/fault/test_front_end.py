@@ -162,6 +162,26 @@ def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
     lab.check(POINT, exactly=1)
 
 
+@pytest.mark.usefixtures("table")
+def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jvm: int) -> None:
+    """After three time-outs in a row scans do not even wait; when it answers again they prune."""
+    pid = the_front_end(jvm)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with lab.setting("spark.sieve.prune.timeout", "1ms"):
+            for _ in range(3):
+                assert lab.run(POINT).files == 10
+        with lab.setting("spark.sieve.prune.timeout", "1h"):
+            # It would wait for ever.
+            answer = lab.run(POINT)
+            assert (sum(answer.rows.values()), answer.files) == (1, 10)
+            assert lab.explain(POINT)[0]["reasons"] == "timeout: 10"
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: lab.run(POINT).files == 1, "scans ask again")
+    lab.check(POINT, exactly=1)
+
+
 @pytest.mark.parametrize("by", ["group", "tag"])
 def test_a_cancelled_create_leaves_nothing(
     lab: Lab, table: str, root: Path, by: str, other_thread: Callable[..., Future[Any]]

@@ -77,13 +77,9 @@ final class Child(
 object Frontend extends Logging {
   private val steadyMillis = 60000L
   private var child: Child = _
-  private var listening: String = _
   private var failures = 0
   private var notBefore = 0L
   private var lastWords = ""
-
-  /** The child if it is there and serves. */
-  def running: Option[Child] = synchronized(Option(child).filter(c => c.ready && c.process.isAlive))
 
   def attached(lanes: Lanes): Unit = synchronized {
     if (child != null && (child.lanes eq lanes)) child.ready = true
@@ -140,10 +136,6 @@ object Frontend extends Logging {
       }
     val made = new Child(application, python, process, gateway, lanes)
     watch(made)
-    if (listening != application) {
-      context.addSparkListener(new CatalogListener(session))
-      listening = application
-    }
     made
   }
 

@@ -31,13 +31,15 @@ object Request {
 
 /**
  * Requests to one child and its answers. The child opens no port: its threads call `take` on the
- * authenticated gateway and wait there. Two lanes, so that statements never hold up scans.
+ * authenticated gateway and wait there. Scans, statements and what nobody waits for have a lane
+ * each, so that none holds up another.
  */
 final class Lanes {
   // Longer texts are handed over in pieces: past 8 KB the gateway's reply waits 43 ms in the socket.
   private val piece = 7500
   private val waiting = Map(
-    "scan" -> new LinkedBlockingQueue[Request], "statement" -> new LinkedBlockingQueue[Request])
+    "scan" -> new LinkedBlockingQueue[Request], "statement" -> new LinkedBlockingQueue[Request],
+    "background" -> new LinkedBlockingQueue[Request])
   private val taken = new ConcurrentHashMap[Long, Request]
   @volatile private var ended: Option[FrontendDown] = None
 
@@ -85,7 +87,7 @@ final class Lanes {
       // The child works on this very thread: it takes over what the asking thread had set.
       val context = request.session.sparkContext
       context.setLocalProperties(request.locals)
-      if (lane == "statement") context.addJobTag(request.tag)
+      if (lane != "scan") context.addJobTag(request.tag)
       SparkSession.setActiveSession(request.session)
       val pieces = (request.body.length + piece - 1) / piece
       s"${request.id} $pieces\n${part(request, 0)}"
@@ -96,7 +98,7 @@ final class Lanes {
   /** The session of the user who asked; nothing can be changed without it. */
   def session(id: Long): Compat.Session = {
     val request = taken.get(id)
-    if (request.lane == "statement") request.begun = true
+    if (request.lane != "scan") request.begun = true
     request.session
   }
   def cancelled(id: Long): Boolean = Option(taken.get(id)).forall(_.cancelled)

@@ -44,17 +44,30 @@ object Link {
       session: Compat.Session, kind: String, fill: ObjectNode => Unit, answer: JsonNode => A): A =
     again {
       val child = Frontend.ensure(session, atOnce = false)
-      val asked = request("scan", session, kind, fill)
-      val made = asked.answer.thenApply[A](node => answer(checked(node)))
-      child.lanes.put(asked)
-      val starting = if (child.ready) 0L else Settings.startMillis(session) - child.ageMillis
-      try await(made, math.max(Settings.pruneMillis(session), starting))
-      catch { case e: TimeoutException => child.lanes.withdraw(asked); throw e }
+      Breaker.guard {
+        val asked = request("scan", session, kind, fill)
+        val made = asked.answer.thenApply[A](node => answer(checked(node)))
+        child.lanes.put(asked)
+        val starting = if (child.ready) 0L else Settings.startMillis(session) - child.ageMillis
+        try await(made, math.max(Settings.pruneMillis(session), starting))
+        catch { case e: TimeoutException => child.lanes.withdraw(asked); throw e }
+      }
     }
 
-  /** Tells the front end something if it runs; nobody waits. */
-  def event(session: Compat.Session, body: ObjectNode => Unit): Unit =
-    Frontend.running.foreach(_.lanes.put(request("scan", session, "event", body)))
+  /** Tells the front end what has happened to a table, and waits until that is seen to. */
+  def tell(session: Compat.Session, fill: ObjectNode => Unit): Unit = again {
+    checked(await(event("statement", session, fill).answer, 60000L))
+  }
+
+  /** The same, for work that takes as long as it takes. */
+  def post(session: Compat.Session, fill: ObjectNode => Unit): Unit =
+    event("background", session, fill)
+
+  private def event(lane: String, session: Compat.Session, fill: ObjectNode => Unit): Request = {
+    val asked = request(lane, session, "event", fill)
+    Frontend.ensure(session, atOnce = false).lanes.put(asked)
+    asked
+  }
 
   /** A request that a dying child had not seen yet is given to the next one, once. */
   private def again[A](exchange: => A): A =

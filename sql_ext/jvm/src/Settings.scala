@@ -10,6 +10,7 @@ import org.apache.spark.sql.SparkSession
 object Settings {
   def enabled(s: SparkSession): Boolean = flag(s, "spark.sieve.enabled", default = true)
   def strict(s: SparkSession): Boolean = flag(s, "spark.sieve.strict", default = false)
+  def refreshAuto(s: SparkSession): Boolean = flag(s, "spark.sieve.refresh.auto", default = false)
   def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout", "500ms")
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout", "20s")
   def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl", "30s")

@@ -9,7 +9,10 @@ import org.apache.spark.sql.catalyst.FunctionIdentifier
 /** What `spark.sql.extensions` names: the list of all hooks that Sieve puts into a session. */
 class SieveExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
-    extensions.injectParser((session, delegate) => StatementParser(session, delegate))
+    extensions.injectParser { (session, delegate) =>
+      Events.attach(session.asInstanceOf[Compat.Session])
+      StatementParser(session, delegate)
+    }
     extensions.injectPlannerStrategy(session => new SieveStrategy(session))
     lastStrategyFirst(extensions)
     extensions.injectResolutionRule(session => new FunctionRows(session))

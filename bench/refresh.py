@@ -1,0 +1,157 @@
+"""What REFRESH takes after a few files have changed, against a full build; versions a second.
+
+The table has 1,000 Parquet files of 20,000 rows (``--rows``) with one column of ascending 64-bit
+keys, 1 % of them anywhere. For each count of changed files: so many files are written anew in place
+of others, REFRESH is timed (the two seconds included for which the newest file must have settled,
+which are shown beside it), then REFRESH ... FULL of the same table in the same run.
+
+Versions a second: 1, 4 and 8 writers, each a process that publishes versions of one index on a
+local file system as fast as it can, with all that belongs to it: plan, render, create-if-absent,
+plan again on top of those who came first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.made_version import make_version
+from bench.session import start_session
+from sieve.local_store import LocalStore
+from sieve.manifest import Manifest
+from sieve.options import IndexOptions
+from sieve.publish import publish, read_version
+from sieve.transitions import SetOptions, next_version
+from sieve.types import VersionId
+
+FILES = 1_000
+CHANGED = (1, 10, 100)
+WRITERS = (1, 4, 8)
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-refresh"
+_KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
+_PUBLISHING_S = 5.0
+
+
+def main() -> None:
+    """Measure both and print two tables."""
+    parser = argparse.ArgumentParser(prog="python -m bench refresh", description=__doc__)
+    parser.add_argument("--rows", type=int, default=20_000, help="of each file")
+    parser.add_argument("--changed", type=int, nargs="+", default=list(CHANGED))
+    args = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    spark = start_session(FOLDER, {})
+    try:
+        with console.status("writing the table"):
+            _create(spark, args.rows)
+        console.print(_refreshes(spark, args.changed, console))
+    finally:
+        spark.stop()
+        shutil.rmtree(FOLDER, ignore_errors=True)
+    console.print(_versions())
+
+
+def _create(spark: SparkSession, rows: int) -> None:
+    total = FILES * rows
+    key = _KEY.format(rows=total)
+    spark.sql(f"CREATE TABLE t USING parquet AS SELECT {key} FROM range(0, {total}, 1, {FILES})")
+    spark.sql("CREATE SIEVE INDEX ON t (c)")
+
+
+def _refreshes(spark: SparkSession, changed: list[int], console: Console) -> Table:
+    table = Table(box=box.SIMPLE, title=f"REFRESH after files of {FILES:,} have changed")
+    for name in ("changed", "REFRESH s", "of it settling s", "FULL s", "share", "allowed"):
+        table.add_column(name, justify="right")
+    for count in changed:
+        with console.status(f"{count} files changed"):
+            _change(spark, count)
+            started = time.perf_counter()
+            settling = _young(spark)
+            spark.sql("REFRESH SIEVE INDEX ON t").collect()
+            took = time.perf_counter() - started
+            started = time.perf_counter()
+            spark.sql("REFRESH SIEVE INDEX ON t FULL").collect()
+            full = time.perf_counter() - started
+        allowed = f"{0.03 * full + 2:.1f}" if count == FILES // 100 else ""
+        table.add_row(
+            str(count),
+            f"{took:.1f}",
+            f"{settling:.1f}",
+            f"{full:.1f}",
+            f"{took / full:.1%}",
+            allowed,
+        )
+    return table
+
+
+def _files(spark: SparkSession) -> list[Path]:
+    return [Path(uri.removeprefix("file:")) for uri in spark.table("t").inputFiles()]
+
+
+def _change(spark: SparkSession, count: int) -> None:
+    """Put other files in the place of some: their rows, in a new file each."""
+    for path in sorted(_files(spark))[:count]:
+        shutil.copyfile(path, path.with_name(f"new-{time.time_ns()}.parquet"))
+        path.unlink()
+        (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
+    spark.sql("REFRESH TABLE t")
+
+
+def _young(spark: SparkSession) -> float:
+    """Seconds until the newest file is settled."""
+    newest = max(path.stat().st_mtime for path in _files(spark))
+    return max(0.0, newest + 2 - time.time())
+
+
+def _versions() -> Table:
+    table = Table(box=box.SIMPLE, title="versions published a second, local file system")
+    for name in ("writers", "versions a second", "each writer's"):
+        table.add_column(name, justify="right")
+    for writers in WRITERS:
+        rate = _publish(writers) / _PUBLISHING_S
+        table.add_row(str(writers), f"{rate:.0f}", f"{rate / writers:.0f}")
+    return table
+
+
+def _publish(writers: int) -> int:
+    """Versions that so many writers publish in `_PUBLISHING_S` seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        first = make_version(Path(folder), 1000).manifest
+        end = time.time() + 1 + _PUBLISHING_S
+        work = [(f"file:{folder}/{first.index}", first, number, end) for number in range(writers)]
+        with multiprocessing.get_context("fork").Pool(writers) as pool:
+            return sum(pool.starmap(_write, work))
+
+
+def _write(directory: str, first: Manifest, number: int, end: float) -> int:
+    """How many versions this process publishes until the end, all at work from the same moment."""
+    time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
+    store, base, made = LocalStore(), first, 0
+    while time.time() < end:
+        # Always other options than those in force, or there would be nothing to publish.
+        change = SetOptions(IndexOptions("sieve", error=1 + (made * 8 + number) % 1000))
+
+        def plan(newest: Manifest | None, change: SetOptions = change) -> Manifest:
+            assert newest is not None
+            fresh = VersionId(os.urandom(16).hex())
+            return next_version(newest, change, fresh, first.created_by)
+
+        base = publish(store, directory, base, plan, attempts=1000)
+        made += 1
+    assert read_version(store, directory, base.version).id == base.id
+    return made
+
+
+if __name__ == "__main__":
+    main()

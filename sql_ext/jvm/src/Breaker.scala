@@ -1,0 +1,48 @@
+package org.apache.spark.sql.sieve
+
+import java.util.concurrent.TimeoutException
+
+/**
+ * Keeps scans from waiting for a front end that has been too slow time and again: after three
+ * time-outs in a row they go ahead unpruned, and now and then one of them finds out whether it
+ * answers again (Nygard, "Release It!": circuit breaker).
+ */
+object Breaker {
+  private val most = 3
+  private val shortest = 2000L
+  private val longest = 60000L
+  private var failures = 0
+  private var closedUntil = 0L
+
+  def guard[A](call: => A): A = {
+    enter()
+    try {
+      val answer = call
+      synchronized { failures = 0 }
+      answer
+    } catch {
+      case e: TimeoutException =>
+        synchronized {
+          failures += 1
+          closedUntil = System.currentTimeMillis + pause
+        }
+        throw e
+      case e: Throwable =>
+        // Whatever went wrong, it went wrong in time.
+        synchronized { failures = 0 }
+        throw e
+    }
+  }
+
+  /** Refuses at once while nobody is to wait; lets one through when it is time to try. */
+  private def enter(): Unit = synchronized {
+    if (failures >= most) {
+      val now = System.currentTimeMillis
+      if (now < closedUntil) throw new TimeoutException(
+        s"it was too slow $failures times in a row; scans ask again in ${closedUntil - now} ms")
+      closedUntil = now + longest
+    }
+  }
+
+  private def pause: Long = math.min(longest, shortest << math.min(math.max(0, failures - most), 5))
+}

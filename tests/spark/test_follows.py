@@ -1,0 +1,175 @@
+"""Indexes follow their tables: dropped, renamed, moved, written to, made anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from lab import Lab
+
+
+def soon(what: Callable[[], bool], seconds: float = 30) -> None:
+    """Wait for what happens in the background; fail where it does not."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.2)
+
+
+def create(lab: Lab, table: str = "t") -> Path:
+    """Four files of ten keys, and an index; its folder."""
+    lab.sql(f"CREATE TABLE {table} USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+    lab.sql(f"CREATE SIEVE INDEX ON {table} (id)")
+    return folder(lab, table)
+
+
+def folder(lab: Lab, table: str = "t") -> Path:
+    """The folder of a table's index."""
+    told = dict(lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED id_sieve ON {table}"))
+    return Path(told["path"].removeprefix("file:"))
+
+
+def reads(lab: Lab, query: str) -> int:
+    """Files that a query would read."""
+    return int(lab.explain(query)[0]["files_read"])
+
+
+def version(lab: Lab) -> int:
+    """Number of the index's version; 0 where there is none."""
+    shown = lab.sql("SHOW SIEVE INDEXES ON t")
+    return int(shown[0][7] or 0) if shown else 0
+
+
+def test_an_index_goes_with_its_table(lab: Lab) -> None:
+    """And with the database; those of other tables stay."""
+    with lab.database("dropping"):
+        gone, stays = create(lab), create(lab, "u")
+        lab.sql("DROP TABLE t")
+        soon(lambda: not gone.exists())
+        assert stays.exists()
+        lab.check("SELECT * FROM u WHERE id = 5", exactly=1)
+        root = stays.parent
+    soon(lambda: not root.exists())
+
+
+def test_an_index_goes_with_a_database_that_it_does_not_lie_in(lab: Lab, tmp_path: Path) -> None:
+    """Where spark.sieve.path holds the indexes of many databases."""
+    with lab.setting("spark.sieve.path", f"file:{tmp_path}"), lab.database("elsewhere_kept"):
+        stays = create(lab)
+        with lab.database("elsewhere"):
+            gone = create(lab)
+            assert gone.parent == stays.parent == tmp_path
+        lab.sql("USE elsewhere_kept")
+        soon(lambda: not gone.exists())
+        assert stays.exists()
+
+
+def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
+    """A managed table's files move with its name; the index goes on without being built again."""
+    with lab.database("renaming"):
+        at = create(lab, "old_name")
+        lab.sql("ALTER TABLE old_name RENAME TO t")
+        soon(lambda: version(lab) == 2)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        assert folder(lab) == at
+        told = lab.sql("SHOW SIEVE VERSIONS ON t")
+        assert [row[2] for row in told] == ["followed its table", "created"]
+        lab.sql("INSERT INTO t SELECT id FROM range(40, 50, 1, 1)")
+        assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1:3] == (3, 5)
+        lab.check("SELECT * FROM t WHERE id = 45", exactly=1)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        lab.sql("CREATE TABLE old_name USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.check("SELECT * FROM old_name WHERE id = 5", exactly=4)
+        lab.sql("DROP TABLE old_name")
+        time.sleep(1)
+        assert at.exists()
+
+
+def test_an_index_follows_a_table_to_another_place(lab: Lab, tmp_path: Path) -> None:
+    """The files there are new to it, until it is refreshed."""
+    with lab.database("moving"):
+        at = create(lab)
+        lab.sql(
+            f"CREATE TABLE u USING parquet LOCATION '{tmp_path}/there' "
+            "AS SELECT id + 100 AS id FROM range(0, 40, 1, 4)"
+        )
+        lab.sql(f"ALTER TABLE t SET LOCATION '{tmp_path}/there'")
+        soon(lambda: version(lab) == 2)
+        lab.check("SELECT * FROM t WHERE id = 105", exactly=4)
+        assert lab.explain("SELECT * FROM t WHERE id = 105")[0]["reasons"] == "new-file: 4"
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        lab.check("SELECT * FROM t WHERE id = 105", exactly=1)
+        assert folder(lab) == at
+
+
+def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
+    """UNSET TBLPROPERTIES takes effect in open sessions; a copied property does nothing."""
+    with lab.database("properties"):
+        create(lab)
+        ((_, value),) = [
+            row for row in lab.sql("SHOW TBLPROPERTIES t") if row[0] == "sieve.index.id_sieve"
+        ]
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        lab.sql("ALTER TABLE t UNSET TBLPROPERTIES ('sieve.index.id_sieve')")
+        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 5") == 4)
+        lab.sql("CREATE TABLE u USING parquet AS SELECT id + 100 AS id FROM range(0, 40, 1, 4)")
+        lab.sql(f"ALTER TABLE u SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
+        lab.check("SELECT * FROM u WHERE id = 105", exactly=4)
+        lab.sql("CREATE TABLE v LIKE t")
+        assert lab.sql("SHOW SIEVE INDEXES ON v") == []
+        lab.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
+        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 5") == 1)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+def test_what_is_written_is_refreshed(lab: Lab) -> None:
+    """With spark.sieve.refresh.auto: after INSERT, OVERWRITE, insertInto and TRUNCATE."""
+    with lab.database("written"), lab.setting("spark.sieve.refresh.auto", "true"):
+        create(lab)
+        for first in (40, 50, 60):
+            lab.sql(f"INSERT INTO t SELECT id FROM range({first}, {first + 10}, 1, 1)")
+        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 65 OR id = 45") == 2)
+        # Written while the first refresh ran, they were caught up with in few rounds.
+        assert version(lab) <= 4
+        lab.spark.range(70, 80, 1, 1).write.insertInto("t")
+        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 75") == 1)
+        lab.sql("INSERT OVERWRITE t SELECT id FROM range(100, 140, 1, 4)")
+        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 105") == 1)
+        lab.check("SELECT * FROM t WHERE id = 105", exactly=1)
+        with lab.setting("spark.sieve.refresh.auto", "false"):
+            before = version(lab)
+            lab.sql("INSERT INTO t SELECT id FROM range(140, 150, 1, 1)")
+            time.sleep(2)
+            assert version(lab) == before
+
+
+def test_a_table_saved_anew_gets_its_index_back(lab: Lab) -> None:
+    """DataFrame.saveAsTable in overwrite mode drops the table, and the property with it."""
+    with lab.database("saved"), lab.setting("spark.sieve.refresh.auto", "true"):
+        create(lab)
+        lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (budget = '2%')")
+        time.sleep(1.1)
+        lab.spark.range(100, 140, 1, 4).write.mode("overwrite").saveAsTable("t")
+        soon(lambda: version(lab) > 0 and reads(lab, "SELECT * FROM t WHERE id = 105") == 1)
+        lab.check("SELECT * FROM t WHERE id = 105", exactly=1)
+        assert "budget = 2%" in dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON t"))["options"]
+
+
+def test_a_refresh_that_fails_says_so(lab: Lab) -> None:
+    """Its state tells why; queries go on; the next one that works clears it."""
+    with lab.database("failing"), lab.setting("spark.sieve.refresh.auto", "true"):
+        at = create(lab)
+        (at / "intents").rename(at / "hidden")
+        lab.sql("INSERT INTO t SELECT id FROM range(40, 50, 1, 1)")
+
+        def freshness() -> str:
+            return dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED id_sieve ON t"))["freshness"]
+
+        soon(lambda: freshness().startswith("failed: "))
+        lab.check("SELECT * FROM t WHERE id = 45", exactly=1)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=2)
+        (at / "hidden").rename(at / "intents")
+        lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
+        soon(lambda: freshness() == "current")
+        lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
