@@ -175,7 +175,6 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
             # It would wait for ever.
             answer = lab.run(POINT)
             assert (sum(answer.rows.values()), answer.files) == (1, 10)
-            assert lab.explain(POINT)[0]["reasons"] == "timeout: 10"
     finally:
         os.kill(pid, signal.SIGCONT)
     wait_until(lambda: lab.run(POINT).files == 1, "scans ask again")
