@@ -67,6 +67,16 @@ class Chunk:
         met = np.flatnonzero(self.high[: stops[-1]] >= np.repeat(asked[:, 0], begun))
         found[self.location[met]] = True
 
+    def holds(self, codes: npt.NDArray[np.int64], location: int) -> Flags:
+        """Which of the codes `mark` would find that location for, each asked by itself: bool[k]."""
+        own = np.flatnonzero(self.location == location)
+        if len(own) == 0:
+            return np.zeros(len(codes), np.bool_)
+        before = self.low[own].searchsorted(codes, side="right") - 1
+        # Some entry that begins at the code or below it reaches it if the farthest does.
+        reach = np.maximum.accumulate(self.high[own])
+        return (before >= 0) & (reach[before] >= codes)
+
 
 def assemble(segments: Iterable[Entries]) -> Chunk:
     """The chunk made of some segments, given in any order.

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from sieve.cache import Cache
 from sieve.errors import CorruptError, SieveError
@@ -20,8 +21,10 @@ from sieve.lookup import Chunk, Flags, meeting, united
 from sieve.map.hashing import Hashes
 from sieve.requirements import Intervals
 from sieve.run_files import RunFile, parse_run_file
-from sieve.store import Store
+from sieve.store import Reader, Store
 from sieve.types import FileRef, Range, RunRef
+
+Codes = npt.NDArray[np.int64]
 
 SPARK_SCHEMA = (
     "shape STRING, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT, blocks BIGINT, "
@@ -43,7 +46,7 @@ class Run:
         cache: what holds run files and decoded chunks.
     """
 
-    def __init__(self, store: Store, index_dir: str, run: RunRef, cache: Cache) -> None:
+    def __init__(self, store: Reader, index_dir: str, run: RunRef, cache: Cache) -> None:
         self._store = store
         self._files = run.files
         self._uris = [run_file(index_dir, run.id, file) for file in run.files]
@@ -97,12 +100,48 @@ class Run:
             bool[locations of the run]; raises as `locations_in`.
         """
         found = np.zeros(self._n_locations, np.bool_)
-        points = np.sort(hashes.view(np.int64))
-        for number in self._hashes.files_of(np.stack([points, points], axis=1)):
+        for number in self._hashes.files_of(_points(np.sort(hashes.view(np.int64)))):
             for one in self._file(number).maps:
                 self._check(number, one.n_locations)
                 found[: one.n_locations] |= one.locations_of(hashes)
         return found
+
+    def holds_codes(self, codes: Codes, location: int) -> Flags:
+        """Which of the codes `locations_in` would find a location for, each asked by itself.
+
+        Args:
+            codes: int64[k], ascending, each once.
+            location: ordinal in the run.
+
+        Returns:
+            bool[k]; raises as `locations_in`.
+        """
+        held = np.zeros(len(codes), np.bool_)
+        points = _points(codes)
+        for number in self._codes.files_of(points):
+            file = self._file(number)
+            start, stop = meeting(points, file.first, file.last)
+            for k in np.flatnonzero(start < stop).tolist():
+                part = slice(start[k], stop[k])
+                held[part] |= self._chunk(number, file, k).holds(codes[part], location)
+        return held
+
+    def holds_hashes(self, hashes: Hashes, location: int) -> Flags:
+        """Which of the hashes `locations_of` would find a location for, each asked by itself.
+
+        Args:
+            hashes: uint64[q], ascending as signed numbers, each once.
+            location: ordinal in the run.
+
+        Returns:
+            bool[q]; raises as `locations_in`.
+        """
+        held = np.zeros(len(hashes), np.bool_)
+        for number in self._hashes.files_of(_points(hashes.view(np.int64))):
+            for one in self._file(number).maps:
+                self._check(number, one.n_locations)
+                held |= one.holds(hashes, location)
+        return held
 
     def read_all(self) -> None:
         """Verify and decode all of it; raises as `locations_in`."""
@@ -161,6 +200,11 @@ class Run:
             )
 
 
+def _points(codes: Codes) -> Intervals:
+    """Ascending codes as intervals of one code each."""
+    return np.stack([codes, codes], axis=1)
+
+
 class _Ranges:
     """The ranges of all files, and whose they are."""
 
@@ -185,7 +229,7 @@ def read_run(store: Store, index_dir: str, run: RunRef) -> Run:
     return opened
 
 
-def verified(store: Store, uri: str, file: FileRef) -> bytes:
+def verified(store: Reader, uri: str, file: FileRef) -> bytes:
     """A file's bytes, if they are the ones the manifest speaks of."""
     data = store.read(uri)
     if len(data) != file.length or hashlib.sha256(data).hexdigest() != file.sha256:

@@ -38,7 +38,15 @@ class Entry:
 Entries = list[Entry]
 
 
-class Store(Protocol):
+class Reader(Protocol):
+    """What files are read from."""
+
+    def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
+        """The whole file. Raises `GoneError` if absent, `CorruptError` beyond ``limit`` bytes."""
+        ...
+
+
+class Store(Reader, Protocol):
     """A file system with create-if-absent. Files, once made, are never changed.
 
     Every method raises `InvalidInputError` for a URI that is ill-formed or of another machine,
@@ -46,10 +54,6 @@ class Store(Protocol):
     refuses or does not answer; an `UnavailableError` means that nothing was changed, save where a
     method says otherwise.
     """
-
-    def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
-        """The whole file. Raises `GoneError` if absent, `CorruptError` beyond ``limit`` bytes."""
-        ...
 
     def size(self, uri: str) -> int | None:
         """Length of the file in bytes, or None where there is no file."""

@@ -279,6 +279,28 @@ class EstimateIndex:
     predicate: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CheckIndex:
+    """``CHECK SIEVE INDEX``: by name, or every index of the table.
+
+    Attributes:
+        table: the table.
+        name: the index's name; ``None``: all of them.
+        sample: percent of the files to be read, above 0 and at most 100.
+    """
+
+    result_columns: ClassVar[ResultColumns] = (
+        ("index", "STRING"),
+        ("file", "STRING"),
+        ("status", "STRING"),
+        ("detail", "STRING"),
+    )
+
+    table: TableName
+    name: str | None = None
+    sample: float = 100
+
+
 Command = (
     CreateIndex
     | RefreshIndex
@@ -294,4 +316,5 @@ Command = (
     | OptimizeIndex
     | VacuumIndex
     | VacuumIndexes
+    | CheckIndex
 )

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark import SparkContext
 
 from sieve.adopt import adopt
+from sieve.build.check import CheckedFile, check_index, refuse_losses
 from sieve.build.estimate import Asked, estimate_index
 from sieve.change import change_index, drop_index
 from sieve.claims import FLOOR_MS
@@ -390,6 +391,25 @@ def _estimate(command: commands.EstimateIndex, at: Statement) -> list[Row]:
     return list(estimate_rows(table, column, options, estimate))
 
 
+def _check(command: commands.CheckIndex, at: Statement) -> list[Row]:
+    table = at.table(command.table)
+    chosen = choose(at.found(table), table.info.label, command.name, None)
+    usable = [found for found in chosen if found.manifest is not None]
+    at.check_executors(table, [found.need().type for found in usable])
+    checked: list[CheckedFile] = []
+    for found in usable:
+        if found.need().fingerprint == table.info.fingerprint:
+            # A loss is told with a key, so whoever may not query the column must not see it.
+            column = list(found.registration.column)
+            at.driver.planColumn(at.session, list(command.table.parts), column)
+        checked += check_index(table, found, command.sample, at.world)
+    refuse_losses(table.info.label, checked)
+    for found in chosen:
+        # One that cannot be checked is told, after it has kept none of the others from it.
+        found.need()
+    return [(one.index, one.file, one.status, one.detail or None) for one in checked]
+
+
 def _options(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:
     return parse_options({key: str(value) for key, value in raw.items()}, base)
 
@@ -420,4 +440,5 @@ _FUNCTIONS: Mapping[type, Callable[[Any, Statement], list[Row]]] = {
     commands.OptimizeIndex: _optimize,
     commands.VacuumIndex: _vacuum,
     commands.VacuumIndexes: _vacuum_root,
+    commands.CheckIndex: _check,
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lark import Lark, Token, Tree, UnexpectedToken
 
 from sql_ext.commands import (
+    CheckIndex,
     ColumnPath,
     Command,
     CreateIndex,
@@ -204,6 +205,20 @@ class _Reader:
             predicate=self._rest(parts["where"]).rstrip("; \t\r\n") if "where" in parts else None,
         )
 
+    def check(self, _: Node, parts: dict[str, Node]) -> Command:
+        table, name = self._table(parts), self._name(parts)
+        if "sample" not in parts:
+            return CheckIndex(table, name)
+        token = next(
+            child
+            for child in parts["sample"].children
+            if isinstance(child, Token) and child.type == "NUMBER"
+        )
+        percent = float(self._number(token))
+        if not 0 < percent <= 100:
+            raise self._error(token, "a sample is above 0 and at most 100 percent of the files.")
+        return CheckIndex(table, name, percent)
+
     def _rest(self, tree: Node) -> str:
         rest = tree.children[-1]
         assert isinstance(rest, Token)
@@ -290,6 +305,7 @@ _READERS: dict[str, Callable[[_Reader, Node, dict[str, Node]], Command]] = {
     "optimize": _Reader.optimize,
     "vacuum": _Reader.vacuum,
     "vacuum_root": _Reader.vacuum_root,
+    "check": _Reader.check,
 }
 
 

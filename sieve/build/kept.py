@@ -99,7 +99,7 @@ def kept(base: Manifest, known: Locations, snapshot: Snapshot) -> Kept:
         snapshot: the table as it is now.
     """
     still = _unchanged(known, snapshot)
-    number = _runs_of(known.slots, base.runs)
+    number = runs_of(known.slots, base.runs)
     if not _base_is_worth_it(number[still], base.runs, known.chosen(still), snapshot):
         return NOTHING
     if len(np.unique(number[still & (number > 0)])) >= MOST_DELTAS:
@@ -107,7 +107,7 @@ def kept(base: Manifest, known: Locations, snapshot: Snapshot) -> Kept:
     return _left(base, known.chosen(still), number[still])
 
 
-def _runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:
+def runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:
     """int64[n]: number of the run that each slot lies in, -1 for a location of no run."""
     ends = np.cumsum([run.locations for run in runs])
     return np.where(slots < 0, -1, np.searchsorted(ends, slots, side="right"))

@@ -77,8 +77,7 @@ def survey(
         say: told what the next job does, for its label.
         encoder: for the values; None: the one that suits the sample.
     """
-    path = ".".join(f"`{part.replace('`', '``')}`" for part in column.path)
-    values = frame.select(sf.col(path).alias("v"), LOCATION)
+    values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
     say("counting")
     counts = _row_counts(frame, len(sizes)) if counted else None
     say("sampling")

@@ -95,7 +95,7 @@ def read_column(
         file: _File | None = None
         hits = np.zeros(len(probes), np.int64)
         for batch in batches:
-            for location, part in _together(batch, 1):
+            for location, part in together(batch, 1):
                 if file is None or file.location != location:
                     if file is not None:
                         yield from file.finish()
@@ -121,7 +121,7 @@ def _hits(hits: npt.NDArray[np.int64]) -> pa.RecordBatch:
     )
 
 
-def _together(batch: pa.RecordBatch, column: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+def together(batch: pa.RecordBatch, column: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of each value of a column by which they come in order."""
     if batch.num_rows == 0:
         return
@@ -277,7 +277,7 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
     """The pieces of one stretch after another; a stretch's batches come together."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
-        for stretch, part in _together(batch, 0):
+        for stretch, part in together(batch, 0):
             if held and held[-1].column(0)[0].as_py() != stretch:
                 yield _joined(held)
                 held = []
@@ -315,7 +315,7 @@ def hash_values(encoder: Encoder, zoom: Zoom | None) -> Callable[[Batches], Batc
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
-            for location, part in _together(batch, 1):
+            for location, part in together(batch, 1):
                 encoded = encoder.encode(part.column(0))
                 keys = encoded.valid & ~encoded.nan
                 if zoom is not None:

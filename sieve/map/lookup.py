@@ -75,6 +75,22 @@ class MapSegment:
         order = np.argsort(indexes, kind="stable")
         return indexes[order], locations[order]
 
+    def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
+        """For which of the hashes `locations_of` has that location, each by itself: bool[q]."""
+        index, values = self._values(hashes)
+        # Each list once: many hashes may share a long one.
+        distinct, which = np.unique(values, return_inverse=True)
+        has = distinct == location
+        listed = np.flatnonzero(distinct >= self.n_locations)
+        if len(listed):
+            begin, end = self._bounds(distinct[listed])
+            own = self.lists.locations[spelled_out(begin, end)] == location
+            # No list is empty: one location stands for itself.
+            has[listed] = np.logical_or.reduceat(own, np.cumsum(end - begin) - (end - begin))
+        held = np.zeros(len(hashes), np.bool_)
+        held[index] = has[which]
+        return held
+
     def _values(self, hashes: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The hashes that may have been indexed, as indexes, and their values."""
         span = np.uint64((self.last - self.first) % (1 << 64))

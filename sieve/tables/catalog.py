@@ -59,6 +59,11 @@ class Column:
     def __str__(self) -> str:
         return ".".join(self.path)
 
+    @property
+    def expression(self) -> str:
+        """The column as Spark parses it, whatever its characters."""
+        return ".".join(f"`{part.replace('`', '``')}`" for part in self.path)
+
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:

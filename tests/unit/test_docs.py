@@ -66,6 +66,7 @@ def test_every_statement_is_described() -> None:
         commands.OptimizeIndex: "OPTIMIZE SIEVE INDEX",
         commands.VacuumIndex: "VACUUM SIEVE INDEX",
         commands.VacuumIndexes: "VACUUM SIEVE INDEX",
+        commands.CheckIndex: "CHECK SIEVE INDEX",
     }
     assert set(titles) == set(commands.Command.__args__)
     for command, title in titles.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -130,3 +132,17 @@ def test_memory_is_told():
     """The size covers each array, so a cache can be bounded by it."""
     run = assemble([segment(0, 999, 1, *((k % 10,) for k in range(1000)))])
     assert run.nbytes >= run.low.nbytes + run.high.nbytes + run.reach.nbytes + run.location.nbytes
+
+
+def test_a_code_asked_by_itself_is_held_where_a_look_up_finds_it():
+    """By every location, at random, over segments whose entries overlap."""
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        blocks = [sorted(random.choice(6, random.integers(1, 4), replace=False)) for _ in range(9)]
+        chunk = assemble([segment(0, 79, 10, *blocks[:8]), segment(95, 97, 9, blocks[8])])
+        high = chunk.high + random.integers(0, 25, len(chunk.high))
+        chunk = dataclasses.replace(chunk, high=high, reach=np.maximum.accumulate(high))
+        codes = np.arange(-3, 130)
+        for location in range(7):
+            by_look_up = [location in found(chunk, (code, code)) for code in codes.tolist()]
+            assert chunk.holds(codes, location).tolist() == by_look_up

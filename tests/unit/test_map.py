@@ -230,3 +230,19 @@ def test_a_budget_buys_the_most_bits_it_can():
         assert estimate_bytes(1_000_000, 1000, bits + 1) > budget
     assert fingerprint_for(1_000_000, 1_000_000, 1000) is None
     assert fingerprint_for(1 << 40, 1_000_000, 1000) == MOST_WORTHWHILE
+
+
+@pytest.mark.parametrize("bits", [0, 3, 12])
+def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
+    """Single locations, shared lists, and hashes that were never indexed."""
+    hashes, locations = draw(300, 7)
+    pairs = np.concatenate([hashes, np.repeat(hashes[:120], 2)])
+    order = np.argsort(pairs, kind="stable")
+    places = np.concatenate([locations, np.arange(240, dtype=np.int32) % 7])[order]
+    one = decode_map(build_map(pairs[order], places, 7, bits))
+    asked = np.concatenate([hashes[::3], draw(100, 7, seed=1)[0]])
+    by_look_up = np.stack([one.locations_of(asked[k : k + 1]) for k in range(len(asked))])
+    for location in range(7):
+        assert one.holds(asked, location).tolist() == by_look_up[:, location].tolist()
+    assert not one.holds(asked, 7).any()
+    assert len(one.holds(asked[:0], 0)) == 0

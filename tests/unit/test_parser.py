@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sieve.errors import InvalidInputError
 from sql_ext.commands import (
+    CheckIndex,
     ColumnPath,
     Command,
     CreateIndex,
@@ -89,6 +90,7 @@ pieces = st.sampled_from(
     "CREATE REFRESH DROP ALTER SHOW DESCRIBE DESC EXPLAIN ESTIMATE WHERE SIEVE INDEX INDEXES ON "
     "OPTIMIZE VACUUM VERSIONS RETAIN HOURS "
     "TABLE IF NOT EXISTS FROM IN SET OPTIONS COMMENT ENABLE DISABLE FULL EXTENDED TRUE t a.b `x` "
+    "CHECK SAMPLE PERCENT "
     "' \" ` ( ) , "
     "= . ; 1 -2.5 1e5 1x r'y' /* */ -- \\ 'z' - #".split()
 )
@@ -132,6 +134,12 @@ commands: st.SearchStrategy[Command] = st.one_of(
     st.builds(OptimizeIndex, table=tables, name=st.none() | hostile),
     st.builds(VacuumIndex, table=tables, name=st.none() | hostile, hours=st.none() | ages),
     st.builds(VacuumIndexes, namespace=st.none() | namespaces, hours=st.none() | ages),
+    st.builds(
+        CheckIndex,
+        table=tables,
+        name=st.none() | hostile,
+        sample=st.floats(0, 100, exclude_min=True),
+    ),
 )
 
 
@@ -224,6 +232,8 @@ def _written(command: Command) -> str:  # noqa: C901, PLR0912 - one case a state
         case VacuumIndexes(namespace, hours):
             where = f"IN {namespace}" if namespace else ""
             parts = ["VACUUM SIEVE INDEXES", where, _retained(hours)]
+        case CheckIndex(table, name, sample):
+            parts = ["CHECK SIEVE INDEX", *_selected(table, name, None), f"SAMPLE {sample} PERCENT"]
     return " ".join(filter(None, parts))
 
 

@@ -1,0 +1,145 @@
+"""What executors do in a check: look every key of a file up, as queries do; no PySpark here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sieve.build.rounds import Round
+from sieve.build.tasks import Batches, together
+from sieve.cache import Cache
+from sieve.keys import Encoder
+from sieve.map.hashing import hash_codes
+from sieve.runs import Run
+from sieve.store import READ_LIMIT
+from sieve.types import Range
+
+Flags = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.int64]
+
+SEEN_SCHEMA: Final = (
+    "location INT, rows BIGINT, nulls BIGINT, nans BIGINT, missed BIGINT, key STRING"
+)
+_SEEN = pa.schema(
+    [("location", pa.int32())]
+    + [(name, pa.int64()) for name in ("rows", "nulls", "nans", "missed")]
+    + [("key", pa.string())]
+)
+
+# Run files and decoded chunks of the tasks that a worker runs one after another.
+_HELD = Cache(256 << 20)
+_SHOWN_CHARACTERS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFiles:
+    """Run files by URI, to be read from memory."""
+
+    files: Mapping[str, bytes]
+
+    def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:  # noqa: ARG002 - a store's
+        """The whole file."""
+        return self.files[uri]
+
+
+def look_up_keys(
+    encoder: Encoder,
+    asked: Round | None,
+    index_dir: str,
+    ordinals: Sequence[int],
+    files: Callable[[], Mapping[str, bytes]],
+) -> Callable[[Batches], Batches]:
+    """(value, location, hash by the JVM) rows to counts of each location, with one lost key.
+
+    The hash is needed where codes are not exact and hashes are asked for.
+
+    Args:
+        encoder: the index's.
+        asked: what is looked up, and where; None: the locations are in no run.
+        index_dir: the index's folder.
+        ordinals: of each location in the run.
+        files: the run files of the round by URI.
+    """
+
+    def run(batches: Batches) -> Batches:
+        opened = None if asked is None else _open(asked, index_dir, files())
+        for batch in batches:
+            for location, part in together(batch, 1):
+                yield _seen(part, encoder, asked, opened, location, ordinals[location])
+
+    return run
+
+
+def _open(asked: Round, index_dir: str, files: Mapping[str, bytes]) -> Run:
+    # In a function of the module, which executors import: their own cache is meant.
+    return Run(HeldFiles(files), index_dir, asked.run, _HELD)
+
+
+def _seen(
+    part: pa.RecordBatch,
+    encoder: Encoder,
+    asked: Round | None,
+    opened: Run | None,
+    location: int,
+    ordinal: int,
+) -> pa.RecordBatch:
+    """One line: what some rows of a location hold, and how many of them look-ups miss."""
+    values = part.column(0)
+    encoded = encoder.encode(values)
+    keys = np.flatnonzero(encoded.valid & ~encoded.nan)
+    codes = encoded.codes[keys]
+    missed = np.zeros(len(keys), np.bool_)
+    if asked is None or opened is None:
+        missed[:] = True
+    else:
+        missed |= _lost(codes, asked.codes, lambda some: opened.holds_codes(some, ordinal))
+        if asked.hashes is not None:
+            hashes = (
+                hash_codes(codes).view(np.int64)
+                if encoder.exact
+                else part.column(2).to_numpy()[keys]
+            )
+            missed |= _lost(
+                hashes,
+                asked.hashes,
+                lambda some: opened.holds_hashes(some.view(np.uint64), ordinal),
+            )
+    lost = keys[missed]
+    nulls, nans = np.count_nonzero(~encoded.valid), np.count_nonzero(encoded.nan)
+    counts = [len(values), int(nulls), int(nans), len(lost)]
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([location], pa.int32()),
+            *(pa.array([count], pa.int64()) for count in counts),
+            pa.array([_shown(values[int(lost[0])]) if len(lost) else None], pa.string()),
+        ],
+        schema=_SEEN,
+    )
+
+
+def _lost(words: Words, judged: Range | None, holds: Callable[[Words], Flags]) -> Flags:
+    """bool[n]: codes, or hashes, in a range that are not held."""
+    if judged is None:
+        return np.zeros(len(words), np.bool_)
+    distinct = np.unique(words)
+    distinct = distinct[(distinct >= judged[0]) & (distinct <= judged[1])]
+    lost = distinct[~holds(distinct)]
+    return np.isin(words, lost) if len(lost) else np.zeros(len(words), np.bool_)
+
+
+def _shown(value: pa.Scalar) -> str:
+    """A value in words, bytes in hex; cut where it is long."""
+    if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
+        text = value.as_py().hex()
+    elif pa.types.is_timestamp(value.type):
+        # Without its zone, which is UTC: to name one takes a data base that may not be there.
+        text = str(pc.cast(pc.cast(value, pa.timestamp("us")), pa.string()))
+    else:
+        text = str(pc.cast(value, pa.string()))
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

@@ -1,0 +1,80 @@
+"""Which files of a run are asked together when every key is looked up, and for which keys.
+
+Executors hold the files of one round at a time, however large the run is. Each round answers for a
+stretch of the domain, and the stretches are all of it: no key is left out, those between the ranges
+of the files included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sieve.keys import GREATEST, LEAST
+from sieve.types import Range, RunFileRef, RunRef
+
+ROUND_BYTES: Final = 128 << 20
+"""Bytes of run files in a round, but for one file that is larger by itself."""
+
+_ALL: Final = (LEAST, GREATEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Part of a run.
+
+    Attributes:
+        run: with those of its files that may hold what is asked.
+        codes: keys are looked up by their codes if these lie here; None: not at all.
+        hashes: likewise by their hashes as signed numbers, in the maps of the run.
+    """
+
+    run: RunRef
+    codes: Range | None
+    hashes: Range | None
+
+
+def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
+    """The rounds in which all of a run is asked: one, if it has no more than `limit` bytes.
+
+    A larger run is asked by codes first and by hashes, if it has maps, in rounds after these.
+    """
+    has_maps = any(file.hashes for file in run.files)
+    if run.bytes <= limit:
+        return [Round(run, _ALL, _ALL if has_maps else None)]
+    by_code = [file.codes for file in run.files]
+    rounds = [Round(part, span, None) for part, span in _parts(run, by_code, limit)]
+    if has_maps:
+        by_hash = [file.hashes for file in run.files]
+        rounds += [Round(part, None, span) for part, span in _parts(run, by_hash, limit)]
+    return rounds
+
+
+def _parts(
+    run: RunRef, ranges: Sequence[tuple[Range, ...]], limit: int
+) -> Iterator[tuple[RunRef, Range]]:
+    """Stretches that make up the domain, each with the files that have a range in it."""
+    begins = _begins(run.files, ranges, limit)
+    for first, last in zip(begins, [*(b - 1 for b in begins[1:]), GREATEST], strict=True):
+        files = [
+            file
+            for file, some in zip(run.files, ranges, strict=True)
+            if any(low <= last and first <= high for low, high in some)
+        ]
+        yield replace(run, files=tuple(files)), (first, last)
+
+
+def _begins(
+    files: Sequence[RunFileRef], ranges: Sequence[tuple[Range, ...]], limit: int
+) -> list[int]:
+    spans = sorted((low, number) for number, some in enumerate(ranges) for low, _ in some)
+    begins, held, size = {LEAST}, set[int](), 0
+    for low, number in spans:
+        if held and number not in held and size + files[number].length > limit:
+            begins.add(low)
+            held, size = set(), 0
+        if number not in held:
+            held.add(number)
+            size += files[number].length
+    return sorted(begins)

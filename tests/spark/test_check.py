@@ -1,0 +1,308 @@
+"""CHECK SIEVE INDEX finds every key of a sound index, and what a forged one would lose."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from lab import Lab
+
+from sieve.build import tasks
+from sieve.keys import Encoder
+from sieve.layout import locations_file
+from sieve.local_store import LocalStore
+from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations
+from sieve.map.hashing import hash_codes
+from sieve.mass import Mass
+from sieve.opened import read_locations
+from sieve.publish import newest, publish, read_version
+from sieve.types import FileRef, LocationsRef, RunId, RunRef, VersionId
+from tests.made_index import Row, write_run
+
+SHAPES = ("intervals", "runs", "map", "sieve")
+FILES, ROWS = 4, 100
+COLUMNS = """id, concat('https://example.org/', id * 7919 % 100000) AS word,
+  CASE id % 10 WHEN 1 THEN NULL WHEN 2 THEN double('NaN') ELSE id / 7 END AS f"""
+OTHERS = """cast(id AS decimal(30,2)) AS wide, timestamp_micros(id * 1000001) AS at,
+  cast(NULL AS int) AS none, named_struct('x y', id) AS s"""
+
+
+@pytest.fixture(scope="module")
+def table(lab: Lab) -> Iterator[Lab]:
+    """A table of four files, each of a hundred keys of its own."""
+    with lab.database("checked"):
+        create(lab, "parquet", COLUMNS)
+        yield lab
+
+
+@pytest.fixture
+def t(table: Lab) -> Iterator[Lab]:
+    """The table, whose indexes go with the test."""
+    table.sql("USE checked")
+    yield table
+    for row in table.sql("SHOW SIEVE INDEXES ON t"):
+        table.sql(f"DROP SIEVE INDEX {row[2]} ON t")
+
+
+def create(lab: Lab, kind: str, columns: str) -> None:
+    """The table."""
+    rows = f"range(0, {FILES * ROWS}, 1, {FILES})"
+    lab.sql(f"CREATE TABLE t USING {kind} AS SELECT {columns} FROM {rows}")
+
+
+def append(lab: Lab, first: int) -> None:
+    """One file more."""
+    lab.sql(f"INSERT INTO t SELECT {COLUMNS} FROM range({first}, {first + ROWS}, 1, 1)")
+
+
+def check(lab: Lab, rest: str = "ON t") -> Counter[tuple[str, str]]:
+    """How many files have which index and status."""
+    return Counter((index, status) for index, _, status, _ in lab.sql(f"CHECK SIEVE INDEX {rest}"))
+
+
+def sound(*columns: str, files: int = FILES) -> Counter[tuple[str, str]]:
+    """What a check answers where nothing is amiss."""
+    return Counter({(f"{column}_sieve", "ok"): files for column in columns})
+
+
+def data_files(lab: Lab) -> list[Path]:
+    """The table's files, in the order of their names."""
+    return sorted(Path(uri.removeprefix("file:")) for uri in lab.spark.table("t").inputFiles())
+
+
+def test_every_key_of_every_shape_is_found(t: Lab) -> None:
+    """Strings, and doubles among which are NULL and NaN."""
+    named = {"intervals": "word", "runs": "f", "map": "word, f", "sieve": "word, f"}
+    for shape, columns in named.items():
+        t.sql(f"CREATE SIEVE INDEX ON t ({columns}) OPTIONS (shape = '{shape}')")
+        rows = t.sql("CHECK SIEVE INDEX ON TABLE t SAMPLE 100 PERCENT")
+        assert Counter((row[0], row[2]) for row in rows) == sound(*columns.split(", ")), shape
+        assert all(row[3] is None for row in rows)
+        assert [row[1] for row in rows] == [f"file:{path}" for path in data_files(t)] * (
+            len(rows) // FILES
+        )
+        for column in columns.split(", "):
+            t.sql(f"DROP SIEVE INDEX ON t ({column})")
+
+
+def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
+    """Rounded up, so one at least; of a disabled index as well."""
+    t.sql("CREATE SIEVE INDEX ON t (id)")
+    t.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
+    assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound("id", files=2)
+    drawn = {t.sql("CHECK SIEVE INDEX ON t SAMPLE 0.001 PERCENT")[0][1] for _ in range(12)}
+    # Twelve draws of one and the same of four files come once in four million.
+    assert 1 < len(drawn) <= FILES
+
+
+def test_every_type_is_found(lab: Lab) -> None:
+    """Those that are coded inexactly or hashed by Spark, and columns without any key."""
+    with lab.database("types"):
+        create(lab, "parquet", OTHERS)
+        lab.sql("CREATE SIEVE INDEX ON t (at, none, s.`x y`)")
+        lab.sql("CREATE SIEVE INDEX wide_sieve ON t (wide) OPTIONS (shape = 'map')")
+        assert check(lab) == sound("wide", "at", "none", "s_x y")
+
+
+def test_text_files_are_checked(lab: Lab) -> None:
+    """CSV tells no counts beforehand, and which rows have NULL proves nothing there."""
+    with lab.database("texts"):
+        create(lab, "csv", COLUMNS)
+        lab.sql("CREATE SIEVE INDEX ON t (word) OPTIONS (shape = 'map')")
+        lab.sql("CREATE SIEVE INDEX ON t (f)")
+        assert check(lab) == sound("word", "f")
+
+
+def test_what_is_read_anyway_is_not_checked(lab: Lab) -> None:
+    """Two runs after a refresh; then a new file, a changed one, and one that is gone."""
+    with lab.database("checked_files"):
+        create(lab, "parquet", COLUMNS)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        append(lab, 400)
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED id_sieve ON t"))["runs"] == "2"
+        assert check(lab) == sound("id", files=5)
+        changed, gone, other = data_files(lab)[:3]
+        shutil.copyfile(other, changed)
+        (changed.parent / f".{changed.name}.crc").unlink()
+        gone.unlink()
+        append(lab, 500)
+        rows = lab.sql("CHECK SIEVE INDEX id_sieve ON t")
+        told = {Path(file).name: (status, detail) for _, file, status, detail in rows}
+        assert told.pop(changed.name) == ("stale", "changed since the index was built")
+        assert told.pop(gone.name) == ("gone", "no file of the table")
+        new = "new since the index was built"
+        assert Counter(told.values()) == {("ok", None): 3, ("stale", new): 1}
+        with lab.setting("spark.sql.parquet.binaryAsString", "true"):
+            assert check(lab, "id_sieve ON t") == {("id_sieve", "stale"): 5}
+
+
+def test_an_index_that_cannot_be_checked_fails_the_statement(t: Lab) -> None:
+    """One that there is not, and one without its files."""
+    t.sql("CREATE SIEVE INDEX ON t (id)")
+    with pytest.raises(Exception, match=r"SIEVE_UNKNOWN_INDEX.*did you mean id_sieve"):
+        check(t, "ids_sieve ON t")
+    shutil.rmtree(folder(t, "id_sieve"))
+    with pytest.raises(Exception, match="SIEVE_INDEX_NOT_USABLE"):
+        check(t)
+
+
+def folder(lab: Lab, index: str) -> Path:
+    """Where an index lies."""
+    facts = dict(lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t"))
+    return Path(facts["path"].removeprefix("file:"))
+
+
+def forge(
+    lab: Lab,
+    index: str,
+    change: Callable[[Locations, RunRef, Path], tuple[Locations, RunRef]],
+) -> None:
+    """Publish a forgery of version 1, all its checksums right; queries go by it at once."""
+    place = folder(lab, index)
+    store, uri = LocalStore(), f"file:{place}"
+    sound, base = read_version(store, uri, 1), newest(store, uri)
+    assert base is not None
+    locations, run = change(read_locations(store, uri, sound), sound.runs[0], place)
+    data = render_locations(locations, base.roots)
+    name = f"{secrets.token_hex(16)}.parquet"
+    store.create(locations_file(uri, name), data)
+    file = FileRef(name, len(data), hashlib.sha256(data).hexdigest())
+    made = replace(
+        base,
+        version=base.version + 1,
+        id=VersionId(secrets.token_hex(16)),
+        parent=base.id,
+        runs=(run,),
+        locations=LocationsRef(file, len(locations.paths)),
+    )
+    publish(store, uri, base, lambda _: made, attempts=1)
+    lab.sql(f"ALTER SIEVE INDEX {index} ON t ENABLE")
+
+
+def lost(lab: Lab, rest: str = "ON t") -> str:
+    """The words in which a check refuses an index."""
+    with pytest.raises(Exception, match="SIEVE_FALSE_NEGATIVE") as refusal:
+        check(lab, rest)
+    return str(refusal.value)
+
+
+def listed(column: str, value: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """A forgery of one column of the list of locations."""
+
+    def change(locations: Locations, run: RunRef, _: Path) -> tuple[Locations, RunRef]:
+        return replace(locations, **{column: value(getattr(locations, column))}), run
+
+    return change
+
+
+def test_files_in_each_other_s_place_are_found(t: Lab) -> None:
+    """The key that is named is one that a query does lose; another index is not blamed."""
+    t.sql("CREATE SIEVE INDEX ON t (id, word) OPTIONS (shape = 'map')")
+    forge(t, "word_sieve", listed("slots", lambda slots: slots[::-1].copy()))
+    words = lost(t)
+    assert "index id_sieve" not in words
+    for path in data_files(t):
+        assert f"of file:{path}" in words
+    key = words.partition("loses key ")[2].partition(" ")[0]
+    query = f"SELECT id FROM t WHERE word = '{key}'"
+    assert not t.run(query).rows
+    with t.setting("spark.sieve.enabled", "false"):
+        assert sum(t.run(query).rows.values()) == 1
+    t.sql("REFRESH SIEVE INDEX word_sieve ON t FULL")
+    assert check(t) == sound("id", "word")
+
+
+def test_counts_that_are_too_low_are_found(t: Lab) -> None:
+    """IS NULL, NaN and "any key" go by the counts of the list of locations."""
+    t.sql("CREATE SIEVE INDEX ON t (f)")
+    for column, value, words in (
+        ("slots", lambda slots: slots * 0 - 1, r"loses key .* \(80 rows of such keys\)"),
+        ("nulls", lambda nulls: nulls * 0, r"loses NULL \(10 rows in the file, 0 in the index\)"),
+        ("nans", lambda nans: nans * 0, r"loses NaN \(10 rows in the file, 0 in the index\)"),
+        ("rows", lambda rows: rows - 1, r"loses rows \(100 rows in the file, 99 in the index\)"),
+        ("nulls", lambda nulls: nulls + 80, r"loses every key \(90 NULL and 10 NaN of 100 rows"),
+    ):
+        forge(t, "f_sieve", listed(column, value))
+        told = lost(t, "f_sieve ON t SAMPLE 1 PERCENT")
+        assert re.search(words, told), told
+        assert "REFRESH SIEVE INDEX f_sieve ON checked.t FULL" in told
+
+
+def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
+    """Such as those that were too young to be read, or had no rows: queries read them, too."""
+    t.sql("CREATE SIEVE INDEX ON t (id)")
+    for mark, words in ((UNSETTLED, "too young to be relied on"), (UNPROVEN, "proved nothing")):
+        forge(t, "id_sieve", listed("lengths", lambda lengths, mark=mark: lengths * 0 + mark))
+        rows = t.sql("CHECK SIEVE INDEX ON t SAMPLE 50 PERCENT")
+        assert [row[2] for row in rows] == ["stale"] * FILES
+        assert all(row[3].startswith(words) for row in rows)
+
+
+def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
+    """A forgery of a run: of the given shape, with the keys at the locations that are spared."""
+
+    def change(locations: Locations, run: RunRef, place: Path) -> tuple[Locations, RunRef]:
+        pairs = sorted(
+            (key, int(slot))
+            for path, slot in zip(locations.paths, locations.slots, strict=True)
+            for key in pq.read_table(path.removeprefix("file:"))["id"].to_pylist()
+        )
+        left = [pair for pair in pairs if spared(*pair)]
+        written = _rows("intervals", pairs) if shape == "map" else []
+        files = [written + _rows(shape, left)]
+        name = RunId(secrets.token_hex(16))
+        made = write_run(place, files, Encoder("bigint"), run.locations, name)
+        return locations, made
+
+    return change
+
+
+def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
+    """The segments of some keys, as executors make them."""
+    codes, places = np.array(pairs, np.int64).T
+    ones = pa.array(np.ones(len(codes), np.int64))
+    if shape == "map":
+        hashes = hash_codes(codes).view(np.int64)
+        order = np.argsort(hashes)
+        columns = [pa.array(hashes[order]), pa.array(places[order], pa.int32())]
+        step = tasks.map_hashes(FILES, 8)
+    elif shape == "sieve":
+        columns = [pa.array(codes), pa.array(places, pa.int32()), ones]
+        step = tasks.segment_pairs(4, 1 << 40)
+    else:
+        zero = pa.array(np.zeros(len(codes), np.int32))
+        code = pa.array(codes)
+        columns = [zero, pa.array(places, pa.int32()), code, code, ones, ones]
+        step = tasks.write_stretches(Mass.of_sample(codes), shape, 1e-6)
+    batch = pa.RecordBatch.from_arrays(columns, names=[str(k) for k in range(len(columns))])
+    made = pa.Table.from_batches(step(iter([batch])))
+    return [tuple(row.values()) for row in made.to_pylist()]
+
+
+def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
+    """One location's entries left out, of a map those of one key; whole, the same run is sound."""
+    t.sql("CREATE SIEVE INDEX ON t (id)")
+    for shape in SHAPES:
+        forge(t, "id_sieve", rewritten(shape, lambda *_: True))
+        assert check(t) == sound("id")
+        of_map = shape == "map"
+        lacks = (lambda key, _: key == 142) if of_map else (lambda _, place: place == 1)
+        forge(t, "id_sieve", rewritten(shape, lambda *pair, lacks=lacks: not lacks(*pair)))
+        words = lost(t, "id_sieve ON t")
+        assert words.count("loses key") == 1
+        assert f"({1 if of_map else ROWS} rows of such keys)" in words
+        if of_map:
+            assert "loses key 142 (" in words
+            assert not t.run("SELECT word FROM t WHERE id = 142").rows

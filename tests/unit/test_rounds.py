@@ -1,0 +1,125 @@
+"""A run that is too large to be asked at once is asked in parts, and no key is left out."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sieve.blocks import CSR, Segment, encode_segment
+from sieve.build.finding import look_up_keys
+from sieve.build.rounds import rounds_of
+from sieve.keys import GREATEST, LEAST, Encoder
+from sieve.layout import run_file
+from sieve.map.hashing import hash_codes
+from sieve.types import RunFileRef, RunRef
+from tests.made_index import RUN, Row, map_row, write_run
+
+BIGINT = Encoder("bigint")
+
+
+def file_ref(
+    number: int, codes: list[tuple[int, int]], hashes: list[tuple[int, int]]
+) -> RunFileRef:
+    """A run file of a hundred bytes."""
+    return RunFileRef(f"part-{number}.parquet", 100, "0" * 64, tuple(codes), tuple(hashes))
+
+
+def run_ref(*files: RunFileRef) -> RunRef:
+    """A run of these files."""
+    return RunRef(RUN, 4, BIGINT.to_json(), files, 1, 1, 1, 1, 100 * len(files))
+
+
+FILES = run_ref(
+    file_ref(0, [(0, 9), (40, 49)], []),
+    file_ref(1, [(10, 19)], [(5, 9)]),
+    file_ref(2, [(20, 39)], [(-9, 4)]),
+    # Lies over another one's range: none that a build makes, and none to lose a key by.
+    file_ref(3, [(45, 60)], []),
+)
+
+
+def test_a_small_run_is_one_round() -> None:
+    """All of it, by codes and by hashes; without maps by codes alone."""
+    (only,) = rounds_of(FILES)
+    assert (only.run, only.codes, only.hashes) == (FILES, (LEAST, GREATEST), (LEAST, GREATEST))
+    (only,) = rounds_of(run_ref(FILES.files[0]))
+    assert only.hashes is None
+
+
+@pytest.mark.parametrize("limit", [1, 100, 200, 250, 399])
+def test_the_parts_of_a_large_run_make_up_the_domain(limit: int) -> None:
+    """Each code, and each hash, is asked once, in all files that have a range around it."""
+    rounds = rounds_of(FILES, limit)
+    assert len(rounds) > 2
+    for name in ("codes", "hashes"):
+        spans = [getattr(one, name) for one in rounds if getattr(one, name) is not None]
+        assert (spans[0][0], spans[-1][1]) == (LEAST, GREATEST)
+        assert all(two[0] == one[1] + 1 for one, two in itertools.pairwise(spans))
+        for point in [*range(-12, 70), LEAST, GREATEST]:
+            (asked,) = [
+                one.run.files
+                for one in rounds
+                if (span := getattr(one, name)) is not None and span[0] <= point <= span[1]
+            ]
+            around = {
+                file.name
+                for file in FILES.files
+                if any(low <= point <= high for low, high in getattr(file, name))
+            }
+            assert around <= {file.name for file in asked}
+
+
+def segment(codes: np.ndarray, location: int) -> Row:
+    """Some keys of one location, one block each."""
+    count = len(codes)
+    blocks = CSR(np.arange(count + 1), np.full(count, location, np.int32), np.ones(count, np.int64))
+    first, last = int(codes[0]), int(codes[-1])
+    payload = encode_segment(Segment(first, last, 1, blocks))
+    return ("sieve", first, last, count, count, count, payload)
+
+
+def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -> np.ndarray:
+    """Rows, nulls, nans of the last round, rows missed in all, for location 1 of a run."""
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(values, pa.int64()), pa.array([0] * len(values), pa.int32())], ["v", "location"]
+    )
+    missed, counts = 0, np.zeros(3, np.int64)
+    for asked in rounds_of(run, limit):
+        names = [run_file(f"file:{tmp_path}", RUN, file) for file in asked.run.files]
+        held = {name: Path(name.removeprefix("file:")).read_bytes() for name in names}
+        step = look_up_keys(BIGINT, asked, f"file:{tmp_path}", [1], lambda held=held: held)
+        (line,) = pa.Table.from_batches(step(iter([batch, batch.slice(0, 0)]))).to_pylist()
+        missed += line["missed"]
+        counts = np.array([line[name] for name in ("rows", "nulls", "nans")])
+        assert (line["key"] is None) == (line["missed"] == 0)
+    return np.append(counts, missed)
+
+
+@pytest.mark.parametrize("limit", [1, 700, 1 << 20])
+def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
+    """Keys that the run has, has for another location, or lacks; two of one hash lost alone."""
+    keys = np.arange(100)
+    hashed = hash_codes(keys).view(np.int64)
+    kept = np.delete(np.arange(100), [7, 60])
+    order = kept[np.argsort(hashed[kept])]
+    maps = [
+        map_row(hashed[part].tolist(), [1] * len(part), 3, bits=16)
+        for part in np.array_split(order, 3)
+    ]
+    files = [[segment(keys[:30], 1)], [segment(keys[30:70], 1), maps[0]], [segment(keys[70:], 1)]]
+    run = write_run(tmp_path, [*files, [maps[1]], [maps[2], segment(keys + 200, 2)]], BIGINT, 3)
+    rounds = rounds_of(run, limit)
+    assert (len(rounds) == 1) == (limit == 1 << 20)
+    values: list[int | None] = [*keys.tolist(), None]
+    assert answers(tmp_path, run, limit, values).tolist() == [101, 1, 0, 2]
+    # By code: before, between and after all keys, and of another location; by hash: no map's.
+    sound = [5, 6, 8, 9]
+    wrong = [-1, 100, 150, 205, 1000]
+    counts = answers(tmp_path, run, limit, sound + wrong)
+    assert counts[0] == 9
+    # What is missed by code and by hash counts in a round of each.
+    assert counts[3] == (5 if len(rounds) == 1 else 10)
