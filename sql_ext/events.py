@@ -18,7 +18,9 @@ from sieve.options import IndexOptions
 from sieve.orphans import Orphan
 from sieve.tables.catalog import resolve_column
 from sql_ext import commands
-from sql_ext.execute import Statement, bring_up, orphans_of
+from sql_ext.cleaning import orphans_of
+from sql_ext.making import bring_up
+from sql_ext.means import Statement
 
 log = logging.getLogger(__name__)
 

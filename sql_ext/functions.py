@@ -9,7 +9,7 @@ from typing import Any
 
 from sieve.found import choose
 from sql_ext.commands import ResultColumns, TableName
-from sql_ext.execute import Row, Statement
+from sql_ext.means import Row, Statement
 from udfs import files, segments
 
 

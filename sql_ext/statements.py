@@ -15,9 +15,10 @@ from sieve.types import CreatedBy
 from sieve.world import World
 from sql_ext import attach, ship
 from sql_ext.events import Followers
-from sql_ext.execute import Statement, execute
+from sql_ext.execute import execute
 from sql_ext.functions import call
 from sql_ext.link import Request
+from sql_ext.means import Statement
 from sql_ext.parser import parse_statement
 from sql_ext.pruning import PruneService
 from sql_ext.roots import Roots

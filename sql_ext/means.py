@@ -1,0 +1,78 @@
+"""What every statement works with: the user's session, the index's world, the table it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import SparkContext
+
+from sieve.errors import UnsupportedError
+from sieve.found import Found, all_of
+from sieve.options import IndexOptions, parse_options
+from sieve.tables.catalog import CatalogTable, open_table
+from sieve.world import World
+from sql_ext import attach, commands, ship
+from sql_ext.settings import Settings
+
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement at work.
+
+    Attributes:
+        driver: entry point of the gateway.
+        context: PySpark's view of the driver's context.
+        session: the user's session, a py4j object.
+        world: the means of the operation.
+        settings: what the session has set.
+        forget: tells scans that an index has changed, by its folder.
+        background: what the background does for a table, by its database and name: ``refreshing``,
+            ``failed: why`` or nothing.
+    """
+
+    driver: Any
+    context: SparkContext
+    session: Any
+    world: World
+    settings: Settings
+    forget: Callable[[str], None]
+    background: Callable[[str, str], str]
+
+    def table(self, name: commands.TableName) -> CatalogTable:
+        """The table a statement names, resolved in a copy of the user's session."""
+        session = self.driver.buildSession(self.session)
+        spark = attach.wrap_session(self.context, session)
+        return open_table(self.driver, spark, session, name.parts)
+
+    def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
+        """Raise UnavailableError if executors cannot build indexes of columns of these types."""
+        self.world.say("asking the executors")
+        ship.check_executors(self.context)
+        if any(ship.zone_matters(table.info.format_name, type_name) for type_name in types):
+            ship.check_zones(self.context, attach.wrap_session(self.context, self.session))
+
+    def found(self, table: CatalogTable) -> dict[str, Found]:
+        """The table's indexes by name."""
+        return all_of(table.info.registrations, table.info.identity, self.world)
+
+
+def options_of(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:
+    """The options of a statement on top of others. Raises InvalidInputError."""
+    return parse_options({key: str(value) for key, value in raw.items()}, base)
+
+
+def database_of(namespace: commands.Namespace | None, catalog: Any) -> str:
+    """The database that a namespace means, which is one of the session catalog."""
+    parts = (str(catalog.currentDatabase()),) if namespace is None else namespace.parts
+    holder = str(catalog.currentCatalog()) if len(parts) == 1 else parts[0]
+    if holder.lower() != "spark_catalog":
+        raise UnsupportedError(
+            "SIEVE_UNSUPPORTED_CATALOG",
+            f"{holder} is not the session catalog, whose tables alone have indexes; name one of "
+            "its databases: SHOW SIEVE INDEXES IN spark_catalog.<database>",
+        )
+    return parts[-1]

@@ -1,0 +1,154 @@
+"""Statements that tell of indexes and change nothing."""
+
+from __future__ import annotations
+
+import json
+
+from sieve.build.check import CheckedFile, check_index, refuse_losses
+from sieve.build.estimate import Asked, estimate_index
+from sieve.create import Wanted, check_wanted, default_name
+from sieve.errors import SieveError
+from sieve.found import Found, choose, look_up
+from sieve.history import history
+from sieve.instants import iso
+from sieve.options import IndexOptions
+from sieve.predicate import parse
+from sieve.registration import registrations
+from sieve.tables.catalog import CatalogTable, resolve_column
+from sieve.types import TableIdentity, identity_from
+from sql_ext import commands
+from sql_ext.describe import against_now, describe_rows, estimate_rows, index_bytes, stale
+from sql_ext.means import Row, Statement, database_of, options_of
+
+
+def show(command: commands.ShowIndexes, at: Statement) -> list[Row]:
+    """``SHOW SIEVE INDEXES``: one row an index."""
+    if command.table is not None:
+        table = at.table(command.table)
+        return [
+            _shown(found, table.info.identity, _freshness(table, found, at))
+            for found in at.found(table).values()
+        ]
+    database = database_of(command.namespace, at.session.catalog())
+    rows: list[Row] = []
+    for raw in json.loads(at.driver.tables(at.session, database)):
+        identity = identity_from(raw)
+        for name, registration in registrations(raw["registrations"]).items():
+            found = look_up(name, registration, identity, at.world)
+            rows.append(_shown(found, identity, at.background(identity.database, identity.table)))
+    return rows
+
+
+def _freshness(table: CatalogTable, found: Found, at: Statement) -> str:
+    """``refreshing``, ``failed: why``, ``stale: n files``; nothing of a current index."""
+    doing = at.background(table.info.identity.database, table.info.identity.table)
+    if doing or found.manifest is None:
+        return doing
+    try:
+        return stale(against_now(table, found, found.manifest))
+    except SieveError:
+        # SHOW shows what there is to show of an index that is damaged or out of reach.
+        return ""
+
+
+def _shown(found: Found, identity: TableIdentity, fresh: str) -> Row:
+    manifest = found.manifest
+    head = (identity.database, identity.table, found.name, ".".join(found.registration.column))
+    if manifest is None:
+        return (*head, None, None, found.state, None, None, None, None)
+    return (
+        *head,
+        manifest.type,
+        manifest.options.shape,
+        fresh if fresh and found.state == "ready" else found.state,
+        manifest.version,
+        manifest.instant,
+        manifest.locations.count,
+        index_bytes(manifest),
+    )
+
+
+def versions(command: commands.ShowVersions, at: Statement) -> list[Row]:
+    """``SHOW SIEVE VERSIONS``: one row a version, the newest first."""
+    table = at.table(command.table)
+    chosen = choose(at.found(table), table.info.label, command.name, None)
+    return [
+        (
+            found.name,
+            past.manifest.version,
+            past.change,
+            past.manifest.state,
+            past.manifest.instant,
+            iso(past.published_ms),
+            past.manifest.locations.count,
+            len(past.manifest.runs),
+            index_bytes(past.manifest),
+            str(past.retained).lower(),
+        )
+        for found in chosen
+        for past in history(found.store, found.directory)
+    ]
+
+
+def describe(command: commands.DescribeIndex, at: Statement) -> list[Row]:
+    """``DESCRIBE SIEVE INDEX``: one row a property."""
+    table = at.table(command.table)
+    (found,) = choose(at.found(table), table.info.label, command.name, None)
+    doing = at.background(table.info.identity.database, table.info.identity.table)
+    return list(describe_rows(table, found, command.extended, doing))
+
+
+def explain(command: commands.ExplainSieve, at: Statement) -> list[Row]:
+    """``EXPLAIN SIEVE``: one row a scan."""
+    scans = json.loads(at.driver.explain(at.session, command.query))
+    return [
+        (
+            number,
+            scan["table"],
+            ", ".join(scan.get("used", [])) or None,
+            scan["predicate"] or None,
+            scan["files_total"],
+            scan["files_read"],
+            scan["bytes_total"],
+            scan["bytes_read"],
+            ", ".join(f"{reason}: {count}" for reason, count in scan["reasons"].items()) or None,
+        )
+        for number, scan in enumerate(scans, 1)
+    ]
+
+
+def estimate(command: commands.EstimateIndex, at: Statement) -> list[Row]:
+    """``ESTIMATE SIEVE INDEX``: one row a property."""
+    options = options_of(command.options, IndexOptions())
+    table = at.table(command.table)
+    column = resolve_column(table.info, command.column.parts)
+    check_wanted(table, Wanted(default_name(column), column), options)
+    asked = None
+    if command.predicate is not None:
+        # The user's own words, read with the user's rights.
+        query = f"SELECT * FROM {command.table} WHERE {command.predicate}"  # noqa: S608
+        raw = json.loads(at.driver.asked(at.session, query))
+        asked = Asked(parse(raw["predicate"]), frozenset(raw["files"]))
+    at.check_executors(table, [column.type])
+    estimate = estimate_index(table, column, options, asked, at.world)
+    return list(estimate_rows(table, column, options, estimate))
+
+
+def check(command: commands.CheckIndex, at: Statement) -> list[Row]:
+    """``CHECK SIEVE INDEX``: one row a file; fails where an index would lose a row."""
+    table = at.table(command.table)
+    chosen = choose(at.found(table), table.info.label, command.name, None)
+    usable = [found for found in chosen if found.manifest is not None]
+    at.check_executors(table, [found.need().type for found in usable])
+    checked: list[CheckedFile] = []
+    for found in usable:
+        if found.need().fingerprint == table.info.fingerprint:
+            # A loss is told with a key, so whoever may not query the column must not see it.
+            column = list(found.registration.column)
+            at.driver.planColumn(at.session, list(command.table.parts), column)
+        checked += check_index(table, found, command.sample, at.world)
+    refuse_losses(table.info.label, checked)
+    for found in chosen:
+        # One that cannot be checked is told, after it has kept none of the others from it.
+        found.need()
+    return [(one.index, one.file, one.status, one.detail or None) for one in checked]
