@@ -13,6 +13,7 @@ from pyspark import SparkContext
 
 from sieve.adopt import adopt
 from sieve.build.estimate import Asked, estimate_index
+from sieve.cache import Cache
 from sieve.change import change_index, drop_index
 from sieve.claims import FLOOR_MS
 from sieve.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
@@ -51,6 +52,7 @@ class Statement:
         world: the means of the operation.
         settings: what the session has set.
         forget: tells scans that an index has changed, by its folder.
+        cache: what scans hold of indexes.
     """
 
     driver: Any
@@ -59,6 +61,7 @@ class Statement:
     world: World
     settings: Settings
     forget: Callable[[str], None]
+    cache: Cache
 
     def table(self, name: commands.TableName) -> CatalogTable:
         """The table a statement names, resolved in a copy of the user's session."""

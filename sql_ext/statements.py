@@ -76,7 +76,8 @@ class StatementService:
             say=say,
             software=CreatedBy(sieve.__version__, str(context.version)),
         )
-        return Statement(driver, context, session, world, settings, self._pruning.forget)
+        pruning = self._pruning
+        return Statement(driver, context, session, world, settings, pruning.forget, pruning.cache)
 
     def _attached(self) -> SparkContext:
         with self._lock:

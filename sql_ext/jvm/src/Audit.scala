@@ -34,6 +34,7 @@ object Audit {
               s"spark.sieve.audit.sample asks: ${e.getMessage}. Where the cause is not to be " +
               "removed, SET spark.sieve.audit.sample = 0.", Some(e))
         }
+      Counters.audited(pruned)
       found.foreach(file => throw new SieveException("SIEVE_AUDIT_FAILED",
         s"a row of $file satisfies the filters of a scan of $table for which $used skips the file: " +
           "rows would be missing. SET spark.sieve.enabled = false reads the table without its " +

@@ -58,7 +58,7 @@ object Pruner extends Logging {
       unpruned(reason)
     }
     if (filters.isEmpty) unpruned("no-predicate")
-    else try {
+    else try Counters.timed {
       val predicate = Filters.of(index.scan.output, index.relation).conjunction(filters)
       val reply = ask(index, predicate)
       val told = counts(reply.get("reasons"))

@@ -25,6 +25,7 @@ class SieveFileIndex(
     // One list for both: the audit asks of the files what the index was asked.
     val asked = Filters.evaluable(dataFilters)
     val pruned = Pruner.prune(this, listed, asked)
+    Counters.scanned(pruned)
     Audit.sometimes(this, pruned, asked)
     pruned.kept
   }
