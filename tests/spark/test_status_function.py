@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import pytest
@@ -26,12 +25,13 @@ def _status(lab: Lab) -> Status:
 
 
 def _grown(before: Status, after: Status) -> dict[str, int]:
-    """By how much counters have grown; those of times left out, which no test can foresee."""
+    """By how much counters have grown; without those of times and memory, which none foresees."""
     assert before.keys() == after.keys()
     return {
         reason or counter: after[counter, reason] - before[counter, reason]
         for counter, reason in after
-        if after[counter, reason] != before[counter, reason] and "_ms" not in counter
+        if after[counter, reason] != before[counter, reason]
+        and not counter.startswith(("prune_ms", "cache_"))
     }
 
 
@@ -59,7 +59,7 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
         lab.run(f"SELECT * FROM {table} WHERE k = 25")
     lab.sql("CREATE TABLE more USING parquet AS SELECT * FROM t")
     lab.sql("CREATE SIEVE INDEX ON more (k)")
-    lab.sql("INSERT INTO more VALUES (1, 1), (2, 2)")
+    lab.sql("INSERT INTO more SELECT 1, 1")
     mid = _status(lab)
     assert lab.run("SELECT * FROM more WHERE k = -1").files == 1
     files = mid["files_listed", None] - before["files_listed", None]
@@ -71,22 +71,10 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
         "reader-changed": 1,
         "prune_calls": 3,
         "statements": 1,
-    } | {k: v for k, v in _grown(before, mid).items() if k == "cache_bytes"}
+    }
     assert files == 50
     new = _grown(mid, _status(lab))
     assert (new["scans_pruned"], new["new-file"]) == (1, 1)
-
-
-def test_a_call_that_comes_too_late_is_counted_with_its_time(lab: Lab, table: str) -> None:
-    """No answer in no time: a time-out, and a greatest time that is at least the last one's."""
-    before = _status(lab)
-    with lab.setting("spark.sieve.prune.timeout", "0ms"):
-        assert lab.run(f"SELECT * FROM {table} WHERE k = 27").files == 10
-    after = _status(lab)
-    grown = _grown(before, after)
-    assert (grown["timeout"], grown["prune_calls"]) == (1, 1)
-    calls, total = after["prune_calls", None], after["prune_ms", None]
-    assert math.ceil(total / calls) <= after["prune_ms_greatest", None] + 1
 
 
 def test_audits_statements_and_what_is_held_are_counted(lab: Lab, table: str) -> None:
@@ -104,6 +92,7 @@ def test_audits_statements_and_what_is_held_are_counted(lab: Lab, table: str) ->
     assert (grown["statements"], grown["scans"], grown["prune_calls"]) == (1, 2, 3)
     assert 0 < after["cache_bytes", None] <= after["cache_bytes_bound", None] == 123 << 20
     assert after["front_end_starts", None] >= 1
+    assert 0 < after["prune_ms_greatest", None] <= after["prune_ms", None]
 
 
 def test_it_takes_no_arguments(lab: Lab) -> None:
