@@ -42,6 +42,11 @@ class Cache:
         """Bytes held now, never more than the bound."""
         return self._nbytes
 
+    @property
+    def bound(self) -> int:
+        """Bytes that may be held."""
+        return self._bound
+
     def resize(self, bound: int) -> None:
         """Set another bound, in bytes, and keep to it at once."""
         with self._lock:

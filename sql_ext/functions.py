@@ -10,31 +10,33 @@ from typing import Any
 from sieve.found import choose
 from sql_ext.commands import ResultColumns, TableName
 from sql_ext.means import Row, Statement
-from udfs import files, segments
+from udfs import files, segments, status
 
 
 @dataclass(frozen=True, slots=True)
 class TableFunction:
-    """A function in FROM, whose first argument is the name of a table.
+    """A function in FROM.
 
     Attributes:
         columns: names and Spark SQL types of its rows.
-        rows: its rows, given the table, the other arguments and the means of a statement.
+        rows: its rows, given the table, the other arguments and the means of a statement; the
+            table is None for a function that takes no arguments.
     """
 
     columns: ResultColumns
-    rows: Callable[[TableName, Sequence[str], Statement], Sequence[Row]]
+    rows: Callable[[Any, Sequence[str], Statement], Sequence[Row]]
 
 
 def call(body: Mapping[str, Any], at: Statement) -> Mapping[str, Any]:
     """The columns and rows of the function that a request names.
 
     Args:
-        body: ``name``, ``table`` (parts of its name) and ``arguments``, all strings.
+        body: ``name``; ``table`` (parts of its name) and ``arguments``, all strings, if it has any.
         at: the means of a statement.
     """
     function = FUNCTIONS[body["name"]]
-    rows = function.rows(TableName(tuple(body["table"])), body.get("arguments", []), at)
+    table = TableName(tuple(body["table"])) if "table" in body else None
+    rows = function.rows(table, body.get("arguments", []), at)
     return {"columns": function.columns, "rows": rows}
 
 
@@ -55,7 +57,12 @@ def _files(name: TableName, arguments: Sequence[str], at: Statement) -> Sequence
     return list(files.file_rows(json.loads(scan)))
 
 
+def _status(_name: None, _arguments: Sequence[str], at: Statement) -> Sequence[Row]:
+    return list(status.status_rows(json.loads(at.driver.counters()), at.cache))
+
+
 FUNCTIONS: Mapping[str, TableFunction] = {
     "sieve_segments": TableFunction(segments.COLUMNS, _segments),
     "sieve_files": TableFunction(files.COLUMNS, _files),
+    "sieve_status": TableFunction(status.COLUMNS, _status),
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark import SparkContext
 
+from sieve.cache import Cache
 from sieve.errors import UnsupportedError
 from sieve.found import Found, all_of
 from sieve.options import IndexOptions, parse_options
@@ -32,6 +33,7 @@ class Statement:
         forget: tells scans that an index has changed, by its folder.
         background: what the background does for a table, by its database and name: ``refreshing``,
             ``failed: why`` or nothing.
+        cache: what scans hold of indexes.
     """
 
     driver: Any
@@ -41,6 +43,7 @@ class Statement:
     settings: Settings
     forget: Callable[[str], None]
     background: Callable[[str, str], str]
+    cache: Cache
 
     def table(self, name: commands.TableName) -> CatalogTable:
         """The table a statement names, resolved in a copy of the user's session."""

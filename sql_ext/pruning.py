@@ -58,7 +58,7 @@ class PruneService:
         self._open_store = open_store
         self._lock = threading.Lock()
         self._held: OrderedDict[str, _Held] = OrderedDict()
-        self._cache = Cache(Settings().cache_bytes)
+        self.cache = Cache(Settings().cache_bytes)
         # What a dictionary is made from: the list itself may have to make room.
         self._dictionaries: OrderedDict[str, tuple[OpenIndex, ...]] = OrderedDict()
         self._reading: set[str] = set()
@@ -76,7 +76,7 @@ class PruneService:
         body = request.body
         settings = parse_settings(body["settings"])
         # One cache serves all sessions, so the latest scan has its way.
-        self._cache.resize(settings.cache_bytes)
+        self.cache.resize(settings.cache_bytes)
         usable: dict[Column, OpenIndex] = {}
         reasons: dict[str, int] = {}
         detail = ""
@@ -137,7 +137,7 @@ class PruneService:
                 "SIEVE_DICTIONARY_GONE", "the list of files was replaced meanwhile"
             )
         try:
-            files = self._cache.get(wanted, lambda: unite(indexes))
+            files = self.cache.get(wanted, lambda: unite(indexes))
         except UnreadableIndexError as failed:
             raise failed.cause from failed
         return {
@@ -210,7 +210,7 @@ class PruneService:
                 known.retry()
                 held = _Held(known, "", "", now)
             else:
-                held = _Held(open_version(store, directory, manifest, self._cache), "", "", now)
+                held = _Held(open_version(store, directory, manifest, self.cache), "", "", now)
         except SieveError as error:
             held = _Held(None, _reason(error), str(error), now)
         with self._lock:
@@ -230,7 +230,7 @@ class PruneService:
             self._dictionaries.move_to_end(name)
             while len(self._dictionaries) > MOST_TABLES:
                 self._dictionaries.popitem(last=False)
-        return name, self._cache.get(name, lambda: unite(indexes))
+        return name, self.cache.get(name, lambda: unite(indexes))
 
 
 def _reason(error: SieveError) -> str:

@@ -94,6 +94,7 @@ class StatementService:
             settings,
             self._pruning.forget,
             self._followers.state,
+            self._pruning.cache,
         )
 
     def _attached(self) -> SparkContext:

@@ -146,6 +146,8 @@ def test_a_query_whose_front_end_is_killed_meanwhile_keeps_its_rows(
 def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
     """Past the prune time-out a scan reads all files; under `strict` the query fails instead."""
     lab.check(POINT, exactly=1)
+    timeouts = "SELECT value FROM sieve_status() WHERE reason = 'timeout'"
+    ((before,),) = lab.sql(timeouts)
     pid = the_front_end(jvm)
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -160,6 +162,7 @@ def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
     finally:
         os.kill(pid, signal.SIGCONT)
     lab.check(POINT, exactly=1)
+    assert lab.sql(timeouts) == [(before + 1,)]
 
 
 @pytest.mark.usefixtures("table")

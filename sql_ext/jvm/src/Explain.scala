@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.PartitionDirectory
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, PlanExpression}
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
 
 /** Plans a query, runs nothing, and tells for each file scan what its indexes leave of it. */
 object Explain {
@@ -15,7 +15,7 @@ object Explain {
     planned(session, text).foreach { scan =>
       val node = array.addObject()
       node.put("table", scan.tableIdentifier.map(_.unquotedString).orNull)
-      node.put("predicate", known(scan.dataFilters).map(plain(_).sql).mkString(" AND "))
+      node.put("predicate", Filters.evaluable(scan.dataFilters).map(plain(_).sql).mkString(" AND "))
       val (all, pruned) = listing(session, scan)
       measure(node, "total", all)
       measure(node, "read", pruned.kept)
@@ -33,11 +33,9 @@ object Explain {
         case index: SieveFileIndex => index.delegate
         case other => other
       }
-      val (partition, data) = (known(scan.partitionFilters), known(scan.dataFilters))
+      val (partition, data) = (Filters.evaluable(scan.partitionFilters), Filters.evaluable(scan.dataFilters))
       val node = Link.json.createObjectNode
-      val columns = scan.output.map(a => a.exprId -> a.name).toMap
-      val partitions = scan.relation.partitionSchema.fieldNames.toSet
-      node.set[ObjectNode]("predicate", new Filters(columns, partitions).conjunction(data))
+      node.set[ObjectNode]("predicate", Filters.of(scan.output, scan.relation).conjunction(data))
       val files = node.putArray("files")
       location.listFiles(partition, data).flatMap(_.files).foreach(f => files.add(f.getPath.toString))
       Link.json.writeValueAsString(node)
@@ -56,23 +54,17 @@ object Explain {
   /** What a scan lists, after Spark's own partition pruning, and what indexes leave of it. */
   def listing(
       session: Compat.Session, scan: FileSourceScanExec): (Seq[PartitionDirectory], Pruned) = {
-    val (partition, data) = (known(scan.partitionFilters), known(scan.dataFilters))
+    val (partition, data) = (Filters.evaluable(scan.partitionFilters), Filters.evaluable(scan.dataFilters))
     scan.relation.location match {
       case index: SieveFileIndex =>
         val listed = index.delegate.listFiles(partition, data)
-        val total = listed.map(_.files.size.toLong).sum
-        (listed, if (data.isEmpty) Pruned(listed, Nil, Map("no-predicate" -> total))
-                 else Pruner.prune(index, listed, data))
+        (listed, Pruner.prune(index, listed, data))
       case other =>
         val listed = other.listFiles(partition, data)
         val reason = if (Settings.enabled(session)) "no-index" else "disabled"
         (listed, Pruned(listed, Nil, Map(reason -> listed.map(_.files.size.toLong).sum)))
     }
   }
-
-  /** Without what only a running query knows. */
-  private def known(filters: Seq[Expression]): Seq[Expression] =
-    filters.filterNot(_.exists(_.isInstanceOf[PlanExpression[_]]))
 
   /** Without the table before each column: the row names it already. */
   private def plain(filter: Expression): Expression =

@@ -8,6 +8,7 @@ import scala.util.Try
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -181,4 +182,18 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
     Map("=" -> "=", "<=>" -> "<=>", "<" -> ">", "<=" -> ">=", ">" -> "<", ">=" -> "<=")
   private val opposite =
     Map("=" -> "!=", "!=" -> "=", "<" -> ">=", "<=" -> ">", ">" -> "<=", ">=" -> "<")
+}
+
+object Filters {
+  def of(output: Seq[Attribute], relation: HadoopFsRelation): Filters =
+    new Filters(
+      output.map(a => a.exprId -> a.name).toMap, relation.partitionSchema.fieldNames.toSet)
+
+  /**
+   * Those that can be told of a row alone: without what only a running query knows (a subquery's
+   * result, a join's keys) and what another evaluation may answer otherwise. Spark lists files with
+   * no others; what else lists may not know that.
+   */
+  def evaluable(filters: Seq[Expression]): Seq[Expression] =
+    filters.filter(f => f.deterministic && !f.exists(_.isInstanceOf[PlanExpression[_]]))
 }

@@ -50,6 +50,7 @@ class Gateway(session: Compat.Session, lanes: Lanes) {
   }
   def tables(session: Compat.Session, database: String): String =
     Tables.tables(session, database)
+  def counters(): String = Counters.json
   def explain(session: Compat.Session, query: String): String = Explain.query(session, query)
   def asked(session: Compat.Session, query: String): String = Explain.asked(session, query)
   def planColumn(
@@ -134,6 +135,7 @@ object Frontend extends Logging {
           gateway.shutdown()
           throw new FrontendDown(failed(0, cannotStart(python, e.getMessage)))
       }
+    Counters.frontEndStarts.increment()
     val made = new Child(application, python, process, gateway, lanes)
     watch(made)
     made

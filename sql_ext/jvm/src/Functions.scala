@@ -26,8 +26,9 @@ class FunctionRows(session: SparkSession) extends Rule[LogicalPlan] {
       val asking = session.asInstanceOf[Compat.Session]
       val reply = Link.ask(asking, "function", { body =>
         body.put("name", name)
-        Functions.table(asking, arguments.head).foreach(body.withArray("table").add(_))
-        arguments.tail.foreach(body.withArray("arguments").add(_))
+        arguments.headOption.foreach(
+          Functions.table(asking, _).foreach(body.withArray("table").add(_)))
+        arguments.drop(1).foreach(body.withArray("arguments").add(_))
       })
       val columns = SieveStatement.columns(reply)
       LocalRelation.fromExternalRows(columns, SieveStatement.rows(reply, columns))
@@ -56,7 +57,19 @@ object Functions {
        false  skipped by id_sieve@1          98
   """)
 
-  /** A call of the function `name`, whose arguments are `of`, all constant strings. */
+  val status: ExpressionInfo = info(
+    classOf[LocalRelation], "sieve_status",
+    "_FUNC_() - Counters of this driver since its start: scans, files skipped, why indexes were not used.",
+    """
+    Examples:
+      > SELECT reason, value FROM _FUNC_() WHERE counter = 'index_not_used' AND value > 0;
+       no-predicate  7
+  """)
+
+  /**
+   * A call of the function `name`, whose arguments are `of`, all constant strings: if there are any,
+   * the name of a table comes first.
+   */
   def call(name: String, of: Seq[String])(arguments: Seq[Expression]): LogicalPlan = {
     val usage = s"$name(${of.map(a => s"'$a'").mkString(", ")})"
     if (arguments.size != of.size) {

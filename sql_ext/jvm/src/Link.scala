@@ -13,6 +13,7 @@ object Link {
   def ask(session: Compat.Session, kind: String, fill: ObjectNode => Unit): JsonNode = {
     val runs = kind != "parse"
     val start = Settings.startMillis(session)
+    if (kind == "statement") Counters.statements.increment()
     try again {
       // Somebody waits for it, so no pause is kept after a child that failed.
       val child = Frontend.ensure(session, atOnce = true)

@@ -16,11 +16,12 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 
 /**
- * What is left of a listing, which indexes were asked, and why files were read, by reason; `unproven`
- * tells of a file whether that is because it is none that they know.
+ * What is left of a listing, which indexes were asked, and why files were read, by reason; what is
+ * `skipped` of it; `unproven` tells of a file whether it is read because it is none that they know.
  */
 final case class Pruned(
     kept: Seq[PartitionDirectory], used: Seq[String], reasons: Map[String, Long],
+    skipped: Seq[PartitionDirectory] = Nil,
     unproven: FileStatusWithMetadata => Option[String] = _ => None)
 
 /**
@@ -56,9 +57,9 @@ object Pruner extends Logging {
       }
       unpruned(reason)
     }
-    try {
-      val partitions = index.relation.partitionSchema.fieldNames.toSet
-      val predicate = new Filters(index.columns, partitions).conjunction(filters)
+    if (filters.isEmpty) unpruned("no-predicate")
+    else try Counters.timed {
+      val predicate = Filters.of(index.scan.output, index.relation).conjunction(filters)
       val reply = ask(index, predicate)
       val told = counts(reply.get("reasons"))
       // What is wrong with one index is told even where another one served.
@@ -91,18 +92,21 @@ object Pruner extends Logging {
       told: Map[String, Long]): Pruned = {
     val skip = BitSet.valueOf(Base64.getDecoder.decode(reply.get("skip").asText))
     val seen = mutable.Map.empty[String, Long].withDefaultValue(0L)
-    val kept = listed.map { directory =>
-      val files = directory.files.filter { file =>
+    val (kept, skipped) = listed.map { directory =>
+      val (files, rest) = directory.files.partition { file =>
         val entry = known.get(file.getPath)
         unproven(entry, file) match {
           case Some(reason) => seen(reason) += 1; true
           case None => !skip.get(entry.ordinal)
         }
       }
-      if (files.size == directory.files.size) directory else directory.copy(files = files)
-    }.filter(_.files.nonEmpty)
+      if (rest.isEmpty) (directory, directory.copy(files = Nil))
+      else (directory.copy(files = files), directory.copy(files = rest))
+    }.unzip
     val used = reply.get("used").elements.asScala.map(_.asText).toList
-    Pruned(kept, used, told ++ seen, file => unproven(known.get(file.getPath), file))
+    Pruned(
+      kept.filter(_.files.nonEmpty), used, told ++ seen, skipped.filter(_.files.nonEmpty),
+      file => unproven(known.get(file.getPath), file))
   }
 
   /** Why nothing the indexes say holds for a file; None for one that is as it was. */

@@ -2,6 +2,8 @@ package org.apache.spark.sql.sieve
 
 import java.util.concurrent.TimeUnit
 
+import scala.util.Try
+
 import org.apache.spark.SparkContext
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
@@ -13,6 +15,9 @@ object Settings {
   def refreshAuto(s: SparkSession): Boolean = flag(s, "spark.sieve.refresh.auto", default = false)
   def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout", "500ms")
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout", "20s")
+  /** From 0, no scan, to 1, each scan; what is no number counts as 0. */
+  def auditSample(s: SparkSession): Double =
+    s.conf.getOption("spark.sieve.audit.sample").flatMap(v => Try(v.toDouble).toOption).getOrElse(0.0)
   def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl", "30s")
 
   /** One child serves all sessions, so none of them chooses what it is: the driver's conf does. */

@@ -4,10 +4,10 @@ import org.apache.spark.QueryContext
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.trees.Origin
 
-/** A failure told by the front end, raised as Spark raises its own: clients see class and text. */
-class SieveException(condition: String, text: String)
+/** A failure of Sieve's own, raised as Spark raises its own: clients see class and text. */
+class SieveException(condition: String, text: String, cause: Option[Throwable] = None)
     extends AnalysisException(
-      s"[$condition] $text", None, None, None, Some(condition), Map.empty[String, String],
+      s"[$condition] $text", None, None, cause, Some(condition), Map.empty[String, String],
       Array.empty[QueryContext]) {
   override def getSqlState: String = "42000"
 

@@ -24,6 +24,8 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(
       (FunctionIdentifier("sieve_files"), Functions.files,
         Functions.call("sieve_files", Seq("table", "predicate"))(_)))
+    extensions.injectTableFunction(
+      (FunctionIdentifier("sieve_status"), Functions.status, Functions.call("sieve_status", Nil)(_)))
   }
 
   /**

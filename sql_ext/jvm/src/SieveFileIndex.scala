@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
@@ -12,17 +12,22 @@ import org.apache.spark.sql.types.StructType
  * with. It keeps nothing of any filter, so plans may merge, reuse and re-plan it as they like.
  */
 class SieveFileIndex(
-    val delegate: FileIndex,
+    val scan: LogicalRelation,
     val relation: HadoopFsRelation,
     val table: CatalogTable,
     val entry: Entry,
-    val columns: Map[ExprId, String],
     val executing: Compat.Session) extends FileIndex {
+  val delegate: FileIndex = relation.location
 
   override def listFiles(
       partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = {
     val listed = delegate.listFiles(partitionFilters, dataFilters)
-    if (dataFilters.isEmpty) listed else Pruner.prune(this, listed, dataFilters).kept
+    // One list for both: the audit asks of the files what the index was asked.
+    val asked = Filters.evaluable(dataFilters)
+    val pruned = Pruner.prune(this, listed, asked)
+    Counters.scanned(pruned)
+    Audit.sometimes(this, pruned, asked)
+    pruned.kept
   }
 
   override def rootPaths: Seq[Path] = delegate.rootPaths

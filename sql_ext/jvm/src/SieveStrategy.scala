@@ -27,8 +27,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
           if !scan.isStreaming && SieveStrategy.known(fs.location) =>
         val executing = session.asInstanceOf[Compat.Session]
         Registry.find(executing, table).map { entry =>
-          val columns = scan.output.map(a => a.exprId -> a.name).toMap
-          val index = new SieveFileIndex(fs.location, fs, table, entry, columns, executing)
+          val index = new SieveFileIndex(scan, fs, table, entry, executing)
           scan.copy(relation = fs.copy(location = index)(fs.sparkSession))
         }
       case _ => None

@@ -183,14 +183,9 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
       val (values, file) = listed(n)
       PartitionDirectory(new GenericInternalRow((values.toSeq(own) :+ place).toArray[Any]), Seq(file))
     }.toSeq
-    val quiet = Seq("ignoreCorruptFiles", "ignoreMissingFiles")
-    val options = files.options.filterNot { case (k, _) => quiet.exists(_.equalsIgnoreCase(k)) } ++
-      quiet.map(_ -> "false")
     val schema = own.add(location, IntegerType, nullable = false)
-    val pinned = files.copy(
-      location = new PinnedFileIndex(files.location, wanted, schema), partitionSchema = schema,
-      bucketSpec = None, options = options)(files.sparkSession)
-    Compat.frame(session, LogicalRelation(pinned, isStreaming = false))
+    Compat.frame(
+      session, LogicalRelation(PinnedFileIndex.over(files, wanted, schema), isStreaming = false))
   }
 
   def setProperty(key: String, value: String): Unit = {
@@ -212,15 +207,4 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     entry.registrations.foreach { case (k, v) => node.put(k, v) }
     Link.json.writeValueAsString(node)
   }
-}
-
-/** The files a build asked for, and no others. */
-class PinnedFileIndex(
-    of: FileIndex, wanted: Seq[PartitionDirectory], override val partitionSchema: StructType)
-    extends FileIndex {
-  override def rootPaths: Seq[Path] = of.rootPaths
-  override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = wanted
-  override def inputFiles: Array[String] = wanted.flatMap(_.files.map(_.getPath.toString)).toArray
-  override def refresh(): Unit = ()
-  override def sizeInBytes: Long = wanted.flatMap(_.files.map(_.getLen)).sum
 }

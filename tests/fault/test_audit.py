@@ -1,0 +1,132 @@
+"""Audits: an index that says what is not true is found out by reading what it made scans skip."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from lab import Lab
+
+from sieve.blocks import encode_segment
+from sieve.keys import Encoder
+from sieve.local_store import LocalStore
+from sieve.opened import read_locations
+from sieve.publish import newest, publish
+from sieve.segments import cut_segments
+from sieve.types import VersionId
+from tests.made_index import write_run
+
+FILES = 4
+QUERY = "SELECT * FROM t WHERE id = 5"
+SAMPLE = "spark.sieve.audit.sample"
+
+
+@pytest.fixture(scope="module")
+def table(lab: Lab) -> Iterator[Lab]:
+    """Four files in the order of ``id``, ten rows each, with an index."""
+    with lab.database("audited"):
+        lab.sql(
+            "CREATE TABLE u USING parquet AS SELECT id, cast(id AS string) AS s "
+            f"FROM range(0, 40, 1, {FILES})"
+        )
+        lab.sql("CREATE SIEVE INDEX ON u (id)")
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def forged(table: Lab) -> Lab:
+    """Version 2 of another table's index denies that its first file has the keys 0 to 9."""
+    table.sql(
+        "CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r, cast(id AS string) AS s "
+        f"FROM range(0, 40, 1, {FILES})"
+    )
+    table.sql("CREATE SIEVE INDEX ON t (id)")
+    ((registered,),) = (
+        row[1:] for row in table.sql("SHOW TBLPROPERTIES t") if row[0].startswith("sieve.index.")
+    )
+    registration = json.loads(registered)
+    directory = f"{registration['root']}/{registration['uuid']}"
+    store = LocalStore()
+    base = newest(store, directory)
+    assert base is not None
+    locations = read_locations(store, directory, base)
+    by_name = locations.slots[np.argsort(locations.paths)]
+    keys = np.arange(10, 40, dtype=np.int64)
+    pairs = (keys, by_name[keys // 10].astype(np.int32), np.ones_like(keys))
+    rows = [
+        ("sieve", segment.first, segment.last, 0, 0, 0, encode_segment(segment))
+        for segment in cut_segments(iter([pairs]), error=1, hole=1000)
+    ]
+    run = write_run(Path(directory.removeprefix("file:")), [rows], Encoder("bigint"), FILES)
+    lie = dataclasses.replace(
+        base, version=2, id=VersionId(uuid4().hex), parent=base.id, runs=(run,)
+    )
+    assert publish(store, directory, base, lambda _: lie) is lie
+    return table
+
+
+def test_a_lying_index_is_found_out(forged: Lab) -> None:
+    """Without an audit the row is lost; with one the query fails, and says what to do."""
+    lost = forged.run(QUERY)
+    assert (lost.rows, lost.files) == ({}, 0)
+    with forged.setting(SAMPLE, "1.0"):
+        with pytest.raises(Exception, match=r"\[SIEVE_AUDIT_FAILED\]") as failure:
+            forged.run(QUERY)
+        for told in ("part-00000", "audited.t ", "id_sieve@2", "REFRESH SIEVE INDEX", " FULL"):
+            assert told in str(failure.value)
+        assert forged.sql("SELECT id FROM t WHERE id = 15") == [(15,)]
+        assert [scan["files_read"] for scan in forged.explain(QUERY)] == [0]
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_it_is_found_out_wherever_the_scan_stands(forged: Lab, adaptive: str) -> None:
+    """In a join, below an aggregate, in a subquery, through a view; under AQE and without."""
+    view = "SELECT id + 0L AS k, s FROM t WHERE id < 9"
+    forged.sql(f"CREATE OR REPLACE TEMPORARY VIEW below AS {view}")
+    with forged.setting("spark.sql.adaptive.enabled", adaptive), forged.setting(SAMPLE, "1"):
+        for query in (
+            "SELECT count(*) FROM t a JOIN t b ON a.id = b.r WHERE b.id = 5",
+            "SELECT r, max(s) FROM t WHERE id IN (3, 12) GROUP BY r",
+            "SELECT id FROM t WHERE s = (SELECT max(s) FROM t WHERE id BETWEEN 4 AND 6)",
+            "SELECT k FROM below",
+        ):
+            with pytest.raises(Exception, match="SIEVE_AUDIT_FAILED"):
+                forged.run(query)
+    forged.sql("DROP VIEW below")
+
+
+def test_a_match_is_the_index_s_fault_whatever_else_the_query_asks(forged: Lab) -> None:
+    """The subquery wants none of the rows; that the index denies them is found out."""
+    query = f"{QUERY} AND r < (SELECT min(r) FROM t)"
+    assert forged.run(query).rows == {}
+    with forged.setting(SAMPLE, "1.0"), pytest.raises(Exception, match="SIEVE_AUDIT_FAILED"):
+        forged.run(query)
+
+
+def test_a_share_that_is_no_number_audits_nothing(forged: Lab) -> None:
+    """As an unreadable switch does, it counts as off."""
+    for share in ("often", "0", "NaN"):
+        with forged.setting(SAMPLE, share):
+            assert forged.run(QUERY).rows == {}
+
+
+def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
+    """A skipped file is gone: the query alone gives its rows, its audit is not passed over."""
+    query = "SELECT id FROM u WHERE id = 5"
+    ((uri,),) = table.sql("SELECT DISTINCT _metadata.file_path FROM u WHERE id = 35")
+    path = Path("/" + uri.removeprefix("file:").lstrip("/"))
+    away = path.rename(path.with_name(f".{path.name}"))
+    alone = table.run(query)
+    assert (alone.rows, alone.files) == ({"(5,)": 1}, 1)
+    quiet = "spark.sql.files.ignoreMissingFiles"
+    with table.setting(SAMPLE, "1.0"), table.setting(quiet, "true"):
+        with pytest.raises(Exception, match=r"SIEVE_AUDIT_UNREADABLE.*part-00003"):
+            table.run(query)
+        assert table.run("SELECT count(*) FROM u").rows == {"(30,)": 1}
+        away.rename(path)
+        assert table.run(query).rows == {"(5,)": 1}

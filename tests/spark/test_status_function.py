@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from lab import Lab
+
+Status = dict[tuple[str, str | None], int]
+
+
+@pytest.fixture(scope="module")
+def table(lab: Lab) -> Iterator[str]:
+    """Ten files in the order of ``k``, with an index on it."""
+    with lab.database("counted"):
+        lab.spark.range(0, 200, 1, 10).selectExpr("id AS k", "id % 7 AS r").write.saveAsTable("t")
+        lab.sql("CREATE SIEVE INDEX ON t (k)")
+        yield "t"
+
+
+def _status(lab: Lab) -> Status:
+    rows = lab.sql("SELECT * FROM sieve_status()")
+    found = {(counter, reason): value for counter, reason, value in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def _grown(before: Status, after: Status) -> dict[str, int]:
+    """By how much counters have grown; without those of times and memory, which none foresees."""
+    assert before.keys() == after.keys()
+    return {
+        reason or counter: after[counter, reason] - before[counter, reason]
+        for counter, reason in after
+        if after[counter, reason] != before[counter, reason]
+        and not counter.startswith(("prune_ms", "cache_"))
+    }
+
+
+def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
+    """One scan, one call, ten files listed and nine of them skipped."""
+    lab.run(f"SELECT * FROM {table} WHERE k = 25")
+    before = _status(lab)
+    assert lab.run(f"SELECT * FROM {table} WHERE k = 26").files == 1
+    assert _grown(before, _status(lab)) == {
+        "scans": 1,
+        "scans_pruned": 1,
+        "files_listed": 10,
+        "files_skipped": 9,
+        "prune_calls": 1,
+    }
+
+
+def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
+    """Filters that no index serves, another reader, a file that is new: once a scan each."""
+    before = _status(lab)
+    lab.run(f"SELECT * FROM {table}")
+    lab.run(f"SELECT * FROM {table} WHERE r = 3")
+    lab.run(f"SELECT * FROM {table} WHERE coalesce(k, 0) % 2 = 1")
+    with lab.setting("spark.sql.parquet.binaryAsString", "true"):
+        lab.run(f"SELECT * FROM {table} WHERE k = 25")
+    lab.sql("CREATE TABLE more USING parquet AS SELECT * FROM t")
+    lab.sql("CREATE SIEVE INDEX ON more (k)")
+    lab.sql("INSERT INTO more SELECT 1, 1")
+    mid = _status(lab)
+    assert lab.run("SELECT * FROM more WHERE k = -1").files == 1
+    files = mid["files_listed", None] - before["files_listed", None]
+    assert _grown(before, mid) == {
+        "scans": 5,
+        "files_listed": files,
+        "no-predicate": 3,
+        "unsupported-predicate": 1,
+        "reader-changed": 1,
+        "prune_calls": 3,
+        "statements": 1,
+    }
+    assert files == 50
+    new = _grown(mid, _status(lab))
+    assert (new["scans_pruned"], new["new-file"]) == (1, 1)
+
+
+def test_audits_statements_and_what_is_held_are_counted(lab: Lab, table: str) -> None:
+    """The nine skipped files are read again; EXPLAIN is a statement and no scan; bytes are held."""
+    lab.run(f"SELECT * FROM {table} WHERE k = 25")
+    before = _status(lab)
+    with lab.setting("spark.sieve.audit.sample", "1.0"):
+        lab.run(f"SELECT * FROM {table} WHERE k = 25")
+    lab.explain(f"SELECT * FROM {table} WHERE k = 25")
+    with lab.setting("spark.sieve.cache.bytes", "123MB"):
+        lab.run(f"SELECT * FROM {table} WHERE r = 1")
+        after = _status(lab)
+    grown = _grown(before, after)
+    assert (grown["scans_audited"], grown["files_audited"]) == (1, 9)
+    assert (grown["statements"], grown["scans"], grown["prune_calls"]) == (1, 2, 3)
+    assert 0 < after["cache_bytes", None] <= after["cache_bytes_bound", None] == 123 << 20
+    assert after["front_end_starts", None] >= 1
+    assert 0 < after["prune_ms_greatest", None] <= after["prune_ms", None]
+
+
+def test_it_takes_no_arguments(lab: Lab) -> None:
+    """Of one that it is given, the call says so."""
+    with pytest.raises(Exception, match=r"SIEVE_INVALID_ARGUMENT.*sieve_status\(\) takes 0"):
+        lab.sql("SELECT * FROM sieve_status('t')")
