@@ -27,7 +27,7 @@ SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-min
             org.apache.spark:spark-avro_2.13:4.1.1
 
 .PHONY: help setup jars lint type format test test-3.5 demo bench bench-lookup bench-planning bench-rivals \
-        bench-build bench-build-big bench-refresh wheel clean test-services test-spark test-wheel soak
+        bench-build bench-build-big bench-refresh bench-users wheel clean test-services test-spark test-wheel soak
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
@@ -117,6 +117,9 @@ bench-build-big: setup ## a build of a thousand million rows; needs 12 GB of dis
 
 bench-refresh: setup ## REFRESH of 1 to 100 changed files of 1,000 against a full build
 	@$(BIN)/python -m bench refresh $(ARGS)
+
+bench-users: setup ## 32 sessions of one Thrift server, with and without an index
+	@$(BIN)/python -m bench users $(ARGS)
 
 wheel: setup $(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar) ## dist/sieve_index-*.whl with the jars of every supported Spark inside
 	@rm -rf dist

@@ -14,6 +14,7 @@ BENCHES = {
     "encoders": "codes of strings: values told apart, files read, time (no Spark)",
     "build": "what a build takes as tables grow: seconds, memory (make bench-build)",
     "refresh": "REFRESH against a full build, versions a second (make bench-refresh)",
+    "users": "32 sessions of one Thrift server, indexes changing beside them (make bench-users)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }
 

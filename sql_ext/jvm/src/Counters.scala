@@ -18,6 +18,8 @@ object Counters {
 
   private val scans, pruned, listed, skipped, calls, nanos, audits, reread = new LongAdder
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
+  /** Prune calls by their microseconds, four steps to a power of two. */
+  private val durations = Array.fill(4 * 32)(new LongAdder)
   val frontEndStarts, statements = new LongAdder
 
   /** Runs a prune call, however it ends. */
@@ -29,6 +31,9 @@ object Counters {
       calls.increment()
       nanos.add(took)
       longest.accumulate(took)
+      val micros = math.max(1L, TimeUnit.NANOSECONDS.toMicros(took))
+      durations(math.min(durations.length - 1, (4 * math.log(micros.toDouble) / math.log(2)).toInt))
+        .increment()
     }
   }
 
@@ -48,6 +53,14 @@ object Counters {
     reread.add(files(result.skipped))
   }
 
+  /** Milliseconds within which so large a share of the prune calls ended, up to a quarter more. */
+  private def within(share: Double): Long = {
+    val counts = durations.map(_.sum)
+    val sums = counts.scanLeft(0L)(_ + _).tail
+    val step = sums.indexWhere(sum => sum > 0 && sum >= share * sums.last)
+    if (step < 0) 0L else math.ceil(math.pow(2, (step + 1) / 4.0) / 1000).toLong
+  }
+
   private def files(directories: Seq[PartitionDirectory]): Long =
     directories.map(_.files.size.toLong).sum
 
@@ -63,6 +76,8 @@ object Counters {
     unused.foreach { case (reason, times) => put("index_not_used", times.sum, reason) }
     put("prune_calls", calls.sum)
     put("prune_ms", TimeUnit.NANOSECONDS.toMillis(nanos.sum))
+    put("prune_ms_p50", within(0.5))
+    put("prune_ms_p95", within(0.95))
     put("prune_ms_greatest", TimeUnit.NANOSECONDS.toMillis(longest.get))
     put("scans_audited", audits.sum)
     put("files_audited", reread.sum)

@@ -1,0 +1,169 @@
+"""Many users of one Thrift server: ``make bench-users``.
+
+A real metastore and a real Thrift server are started as a user would start them. 32 sessions ask
+for single keys of a table of 1,000 files, as fast as they get answers, for 20 seconds each: without
+the index, with it, and with it while four sessions more create, refresh and drop indexes of the
+same table. Printed: queries a second, milliseconds of a query, and what asking the front end took, as
+``sieve_status()`` counts it. All sessions together want far more than two cores can give, so the
+times are those of a server under full load.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyhive import hive
+from pyhive.exc import OperationalError
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+READERS, WRITERS, FILES, ROWS = 32, 4, 1_000, 100
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-users"
+PORTS = {"metastore": 19083, "thriftserver": 19090}
+
+
+def main() -> None:
+    """Start the servers, measure, print one table, stop the servers."""
+    parser = argparse.ArgumentParser(prog="python -m bench users", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    args = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    try:
+        with console.status("starting a metastore and a Thrift server"):
+            uri = _sieve("metastore", "start", "--port", str(PORTS["metastore"]))
+            _sieve("thriftserver", "start", "--port", str(PORTS["thriftserver"]), *uri.split())
+            _create()
+        console.print(_measured(args.seconds, console))
+    finally:
+        _sieve("thriftserver", "stop")
+        _sieve("metastore", "stop")
+        shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def _sieve(*args: str) -> str:
+    command = [str(Path(sys.executable).with_name("sieve")), *args]
+    ended = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True, check=False)
+    return ended.stdout.strip()
+
+
+def _connection() -> Any:
+    return closing(
+        hive.connect("localhost", PORTS["thriftserver"], username=os.environ.get("USER"))
+    )
+
+
+def _create() -> None:
+    with _connection() as connection:
+        cursor = connection.cursor()
+        cursor.execute(
+            "CREATE TABLE t USING parquet AS SELECT id, id * 3 AS v "
+            f"FROM range(0, {FILES * ROWS}, 1, {FILES})"
+        )
+        cursor.execute("CREATE SIEVE INDEX ON t (id)")
+
+
+def _measured(seconds: float, console: Console) -> Table:
+    table = Table(box=box.SIMPLE, title=f"{READERS} sessions, {FILES:,} files")
+    for name in (
+        "",
+        "queries a second",
+        "query p50 ms",
+        "p95 ms",
+        "asking p50 ms",
+        "p95 ms",
+        "greatest ms",
+    ):
+        table.add_column(name, justify="left" if not name else "right")
+    for label, enabled, writers in (
+        ("warming up", True, 0),
+        ("without the index", False, 0),
+        ("with it", True, 0),
+        (f"with it, {WRITERS} sessions changing indexes", True, WRITERS),
+    ):
+        with console.status(label):
+            times = _run(seconds, enabled=enabled, writers=writers)
+        if label == "warming up":
+            continue
+        status = _status()
+        asking = [
+            str(status[f"prune_ms_{name}"]) if enabled else ""
+            for name in ("p50", "p95", "greatest")
+        ]
+        rate = f"{len(times) / seconds:.0f}"
+        table.add_row(label, rate, *(f"{np.percentile(times, p):.0f}" for p in (50, 95)), *asking)
+    return table
+
+
+def _status() -> dict[str, int]:
+    with _connection() as connection:
+        cursor = connection.cursor()
+        cursor.execute("SELECT counter, value FROM sieve_status() WHERE reason IS NULL")
+        return dict(cursor.fetchall())
+
+
+def _run(seconds: float, *, enabled: bool, writers: int) -> list[float]:
+    """Milliseconds of each query."""
+    end = time.monotonic() + seconds
+    with ThreadPoolExecutor(READERS + writers) as pool:
+        readers = [pool.submit(_session, _read, k, end, enabled) for k in range(READERS)]
+        others = [pool.submit(_session, _write, k, end, True) for k in range(writers)]
+        for other in others:
+            other.result()
+        return [taken for reader in readers for taken in reader.result()]
+
+
+def _session(
+    work: Callable[[Any, int], float], number: int, end: float, enabled: bool
+) -> list[float]:
+    taken: list[float] = []
+    with _connection() as connection:
+        cursor = connection.cursor()
+        cursor.execute(f"SET spark.sieve.enabled = {str(enabled).lower()}")
+        while time.monotonic() < end:
+            taken.append(work(cursor, number + 1000 * len(taken)))
+    return taken
+
+
+def _read(cursor: Any, seed: int) -> float:
+    key = seed * 7919 % (FILES * ROWS)
+    started = time.perf_counter()
+    cursor.execute(f"SELECT v FROM t WHERE id = {key}")
+    rows = cursor.fetchall()
+    took = (time.perf_counter() - started) * 1000
+    if rows != [(key * 3,)]:
+        raise SystemExit(f"key {key} gave {rows}")
+    return took
+
+
+def _write(cursor: Any, seed: int) -> float:
+    name = f"i{seed % 1000}"
+    started = time.perf_counter()
+    for statement in (
+        f"CREATE SIEVE INDEX {name} ON t (v)",
+        f"REFRESH SIEVE INDEX {name} ON t FULL",
+        f"DROP SIEVE INDEX {name} ON t",
+    ):
+        try:
+            cursor.execute(statement)
+            cursor.fetchall()
+        except OperationalError as error:
+            if "SIEVE_" not in str(error):
+                raise
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()
