@@ -3,8 +3,8 @@
 A real metastore and a real Thrift server are started as a user would start them. 32 sessions ask
 for single keys of a table of 1,000 files, as fast as they get answers, for 20 seconds each: without
 the index, with it, and with it while four sessions more create, refresh and drop indexes of the
-same table. Printed: queries a second, milliseconds of a query, and what asking the front end took, as
-``sieve_status()`` counts it. All sessions together want far more than two cores can give, so the
+same table. Printed: queries a second, milliseconds of a query, and what asking the front end took,
+as ``sieve_status()`` counts it. All sessions together want far more than two cores can give, so the
 times are those of a server under full load.
 """
 
@@ -60,9 +60,7 @@ def _sieve(*args: str) -> str:
 
 
 def _connection() -> Any:
-    return closing(
-        hive.connect("localhost", PORTS["thriftserver"], username=os.environ.get("USER"))
-    )
+    return closing(hive.connect("localhost", PORTS["thriftserver"]))
 
 
 def _create() -> None:
