@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 
 from sieve.errors import UnavailableError
@@ -12,7 +13,7 @@ from sieve.publish import newest, publish
 from sieve.store import join
 from sieve.tables.catalog import CatalogTable
 from sieve.transitions import Change, Drop, Follow, next_version
-from sieve.types import VersionId
+from sieve.types import TableIdentity, VersionId
 from sieve.world import World
 
 
@@ -32,13 +33,15 @@ def change_index(found: Found, change: Change, world: World) -> Manifest:
     return publish(found.store, found.directory, found.need(), on_top_of)
 
 
-def follow_table(table: CatalogTable, name: str, old_name: str, world: World) -> str | None:
+def follow_table(
+    table: CatalogTable, name: str, exists: Callable[[TableIdentity], bool], world: World
+) -> str | None:
     """Let an index follow its table to another name or place.
 
     Args:
         table: as it is now.
         name: of the index.
-        old_name: of the table, before; the same where it has moved only.
+        exists: whether there is a table of an identity.
         world: the means.
 
     Returns:
@@ -53,16 +56,27 @@ def follow_table(table: CatalogTable, name: str, old_name: str, world: World) ->
     directory = join(registration.root, registration.uuid)
     store = world.open_store(registration.root)
     base = newest(store, directory)
-    if base is None or base.state == "dropped" or base.table == now:
+    if base is None or base.state == "dropped" or same_table(base.table, now):
         return None
-    was = replace(now, table=old_name, location=base.table.location)
-    if not same_table(base.table, was):
-        # A property that was copied, or that came back with a table made anew.
+    # Of the same birth: not a property that was copied, or came back with a table made anew.
+    was = replace(now, table=base.table.table, location=base.table.location)
+    if not same_table(base.table, was) or exists(base.table):
         return None
     found = Found(name, registration, directory, base, base.state, opened=store)
-    renamed = old_name.lower() != now.table.lower()
+    # A rename takes the files along. Whether each is the same, path, length and time will tell.
+    renamed = base.table.table.lower() != now.table.lower()
     change_index(found, Follow(now, moved=renamed), world)
     return directory
+
+
+def end_index(found: Found, world: World) -> None:
+    """End an index whose table is gone: tombstone, then the files.
+
+    Raises:
+        UnsupportedError: it is not of that table, or out of reach.
+    """
+    change_index(found, Drop(), world)
+    found.store.delete(found.directory)
 
 
 def drop_index(table: CatalogTable, found: Found, world: World) -> None:

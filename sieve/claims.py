@@ -59,6 +59,18 @@ def settle(store: Store, index_dir: str, version: Manifest) -> None:
             store.delete(join(claims_dir(index_dir), name))
 
 
+def discard_run(store: Store, index_dir: str, run: RunId) -> None:
+    """Delete a run that no version names, and its claim. Raises UnavailableError."""
+    store.delete(run_dir(index_dir, run))
+    store.delete(join(claims_dir(index_dir), f"run-{run}"))
+
+
+def discard_locations(store: Store, index_dir: str, name: str) -> None:
+    """The same for a list of locations."""
+    store.delete(locations_file(index_dir, name))
+    store.delete(join(claims_dir(index_dir), f"locations-{name}"))
+
+
 def claims(store: Store, index_dir: str) -> Iterator[Claim]:
     """What is claimed now; files of other names are nobody's claim. Raises UnavailableError."""
     folder = claims_dir(index_dir)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sieve.errors import CorruptError
 from sieve.layout import vacuumed_file, versions_dir
 from sieve.manifest import Manifest
 from sieve.publish import read_version
@@ -71,12 +72,22 @@ def history(store: Store, index_dir: str) -> list[Past]:
 
 
 def published(store: Store, index_dir: str) -> list[int]:
-    """When each version was published, ms since the epoch, version 1 first."""
+    """When each version was published, ms since the epoch, version 1 first.
+
+    Raises:
+        CorruptError: some are missing.
+    """
     times = {
         int(entry.name.removesuffix(".json")): entry.mtime_ms
         for entry in store.list(versions_dir(index_dir))
         if entry.name.removesuffix(".json").isdecimal()
     }
+    if times.keys() != set(range(1, len(times) + 1)):
+        raise CorruptError(
+            "SIEVE_VERSIONS_CORRUPT",
+            f"the versions in {versions_dir(index_dir)} have gaps; drop the index and create it "
+            "again",
+        )
     return [times[number] for number in range(1, len(times) + 1)]
 
 

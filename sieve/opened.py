@@ -41,9 +41,10 @@ class OpenIndex:
 
     def locations(self) -> Locations:
         """The list of locations, verified; raises as `open_version`."""
-        file = self.manifest.locations.file
+        file, roots = self.manifest.locations.file, self.manifest.roots
         return self.cache.get(
-            (locations_file(self.directory, file.name), file.sha256),
+            # Versions may share the file and yet have their table in another place.
+            (locations_file(self.directory, file.name), file.sha256, roots),
             lambda: read_locations(self.store, self.directory, self.manifest),
         )
 

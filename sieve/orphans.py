@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from sieve.claims import FLOOR_MS
 from sieve.errors import SieveError
 from sieve.found import same_table
 from sieve.intents import Intent, intents
-from sieve.manifest import Manifest
 from sieve.publish import newest
 from sieve.store import Store
 from sieve.types import TableIdentity
@@ -23,14 +23,12 @@ class Orphan:
         name: of the index.
         table: which it was made for, or followed last.
         why: how it is known to be nobody's.
-        manifest: its newest version, if it has one.
     """
 
     folder: str
     name: str
     table: TableIdentity
     why: str
-    manifest: Manifest | None
 
 
 def orphans(
@@ -52,7 +50,8 @@ def orphans(
         database: whose.
         tables: all tables that it has now.
         but: uuids of the indexes that these have registered.
-        floor_ms: age in ms from which what nobody refers to is taken to be left behind.
+        floor_ms: age in ms from which what nobody refers to is taken to be left behind; a day at
+            least for a CREATE that is not registered.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -64,8 +63,12 @@ def orphans(
     ]
     if not strangers:
         return
-    floor = store.now_ms(root) - floor_ms
-    for intent in (intent for intent in strangers if intent.written_ms <= floor):
+    now = store.now_ms(root)
+    for intent in strangers:
+        # A CREATE at work is given its time, whatever the floor.
+        floor_of = floor_ms if intent.registered else max(floor_ms, FLOOR_MS)
+        if intent.written_ms > now - floor_of:
+            continue
         if (orphan := _orphan(store, intent, tables)) is not None:
             yield orphan
 
@@ -73,15 +76,15 @@ def orphans(
 def _orphan(store: Store, intent: Intent, tables: Sequence[TableIdentity]) -> Orphan | None:
     if not intent.registered:
         why = "its CREATE did not come to an end"
-        return Orphan(intent.folder, intent.name, intent.table, why, None)
+        return Orphan(intent.folder, intent.name, intent.table, why)
     try:
         manifest = newest(store, intent.folder)
     except SieveError:
         return None
     if manifest is None:
-        return Orphan(intent.folder, intent.name, intent.table, "it has no version", None)
+        return Orphan(intent.folder, intent.name, intent.table, "it has no version")
     if manifest.state == "dropped":
-        return Orphan(intent.folder, manifest.name, manifest.table, "it was dropped", manifest)
+        return Orphan(intent.folder, manifest.name, manifest.table, "it was dropped")
     if any(same_table(manifest.table, table) for table in tables):
         return None
-    return Orphan(intent.folder, manifest.name, manifest.table, "its table is gone", manifest)
+    return Orphan(intent.folder, manifest.name, manifest.table, "its table is gone")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from collections.abc import Callable
 from typing import Final, Literal
 
 from sieve.build.contents import build_contents
 from sieve.build.kept import NOTHING, is_current, is_one_run, kept
 from sieve.build.settle import settled_snapshot
-from sieve.claims import settle
+from sieve.claims import discard_locations, discard_run, settle
 from sieve.errors import (
     ConflictError,
     CorruptError,
@@ -19,11 +20,12 @@ from sieve.errors import (
     UnknownOutcomeError,
 )
 from sieve.found import Found
-from sieve.layout import locations_file, run_dir
+from sieve.layout import INTENT
 from sieve.locations import Locations
 from sieve.manifest import Manifest
 from sieve.opened import read_locations
 from sieve.publish import publish
+from sieve.store import join
 from sieve.tables.catalog import CatalogTable, Column
 from sieve.transitions import Refresh, next_version
 from sieve.types import VersionId
@@ -65,6 +67,12 @@ def refresh_index(table: CatalogTable, found: Found, effort: Effort, world: Worl
             return _refreshed(table, found, base, effort, world)
         except _OvertakenError as overtaken:
             base = overtaken.newest
+        except Exception as error:
+            if _is_ghost(found):
+                raise ConflictError(
+                    "SIEVE_INDEX_DROPPED", f"index {base.name} was dropped meanwhile"
+                ) from error
+            raise
     raise ConflictError(
         "SIEVE_REFRESH_CONFLICT",
         f"index {base.name} was rebuilt by others {_ATTEMPTS} times meanwhile; try again",
@@ -92,19 +100,8 @@ def _refreshed(
         NOTHING if known is None or effort != "new" else kept(base, known, snapshot),
     )
 
-    def on_top_of(newest: Manifest | None) -> Manifest:
-        if newest is None:
-            raise UnavailableError("SIEVE_INDEX_GONE", f"{found.directory} vanished meanwhile")
-        if newest is not base and newest.instant >= made.instant:
-            # Another refresh saw the table as late as this one, or later.
-            return newest
-        if any(run in base.runs and run not in newest.runs for run in made.runs):
-            # Nobody keeps for it what the newest version does not name.
-            raise _OvertakenError(newest)
-        return next_version(newest, made, VersionId(secrets.token_hex(16)), world.software)
-
     try:
-        version = publish(found.store, found.directory, base, on_top_of)
+        version = publish(found.store, found.directory, base, _on_top(base, made, found, world))
     except UnknownOutcomeError:
         raise
     except BaseException:
@@ -117,12 +114,52 @@ def _refreshed(
     return version
 
 
+def _on_top(
+    base: Manifest, made: Refresh, found: Found, world: World
+) -> Callable[[Manifest | None], Manifest]:
+    """Plans the version of a refresh on top of whatever others have published since its base."""
+
+    def plan(newest: Manifest | None) -> Manifest:
+        if newest is None:
+            raise UnavailableError("SIEVE_INDEX_GONE", f"{found.directory} vanished meanwhile")
+        if newest is not base and newest.instant >= made.instant:
+            # Another refresh saw the table as late as this one, or later.
+            return newest
+        if newest.table != base.table:
+            raise ConflictError(
+                "SIEVE_TABLE_MOVED",
+                f"the table of index {base.name} was renamed or moved meanwhile; run the "
+                "statement again",
+            )
+        if any(run in base.runs and run not in newest.runs for run in made.runs):
+            # Nobody keeps for it what the newest version does not name.
+            raise _OvertakenError(newest)
+        return next_version(newest, made, VersionId(secrets.token_hex(16)), world.software)
+
+    return plan
+
+
 def _remove(found: Found, made: Refresh, base: Manifest) -> None:
     """Take away what no version refers to, nor ever will."""
+    store, directory = found.store, found.directory
     with contextlib.suppress(SieveError):
         for run in (run for run in made.runs if run not in base.runs):
-            found.store.delete(run_dir(found.directory, run.id))
-        found.store.delete(locations_file(found.directory, made.locations.file.name))
+            discard_run(store, directory, run.id)
+        discard_locations(store, directory, made.locations.file.name)
+
+
+def _is_ghost(found: Found) -> bool:
+    """Whether the index was dropped, and what this refresh has made of its folder since is gone.
+
+    Spark's writer makes folders anew; one without its intent nobody would ever find.
+    """
+    try:
+        if found.store.size(join(found.directory, INTENT)) is not None:
+            return False
+        found.store.delete(found.directory)
+    except SieveError:
+        return False
+    return True
 
 
 def _column(table: CatalogTable, base: Manifest) -> Column:

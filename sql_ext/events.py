@@ -5,22 +5,24 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sieve.adopt import adopt
-from sieve.change import follow_table
+from sieve.change import end_index
 from sieve.create import Wanted, create_indexes
-from sieve.errors import SieveError
+from sieve.errors import InvalidInputError
+from sieve.found import look_up
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
-from sieve.orphans import Orphan
+from sieve.registration import registrations
 from sieve.tables.catalog import resolve_column
+from sieve.types import TableIdentity, identity_from
 from sql_ext import commands
-from sql_ext.cleaning import orphans_of
-from sql_ext.making import bring_up
+from sql_ext.making import bring_up, follow
 from sql_ext.means import Statement
+from sql_ext.roots import FOLDER
 
 log = logging.getLogger(__name__)
 
@@ -62,101 +64,104 @@ class Followers:
             why = self._failed.get(key)
         return "" if why is None else f"failed: {why}"
 
-    def act(self, body: Mapping[str, Any], at: Statement) -> None:
-        """See to one event: ``event``, ``database``, ``table`` and what belongs to the event."""
-        _ACTIONS[body["event"]](self, body, at)
-
-    def _drop(self, body: Mapping[str, Any], at: Statement) -> None:
-        database, name = body["database"], body["table"]
-        for orphan in orphans_of(at, database, body["location"], 0, name):
-            self._remember(orphan)
-            at.world.open_store(orphan.folder).delete(orphan.folder)
-            at.forget(orphan.folder)
-            log.info("index %s went with table %s.%s", orphan.name, database, orphan.table.table)
-
-    def _remember(self, orphan: Orphan) -> None:
-        if (manifest := orphan.manifest) is None:
-            return
-        key = (orphan.table.database.lower(), orphan.table.table.lower())
+    def clear(self, database: str, table: str) -> None:
+        """A refresh of the table has worked, or the table is gone."""
         with self._lock:
-            self._dropped.setdefault(key, []).append(_definition(manifest))
-            self._dropped.move_to_end(key)
+            self._failed.pop((database.lower(), table.lower()), None)
+
+    def act(self, body: Mapping[str, Any], at: Statement) -> Mapping[str, Any]:
+        """See to one event.
+
+        Args:
+            body: ``event``, ``table`` (its identity when it happened), ``registrations`` and what
+                else belongs to the event.
+            at: the means of a statement.
+
+        Returns:
+            ``again``: whether it is to be seen to once more.
+        """
+        identity = identity_from(body["table"])
+        match body["event"]:
+            case "dropped":
+                self._drop(identity, body, at)
+            case "changed":
+                follow(at.table(commands.TableName((identity.database, identity.table))), at)
+            case "written":
+                return {"again": self._write(_key(identity), body["anew"] == "true", at)}
+        return {}
+
+    def _drop(self, identity: TableIdentity, body: Mapping[str, Any], at: Statement) -> None:
+        own = f"{body['location'].rstrip('/')}/{FOLDER}"
+
+        def check_root(root: str, database: str) -> None:
+            # The database may be gone, too, so that nobody knows its folder any more.
+            if root.rstrip("/") != own:
+                at.world.check_root(root, database)
+
+        world = replace(at.world, check_root=check_root)
+        ended: list[_Definition] = []
+        for name, registration in registrations(body["registrations"]).items():
+            found = look_up(name, registration, identity, world)
+            if found.manifest is None:
+                continue
+            ended.append(_definition(found.manifest))
+            end_index(found, world)
+            at.forget(found.directory)
+            log.info("index %s went with table %s.%s", name, identity.database, identity.table)
+        self.clear(identity.database, identity.table)
+        with self._lock:
+            self._dropped[_key(identity)] = ended
+            self._dropped.move_to_end(_key(identity))
             while len(self._dropped) > _REMEMBERED:
                 self._dropped.popitem(last=False)
 
-    def _rename(self, body: Mapping[str, Any], at: Statement) -> None:
-        _follow(body, body["from"], at)
-
-    def _alter(self, body: Mapping[str, Any], at: Statement) -> None:
-        _follow(body, body["table"], at)
-
-    def _write(self, body: Mapping[str, Any], at: Statement) -> None:
-        key = (body["database"].lower(), body["table"].lower())
+    def _write(self, key: Table, anew: bool, at: Statement) -> bool:
         with self._lock:
             if key in self._again:
+                # Whoever is at it sees to it that somebody comes again.
                 self._again[key] = True
-                return
+                return False
             self._again[key] = False
-            anew = self._dropped.pop(key, []) if body["anew"] == "true" else []
-        again = True
-        while again:
-            why = ""
-            try:
-                _catch_up(key, anew, at)
-            except Exception as error:
-                # Nobody waits for it, so the state must tell; queries are right without it.
-                log.exception("the indexes of %s.%s were not refreshed", *key)
-                why = str(error).partition("\n")[0][:500]
-            anew = []
-            with self._lock:
-                again = self._again[key]
-                self._again[key] = False
-                if not again:
-                    del self._again[key]
-                    self._note(key, why)
-
-    def _note(self, key: Table, why: str) -> None:
-        self._failed.pop(key, None)
-        if why:
-            self._failed[key] = why
-            while len(self._failed) > _REMEMBERED:
-                self._failed.popitem(last=False)
-
-
-def _follow(body: Mapping[str, Any], old_name: str, at: Statement) -> None:
-    table = at.table(commands.TableName((body["database"], body["table"])))
-    for name in table.info.registrations:
+            ended = self._dropped.pop(key, [])
+        why = ""
         try:
-            folder = follow_table(table, name, old_name, at.world)
-        except SieveError as error:
-            log.warning("index %s of %s could not follow it: %s", name, table.info.label, error)
-            continue
-        if folder is not None:
-            at.forget(folder)
+            _catch_up(key, ended if anew else [], at)
+        except Exception as error:
+            # Nobody waits for it, so the state must tell; queries are right without it.
+            log.exception("the indexes of %s.%s were not refreshed", *key)
+            why = str(error).partition("\n")[0][:500]
+        with self._lock:
+            self._failed.pop(key, None)
+            if why:
+                self._failed[key] = why
+                while len(self._failed) > _REMEMBERED:
+                    self._failed.popitem(last=False)
+            return self._again.pop(key)
 
 
-def _catch_up(key: Table, anew: Sequence[_Definition], at: Statement) -> None:
+def _catch_up(key: Table, ended: Sequence[_Definition], at: Statement) -> None:
     name = commands.TableName(key)
     table = at.table(name)
     if not table.info.registrations and adopt(table, at.world):
         table = at.table(name)
-    for one in anew:
+    for one in ended:
         if one.name not in table.info.registrations:
-            wanted = Wanted(one.name, resolve_column(table.info, one.column))
-            at.check_executors(table, [wanted.column.type])
-            create_indexes(table, [wanted], one.options, one.comment, at.world)
+            try:
+                wanted = Wanted(one.name, resolve_column(table.info, one.column))
+                at.check_executors(table, [wanted.column.type])
+                create_indexes(table, [wanted], one.options, one.comment, at.world)
+            except InvalidInputError as error:
+                log.warning(
+                    "index %s of %s is not made anew: %s", one.name, table.info.label, error
+                )
             table = at.table(name)
     bring_up(table, list(at.found(table).values()), "new", at)
+
+
+def _key(identity: TableIdentity) -> Table:
+    return identity.database.lower(), identity.table.lower()
 
 
 def _definition(manifest: Manifest) -> _Definition:
     options = manifest.next_options or manifest.options
     return _Definition(manifest.name, manifest.column, options, manifest.comment)
-
-
-_ACTIONS: Mapping[str, Callable[[Followers, Mapping[str, Any], Statement], None]] = {
-    "dropped": Followers._drop,  # noqa: SLF001 - its own module's table
-    "renamed": Followers._rename,  # noqa: SLF001
-    "altered": Followers._alter,  # noqa: SLF001
-    "written": Followers._write,  # noqa: SLF001
-}

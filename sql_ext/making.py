@@ -6,16 +6,20 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from sieve.adopt import adopt
-from sieve.change import change_index, drop_index
+from sieve.change import change_index, drop_index, follow_table
 from sieve.create import Wanted, create_indexes, default_name, refuse_taken
-from sieve.errors import InvalidInputError, UnavailableError
-from sieve.found import Found, choose
+from sieve.errors import InvalidInputError, SieveError, UnavailableError
+from sieve.found import Found, choose, same_table
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
 from sieve.refresh import Effort, refresh_index
 from sieve.tables.catalog import CatalogTable, resolve_column
 from sieve.transitions import Disable, Enable, SetOptions
+from sieve.types import TableIdentity
 from sql_ext import commands
 from sql_ext.describe import advice, index_bytes
 from sql_ext.means import Row, Statement, options_of
@@ -58,6 +62,7 @@ def refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
     table = at.table(command.table)
     column = None if command.column is None else command.column.parts
     name = None if command.name is None else command.name.lower()
+    follow(table, at)
     known = table.info.registrations
     # Another tool may have undone a registration, such as by writing the whole table object.
     if (not known if name is None else name not in known) and adopt(table, at.world):
@@ -73,6 +78,26 @@ def optimize(command: commands.OptimizeIndex, at: Statement) -> list[Row]:
     return bring_up(table, chosen, "one run", at)
 
 
+def follow(table: CatalogTable, at: Statement) -> None:
+    """Let the indexes of a table that was renamed or moved follow it."""
+
+    def exists(identity: TableIdentity) -> bool:
+        try:
+            other = at.table(commands.TableName((identity.database, identity.table)))
+        except (Py4JError, PySparkException, SieveError):
+            return False
+        return same_table(other.info.identity, identity)
+
+    for name in table.info.registrations:
+        try:
+            folder = follow_table(table, name, exists, at.world)
+        except SieveError as error:
+            log.warning("index %s of %s could not follow it: %s", name, table.info.label, error)
+            continue
+        if folder is not None:
+            at.forget(folder)
+
+
 def bring_up(
     table: CatalogTable, chosen: Sequence[Found], effort: Effort, at: Statement
 ) -> list[Row]:
@@ -85,6 +110,7 @@ def bring_up(
         at.forget(found.directory)
         rows.append(_built(manifest))
     _announce(table)
+    at.background.clear(table.info.identity.database, table.info.identity.table)
     for found in chosen:
         # One that cannot be refreshed is told, after it has kept none of the others from it.
         found.need()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark import SparkContext
 
@@ -20,6 +20,18 @@ from sql_ext.settings import Settings
 Row = Sequence[Any]
 
 
+class Background(Protocol):
+    """What is done for tables without a statement."""
+
+    def state(self, database: str, table: str) -> str:
+        """``refreshing``, ``failed: why``, or nothing."""
+        ...
+
+    def clear(self, database: str, table: str) -> None:
+        """A refresh of the table has worked."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A statement at work.
@@ -31,8 +43,7 @@ class Statement:
         world: the means of the operation.
         settings: what the session has set.
         forget: tells scans that an index has changed, by its folder.
-        background: what the background does for a table, by its database and name: ``refreshing``,
-            ``failed: why`` or nothing.
+        background: what is done for tables without a statement.
         cache: what scans hold of indexes.
     """
 
@@ -42,7 +53,7 @@ class Statement:
     world: World
     settings: Settings
     forget: Callable[[str], None]
-    background: Callable[[str, str], str]
+    background: Background
     cache: Cache
 
     def table(self, name: commands.TableName) -> CatalogTable:

@@ -35,13 +35,15 @@ def show(command: commands.ShowIndexes, at: Statement) -> list[Row]:
         identity = identity_from(raw)
         for name, registration in registrations(raw["registrations"]).items():
             found = look_up(name, registration, identity, at.world)
-            rows.append(_shown(found, identity, at.background(identity.database, identity.table)))
+            rows.append(
+                _shown(found, identity, at.background.state(identity.database, identity.table))
+            )
     return rows
 
 
 def _freshness(table: CatalogTable, found: Found, at: Statement) -> str:
     """``refreshing``, ``failed: why``, ``stale: n files``; nothing of a current index."""
-    doing = at.background(table.info.identity.database, table.info.identity.table)
+    doing = at.background.state(table.info.identity.database, table.info.identity.table)
     if doing or found.manifest is None:
         return doing
     try:
@@ -94,7 +96,7 @@ def describe(command: commands.DescribeIndex, at: Statement) -> list[Row]:
     """``DESCRIBE SIEVE INDEX``: one row a property."""
     table = at.table(command.table)
     (found,) = choose(at.found(table), table.info.label, command.name, None)
-    doing = at.background(table.info.identity.database, table.info.identity.table)
+    doing = at.background.state(table.info.identity.database, table.info.identity.table)
     return list(describe_rows(table, found, command.extended, doing))
 
 

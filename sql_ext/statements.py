@@ -61,9 +61,9 @@ class StatementService:
     def event(self, request: Request) -> Mapping[str, Any]:
         """See to something that became of a table."""
         body = request.body
-        label = f"spark.sieve.refresh.auto: {body['database']}.{body['table']}"
-        self._followers.act(body, self._begun(request, label))
-        return {}
+        table = body["table"]
+        label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
+        return self._followers.act(body, self._begun(request, label))
 
     def _begun(self, request: Request, label: str) -> Statement:
         """The means for a request, whose Spark jobs bear the label."""
@@ -93,7 +93,7 @@ class StatementService:
             world,
             settings,
             self._pruning.forget,
-            self._followers.state,
+            self._followers,
             self._pruning.cache,
         )
 

@@ -13,10 +13,10 @@ import numpy as np
 from sieve.build.kept import NOTHING, Kept
 from sieve.build.run import BuiltRun, build_run
 from sieve.build.settle import Snapshot
-from sieve.claims import claim_locations
+from sieve.claims import claim_locations, discard_run
 from sieve.errors import SieveError, UnavailableError
 from sieve.instants import iso
-from sieve.layout import locations_file, run_dir
+from sieve.layout import locations_file
 from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations, together
 from sieve.options import IndexOptions
 from sieve.store import Store
@@ -93,7 +93,7 @@ def build_contents(
     except BaseException:
         if built.run is not None:
             with contextlib.suppress(SieveError):
-                store.delete(run_dir(index_dir, built.run.id))
+                discard_run(store, index_dir, built.run.id)
         raise
     whole = kept.stats or BuildStats(0, 0, 0, 0, 0.0, built.expected, len(snapshot.files))
     return Refresh(

@@ -21,9 +21,9 @@ from sieve.build.reading import read_cuts
 from sieve.build.survey import Survey, survey
 from sieve.build.writing import write_within
 from sieve.cache import Cache
+from sieve.claims import discard_run
 from sieve.errors import InvalidInputError, SieveError
 from sieve.keys import Encoder
-from sieve.layout import run_dir
 from sieve.options import IndexOptions
 from sieve.runs import Run
 from sieve.store import Store
@@ -135,7 +135,7 @@ def _with_map_if_better(
     assert other is not None
     better, worse = sorted((made, other), key=lambda one: mean_read(one.expected))
     with _removed_on_failure(store, index_dir, better.run):
-        store.delete(run_dir(index_dir, worse.run.id))
+        discard_run(store, index_dir, worse.run.id)
     return better
 
 
@@ -146,5 +146,5 @@ def _removed_on_failure(store: Store, index_dir: str, run: RunRef) -> Iterator[N
         yield
     except BaseException:
         with contextlib.suppress(SieveError):
-            store.delete(run_dir(index_dir, run.id))
+            discard_run(store, index_dir, run.id)
         raise

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from sieve.build.survey import Survey
-from sieve.claims import claim_run
+from sieve.claims import claim_run, discard_run
 from sieve.errors import SieveError, UnavailableError
 from sieve.layout import run_dir
 from sieve.options import IndexOptions
@@ -41,7 +41,7 @@ def write_within(
         return run, run.bytes
 
     def delete(run: RunRef) -> None:
-        store.delete(run_dir(index_dir, run.id))
+        discard_run(store, index_dir, run.id)
 
     return within_budget(write, survey.most(options), delete)
 
@@ -55,7 +55,7 @@ def _write(rows: DataFrame, survey: Survey, store: Store, index_dir: str) -> Run
         return _read_back(store, target, run_id, survey)
     except BaseException:
         with contextlib.suppress(SieveError):
-            store.delete(target)
+            discard_run(store, index_dir, run_id)
         raise
 
 

@@ -172,6 +172,7 @@ def test_a_count_that_differs_leaves_the_file_unproven(
     frame = lab.spark.range(0, 40, 1, 1).withColumn(LOCATION, file)
     store = LocalStore()
     store.mkdirs(f"file:{tmp_path}/runs")
+    store.mkdirs(f"file:{tmp_path}/intents")
     built = build_run(
         frame,
         Column(("id",), "bigint"),

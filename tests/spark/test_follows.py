@@ -69,6 +69,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
     """A managed table's files move with its name; the index goes on without being built again."""
     with lab.database("renaming"):
         at = create(lab, "old_name")
+        lab.check("SELECT * FROM old_name WHERE id = 5", exactly=1)
         lab.sql("ALTER TABLE old_name RENAME TO t")
         soon(lambda: version(lab) == 2)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
@@ -84,6 +85,18 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
         lab.sql("DROP TABLE old_name")
         time.sleep(1)
         assert at.exists()
+
+
+def test_indexes_follow_tables_that_change_places(lab: Lab) -> None:
+    """However fast: each ends up with its own table; REFRESH does not wait for the background."""
+    with lab.database("swapping"):
+        one, two = create(lab, "a"), create(lab, "b")
+        for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
+            lab.sql(f"ALTER TABLE {old} RENAME TO {new}")
+        for table, at in (("a", two), ("b", one)):
+            assert lab.sql(f"REFRESH SIEVE INDEX ON {table}")[0][2] == 4
+            lab.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
+            assert folder(lab, table) == at
 
 
 def test_an_index_follows_a_table_to_another_place(lab: Lab, tmp_path: Path) -> None:
@@ -142,6 +155,31 @@ def test_what_is_written_is_refreshed(lab: Lab) -> None:
             lab.sql("INSERT INTO t SELECT id FROM range(140, 150, 1, 1)")
             time.sleep(2)
             assert version(lab) == before
+
+
+def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> None:
+    """ADD and DROP PARTITION, a foreign location included, and LOAD DATA into a Hive table."""
+    for first in (40, 50):
+        lab.spark.range(first, first + 10, 1, 1).write.parquet(f"{tmp_path}/{first}")
+    with lab.database("partitions_written"), lab.setting("spark.sieve.refresh.auto", "true"):
+        lab.sql(
+            "CREATE TABLE t USING parquet PARTITIONED BY (p) AS "
+            "SELECT id, id DIV 20 AS p FROM range(0, 40, 1, 4)"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql(f"ALTER TABLE t ADD PARTITION (p = 2) LOCATION '{tmp_path}/40'")
+        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 45 OR id = 5") == 2)
+        lab.check("SELECT * FROM t WHERE id = 45", exactly=1)
+        lab.sql("ALTER TABLE t DROP PARTITION (p = 0)")
+        soon(lambda: lab.sql("SHOW SIEVE INDEXES ON t")[0][9] == 3)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=0)
+        lab.sql("CREATE TABLE h (id BIGINT) STORED AS PARQUET")
+        lab.sql("INSERT INTO h SELECT id FROM range(0, 20, 1, 2)")
+        lab.sql("CREATE SIEVE INDEX ON h (id)")
+        loaded = next(Path(f"{tmp_path}/50").glob("*.parquet"))
+        lab.sql(f"LOAD DATA LOCAL INPATH '{loaded}' INTO TABLE h")
+        soon(lambda: reads(lab, "SELECT * FROM h WHERE id = 55 OR id = 5") == 2)
+        lab.check("SELECT * FROM h WHERE id = 55", exactly=1)
 
 
 def test_a_table_saved_anew_gets_its_index_back(lab: Lab) -> None:

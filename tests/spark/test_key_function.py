@@ -158,4 +158,4 @@ def test_functions_describe_themselves(lab: Lab) -> None:
         text = "\n".join(line for (line,) in lab.sql(f"DESCRIBE FUNCTION EXTENDED {name}"))
         assert f"Usage: {name}(" in text
         assert f"> SELECT {name}(" in text or f"FROM {name}(" in text
-    assert len(lab.sql("SHOW FUNCTIONS LIKE 'sieve*'")) == 3
+    assert len(lab.sql("SHOW FUNCTIONS LIKE 'sieve*'")) == 4

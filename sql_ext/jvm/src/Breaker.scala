@@ -2,6 +2,8 @@ package org.apache.spark.sql.sieve
 
 import java.util.concurrent.TimeoutException
 
+import scala.util.control.NonFatal
+
 /**
  * Keeps scans from waiting for a front end that has been too slow time and again: after three
  * time-outs in a row they go ahead unpruned, and now and then one of them finds out whether it
@@ -18,7 +20,7 @@ object Breaker {
     enter()
     try {
       val answer = call
-      synchronized { failures = 0 }
+      reset()
       answer
     } catch {
       case e: TimeoutException =>
@@ -27,12 +29,15 @@ object Breaker {
           closedUntil = System.currentTimeMillis + pause
         }
         throw e
-      case e: Throwable =>
+      case NonFatal(e) =>
         // Whatever went wrong, it went wrong in time.
-        synchronized { failures = 0 }
+        reset()
         throw e
     }
   }
+
+  /** Nothing is held against a front end that has just come. */
+  def reset(): Unit = synchronized { failures = 0 }
 
   /** Refuses at once while nobody is to wait; lets one through when it is time to try. */
   private def enter(): Unit = synchronized {

@@ -1,101 +1,165 @@
 package org.apache.spark.sql.sieve
 
+import java.util.concurrent.{ConcurrentHashMap, Executors, TimeUnit}
+
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.hadoop.fs.Path
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
-import org.apache.spark.sql.SaveMode
+import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog._
 import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
-import org.apache.spark.sql.hive.execution.InsertIntoHiveTable
+import org.apache.spark.sql.hive.execution.{CreateHiveTableAsSelectCommand, InsertIntoHiveTable}
 
 /**
- * Tells the front end what became of tables, so that their indexes follow. It has a queue of its
- * own: neither the user's statement nor any other listener waits for it.
+ * Tells the front end what became of tables, so that their indexes follow. The catalog's own events
+ * come on the thread of whoever changed it, when a table to be dropped can still be read; the front
+ * end is told on a thread of our own, which nobody waits for.
  */
-class Events(session: Compat.Session) extends SparkListener with Logging {
-  private val application = session.sparkContext.applicationId
+class Events(first: Compat.Session) extends SparkListener with ExternalCatalogEventListener with Logging {
+  private val application = first.sparkContext.applicationId
+  private val worker = Executors.newSingleThreadExecutor { (r: Runnable) =>
+    val thread = new Thread(r, "sieve-events"); thread.setDaemon(true); thread
+  }
+  /** Indexed tables about to be dropped, with the location of their database. */
+  private val doomed = new ConcurrentHashMap[(String, String), (CatalogTable, String)]
+  /** What was written to and waits for its refresh: the latest writer's request stands for all. */
+  private val waiting = new ConcurrentHashMap[(String, String), () => Boolean]
 
-  override def onOtherEvent(event: SparkListenerEvent): Unit =
-    try event match {
-      case e: DropTableEvent => dropped(e.database, Some(e.name))
-      case e: DropDatabaseEvent => dropped(e.database, None)
-      case e: RenameTableEvent =>
-        Registry.forget(application, e.database, Some(e.name))
-        if (registered(e.database, e.newName)) {
-          Link.tell(session, told("renamed", e.database, e.newName, "from" -> e.name))
-        }
-      case e: AlterTableEvent if e.kind != AlterTableStatsEvent =>
-        if (registered(e.database, e.name)) Link.tell(session, told("altered", e.database, e.name))
-      case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty => finished(e)
-      case _ =>
-    } catch { case NonFatal(e) => logWarning(s"sieve: indexes could not follow $event: $e") }
+  private def catalog: ExternalCatalog = first.sharedState.externalCatalog
+  private def current: Compat.Session =
+    SparkSession.getActiveSession.collect { case s: Compat.Session => s }.getOrElse(first)
 
-  private val AlterTableStatsEvent = "stats"
-
-  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = Frontend.end(application)
-
-  /** Whatever indexes it had are nobody's now, if there is a place where they could lie. */
-  private def dropped(database: String, table: Option[String]): Unit = {
-    Registry.forget(application, database, table)
-    val location = Try(Tables.databaseLocation(session, database)).getOrElse("")
-    val roots = (if (location.isEmpty) Nil else Seq(s"$location/.sieve")) ++
-      session.conf.getOption("spark.sieve.path")
-    if (roots.exists(exists)) {
-      Link.tell(session, told("dropped", database, table.getOrElse(""), "location" -> location))
-    }
+  override def onEvent(event: ExternalCatalogEvent): Unit = event match {
+    case e: DropTablePreEvent => doom(e.database, Seq(e.name))
+    case e: DropDatabasePreEvent => doom(e.database, Try(catalog.listTables(e.database)).getOrElse(Nil))
+    case e: DropTableEvent => dropped(e.database, Some(e.name))
+    case e: DropDatabaseEvent => dropped(e.database, None)
+    case e: RenameTableEvent =>
+      Registry.forget(application, e.database, Some(e.name))
+      changed(e.database, e.newName)
+    case e: AlterTableEvent if e.kind != "stats" => changed(e.database, e.name)
+    case _ =>
   }
 
-  private def exists(root: String): Boolean = Try {
-    val path = new Path(root)
-    path.getFileSystem(session.sessionState.newHadoopConf()).exists(path)
-  }.getOrElse(true)
-
-  /** Whether a table has indexes, by the metastore, which the registry then knows too. */
-  private def registered(database: String, table: String): Boolean =
-    Registry.synchronizedWithMetastore {
-      val now = session.sharedState.externalCatalog.getTable(database, table)
-      Registry.put(Registry.key(session, now), Registry.registrations(now)).registrations.nonEmpty
+  private def doom(database: String, tables: Seq[String]): Unit =
+    catalog.getTablesByName(database, tables).filter(Registry.registrations(_).nonEmpty).foreach { t =>
+      val location = Try(Tables.databaseLocation(first, database)).getOrElse("")
+      doomed.put((database, t.identifier.table), (t, location))
     }
 
-  /** A command that changed the files of a table, once: an outer execution ends with it again. */
-  private def finished(end: SparkListenerSQLExecutionEnd): Unit =
-    Option(end.qe).filter(_.mode == CommandExecutionMode.NON_ROOT).foreach { execution =>
-      val writer = execution.sparkSession
-      if (Settings.refreshAuto(writer)) {
-        execution.analyzed.collectFirst(Events.written).flatten.foreach { case (table, anew) =>
-          val database = table.database.getOrElse(writer.sessionState.catalog.getCurrentDatabase)
-          if (registered(database, table.table) || anew) {
-            Link.post(writer, told("written", database, table.table, "anew" -> anew.toString))
+  private def dropped(database: String, table: Option[String]): Unit = {
+    Registry.forget(application, database, table)
+    doomed.keySet.asScala.toSeq
+      .filter { case (d, t) => d == database && table.forall(_.equalsIgnoreCase(t)) }
+      .foreach { key =>
+        val (gone, location) = doomed.remove(key)
+        tell("dropped", gone, "location" -> location)
+      }
+  }
+
+  private def changed(database: String, table: String): Unit = {
+    val now = read(database, table)
+    if (Registry.registrations(now).nonEmpty) tell("changed", now)
+  }
+
+  /** A table as the metastore has it, which the registry then knows too. */
+  private def read(database: String, table: String): CatalogTable =
+    Registry.synchronizedWithMetastore {
+      val now = catalog.getTable(database, table)
+      Registry.put(Registry.key(first, now), Registry.registrations(now))
+      now
+    }
+
+  private def tell(what: String, table: CatalogTable, more: (String, String)*): Unit = {
+    val session = current
+    later(s"$what ${table.identifier}")(Link.tell(session, body(what, table, more)))
+  }
+
+  private def body(what: String, table: CatalogTable, more: Seq[(String, String)])(
+      node: ObjectNode): Unit = {
+    node.put("event", what)
+    node.set[ObjectNode]("table", Tables.identity(table))
+    val registrations = node.putObject("registrations")
+    Registry.registrations(table).foreach { case (k, v) => registrations.put(k, v) }
+    more.foreach { case (k, v) => node.put(k, v) }
+  }
+
+  private def later(what: String)(work: => Unit): Unit =
+    Try(worker.execute(() =>
+      try work catch { case NonFatal(e) => logWarning(s"sieve: indexes could not follow: $what: $e") }))
+
+  // -- the end of a command, on Spark's listener bus ---------------------------------------------
+
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
+      // An outer execution ends with the same command again.
+      Option(e.qe).filter(_.mode == CommandExecutionMode.NON_ROOT).foreach { execution =>
+        val writer = execution.sparkSession
+        if (Settings.refreshAuto(writer)) {
+          execution.analyzed.collectFirst(Events.written).flatten.foreach { case (table, anew) =>
+            later(s"written $table")(written(writer, table, anew))
           }
         }
       }
-    }
+    case _ =>
+  }
 
-  private def told(what: String, database: String, table: String, more: (String, String)*)(
-      body: ObjectNode): Unit = {
-    body.put("event", what).put("database", database).put("table", table)
-    more.foreach { case (k, v) => body.put(k, v) }
+  private def written(writer: Compat.Session, name: TableIdentifier, anew: Boolean): Unit = {
+    val database = name.database.getOrElse(writer.sessionState.catalog.getCurrentDatabase)
+    val table = read(database, name.table)
+    if (Registry.registrations(table).nonEmpty || anew) {
+      val key = (database, table.identifier.table)
+      val before = waiting.get(key)
+      // One that waits since before this write sees what it wrote; an overwrite is to be told of.
+      if (before == null || anew || before()) {
+        val told = body("written", table, Seq("anew" -> anew.toString)) _
+        waiting.put(key, Link.post(writer, told, { again =>
+          waiting.remove(key)
+          if (again) later(s"written $name")(written(writer, name, anew = false))
+        }))
+      }
+    }
+  }
+
+  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
+    worker.shutdown()
+    // A driver that drops a table and ends takes the index along.
+    worker.awaitTermination(20, TimeUnit.SECONDS)
+    Frontend.end(application)
   }
 }
 
 object Events {
-  private var listening = ""
+  private var listening: Option[(String, Events)] = None
+  @volatile private var following = ""
 
   /** Once an application, with its first session. */
   def attach(session: Compat.Session): Unit = synchronized {
     val context = session.sparkContext
-    if (listening != context.applicationId) {
-      context.listenerBus.addToQueue(new Events(session), "sieve")
-      listening = context.applicationId
+    if (!listening.exists(_._1 == context.applicationId)) {
+      val events = new Events(session)
+      context.addSparkListener(events)
+      listening = Some(context.applicationId -> events)
+    }
+  }
+
+  /** Likewise to the catalog, once it is surely wanted: to make one takes seconds. */
+  def follow(session: Compat.Session): Unit = {
+    val application = session.sparkContext.applicationId
+    if (following != application) synchronized {
+      listening.filter(_._1 == application && following != application).foreach { case (_, events) =>
+        // A catalog that cannot be had is told of by the statement itself.
+        Try(session.sharedState.externalCatalog.addListener(events)).foreach(_ => following = application)
+      }
     }
   }
 
@@ -105,9 +169,12 @@ object Events {
     case c: InsertIntoHiveTable => Some(c.table.identifier -> false)
     case c: CreateDataSourceTableAsSelectCommand =>
       Some(c.table.identifier -> (c.mode == SaveMode.Overwrite))
+    case c: CreateHiveTableAsSelectCommand =>
+      Some(c.tableDesc.identifier -> (c.mode == SaveMode.Overwrite))
     case c: LoadDataCommand => Some(c.table -> false)
     case c: AlterTableAddPartitionCommand => Some(c.tableName -> false)
     case c: AlterTableDropPartitionCommand => Some(c.tableName -> false)
+    case c: AlterTableRenamePartitionCommand => Some(c.tableName -> false)
     case c: RepairTableCommand => Some(c.tableName -> false)
     case c: TruncateTableCommand => Some(c.tableName -> false)
   }

@@ -83,7 +83,10 @@ object Frontend extends Logging {
   private var lastWords = ""
 
   def attached(lanes: Lanes): Unit = synchronized {
-    if (child != null && (child.lanes eq lanes)) child.ready = true
+    if (child != null && (child.lanes eq lanes)) {
+      child.ready = true
+      Breaker.reset()
+    }
   }
 
   /** The child, started unless it runs; throws FrontendDown if it cannot, or may not yet, start. */

@@ -45,29 +45,38 @@ object Link {
       session: Compat.Session, kind: String, fill: ObjectNode => Unit, answer: JsonNode => A): A =
     again {
       val child = Frontend.ensure(session, atOnce = false)
-      Breaker.guard {
-        val asked = request("scan", session, kind, fill)
-        val made = asked.answer.thenApply[A](node => answer(checked(node)))
-        child.lanes.put(asked)
-        val starting = if (child.ready) 0L else Settings.startMillis(session) - child.ageMillis
-        try await(made, math.max(Settings.pruneMillis(session), starting))
-        catch { case e: TimeoutException => child.lanes.withdraw(asked); throw e }
-      }
+      val asked = request("scan", session, kind, fill)
+      val made = asked.answer.thenApply[A](node => answer(checked(node)))
+      child.lanes.put(asked)
+      val starting = if (child.ready) 0L else Settings.startMillis(session) - child.ageMillis
+      try await(made, math.max(Settings.pruneMillis(session), starting))
+      catch { case e: TimeoutException => child.lanes.withdraw(asked); throw e }
     }
 
   /** Tells the front end what has happened to a table, and waits until that is seen to. */
   def tell(session: Compat.Session, fill: ObjectNode => Unit): Unit = again {
-    checked(await(event("statement", session, fill).answer, 60000L))
+    val (child, asked) = event("statement", session, fill)
+    try checked(await(asked.answer, 60000L))
+    catch { case e: TimeoutException => child.lanes.withdraw(asked); throw e }
   }
 
-  /** The same, for work that takes as long as it takes. */
-  def post(session: Compat.Session, fill: ObjectNode => Unit): Unit =
-    event("background", session, fill)
+  /**
+   * The same, for work that takes as long as it takes; `done` learns whether there is more of it.
+   * Gives what tells whether the work has begun.
+   */
+  def post(session: Compat.Session, fill: ObjectNode => Unit, done: Boolean => Unit): () => Boolean = {
+    val (_, asked) = event("background", session, fill)
+    asked.answer.whenComplete((node, failure) =>
+      done(failure == null && node.path("again").asBoolean))
+    () => asked.begun || asked.answer.isDone
+  }
 
-  private def event(lane: String, session: Compat.Session, fill: ObjectNode => Unit): Request = {
+  private def event(
+      lane: String, session: Compat.Session, fill: ObjectNode => Unit): (Child, Request) = {
     val asked = request(lane, session, "event", fill)
-    Frontend.ensure(session, atOnce = false).lanes.put(asked)
-    asked
+    val child = Frontend.ensure(session, atOnce = false)
+    child.lanes.put(asked)
+    (child, asked)
   }
 
   /** A request that a dying child had not seen yet is given to the next one, once. */

@@ -60,12 +60,17 @@ object Pruner extends Logging {
     if (filters.isEmpty) unpruned("no-predicate")
     else try Counters.timed {
       val predicate = Filters.of(index.scan.output, index.relation).conjunction(filters)
-      val reply = ask(index, predicate)
+      // The files behind an answer are asked for with it, so that a slow front end counts once.
+      val (reply, known) = Breaker.guard {
+        val reply = ask(index, predicate)
+        val files = Option(reply.get("dictionary")).map(id => dictionary(index, id.asText))
+        (reply, files)
+      }
       val told = counts(reply.get("reasons"))
       // What is wrong with one index is told even where another one served.
       told.keys.find(fatal).foreach(r => fallback(r, reply.get("detail").asText))
-      if (reply.has("skip")) drop(listed, reply, dictionary(index, reply.get("dictionary").asText), told)
-      else Pruned(listed, Nil, told.map { case (reason, _) => reason -> total })
+      known.fold(Pruned(listed, Nil, told.map { case (reason, _) => reason -> total }))(
+        drop(listed, reply, _, told))
     } catch {
       case e: SieveException if strict => throw e
       case e: InterruptedException => throw e

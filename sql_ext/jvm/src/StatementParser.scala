@@ -4,6 +4,7 @@ import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, 
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.parser.ParserInterface
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 /**
  * Hands SIEVE statements on and everything else, untouched, to the parser that was there. A proxy,
@@ -19,7 +20,14 @@ object StatementParser {
           try SieveStatement(session.asInstanceOf[Compat.Session], text.get)
           catch { case e: SieveException => RefusedStatement(e) }
         } else {
-          try method.invoke(delegate, (if (args == null) Array.empty[AnyRef] else args): _*)
+          try {
+            val parsed = method.invoke(delegate, (if (args == null) Array.empty[AnyRef] else args): _*)
+            parsed match {
+              case plan: LogicalPlan if changesTables(plan) => Events.follow(session.asInstanceOf[Compat.Session])
+              case _ =>
+            }
+            parsed
+          }
           catch { case e: InvocationTargetException => throw e.getCause }
         }
       }
@@ -27,6 +35,11 @@ object StatementParser {
     Proxy.newProxyInstance(getClass.getClassLoader, Array[Class[_]](classOf[ParserInterface]), handler)
       .asInstanceOf[ParserInterface]
   }
+
+  /** By the names of Spark's plans: whether one may change the catalog, which it then needs anyhow. */
+  private def changesTables(plan: LogicalPlan): Boolean =
+    changes.findFirstIn(plan.getClass.getSimpleName).isDefined
+  private val changes = "^(Drop|Rename|Alter|Set[TNV]|Unset|Add|Replace|Create|Insert|Truncate|Recover|Load)".r
 
   // Possessive throughout: Java's backtracking would take a stack frame for each blank.
   private val gap = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
