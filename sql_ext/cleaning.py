@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from sieve.claims import FLOOR_MS
+from sieve.errors import UnsupportedError
 from sieve.found import choose
 from sieve.history import HOUR_MS, Retention
 from sieve.orphans import Orphan, orphans
@@ -29,6 +30,12 @@ def vacuum(command: commands.VacuumIndex, at: Statement) -> list[Row]:
 
 def vacuum_root(command: commands.VacuumIndexes, at: Statement) -> list[Row]:
     """``VACUUM SIEVE INDEXES``: one row an index that is gone."""
+    if at.context.getConf().get("spark.sql.catalogImplementation", "in-memory") != "hive":
+        raise UnsupportedError(
+            "SIEVE_CATALOG_IN_MEMORY",
+            "a catalog in memory knows the tables of its own session alone, so it cannot tell which "
+            "indexes are nobody's; run VACUUM SIEVE INDEXES in a session on a metastore",
+        )
     database = database_of(command.namespace, at.session.catalog())
     floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
     # Asked twice: a table that is being renamed may be missing from one list of them.
