@@ -33,8 +33,8 @@ def vacuum_root(command: commands.VacuumIndexes, at: Statement) -> list[Row]:
     if at.context.getConf().get("spark.sql.catalogImplementation", "in-memory") != "hive":
         raise UnsupportedError(
             "SIEVE_CATALOG_IN_MEMORY",
-            "a catalog in memory knows the tables of its own session alone, so it cannot tell which "
-            "indexes are nobody's; run VACUUM SIEVE INDEXES in a session on a metastore",
+            "a catalog in memory knows the tables of its own session alone, so it cannot tell "
+            "which indexes are nobody's; run VACUUM SIEVE INDEXES in a session on a metastore",
         )
     database = database_of(command.namespace, at.session.catalog())
     floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
