@@ -86,11 +86,9 @@ format: $(VENV_DONE) ## let ruff lay out the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix --quiet .
 
-# The second Spark's tests run beside those of the first, and are told of behind them.
 test: setup lint type ## everything that needs no further services
-	@$(if $(ARGS),,$(MAKE) test-3.5 >build/test-3.5.log 2>&1 & other=$$!;) \
-	$(PYTEST) -m 'not services and not wheel and not soak' $(ARGS); ours=$$?; \
-	[ -z "$$other" ] || { wait $$other || ours=1; cat build/test-3.5.log; }; exit $$ours
+	@$(PYTEST) -m 'not services and not wheel and not soak' $(ARGS)
+	$(if $(ARGS),,@$(MAKE) test-3.5)
 
 test-3.5: setup ## on Spark 3.5: the SQL corpus in strict mode, a tenth of the random predicates
 	@$(call ON,3.5) $(PYTEST) -m 'not soak' -k 'smoke or strict or random' \

@@ -13,6 +13,7 @@ plan again on top of those who came first.
 from __future__ import annotations
 
 import argparse
+import importlib
 import multiprocessing
 import os
 import shutil
@@ -130,11 +131,12 @@ def _publish(writers: int) -> int:
         first = make_version(Path(folder), 1000).manifest
         end = time.time() + 1 + _PUBLISHING_S
         work = [(f"file:{folder}/{first.index}", first, number, end) for number in range(writers)]
+        # Under its own name a program run by another's can be found by a pool's processes.
         with multiprocessing.get_context("fork").Pool(writers) as pool:
-            return sum(pool.starmap(_write, work))
+            return sum(pool.starmap(importlib.import_module("bench.refresh").write, work))
 
 
-def _write(directory: str, first: Manifest, number: int, end: float) -> int:
+def write(directory: str, first: Manifest, number: int, end: float) -> int:
     """How many versions this process publishes until the end, all at work from the same moment."""
     time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
     store, base, made = LocalStore(), first, 0

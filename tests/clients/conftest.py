@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,11 +43,13 @@ class Site:
 
 
 def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        servers = [
-            stack.enter_context(socket.create_server(("localhost", 0))) for _ in range(count)
-        ]
-        return [int(server.getsockname()[1]) for server in servers]
+    """Below those that the system gives out by itself: what is free now stays free."""
+    ports: list[int] = []
+    while len(ports) < count:
+        port = secrets.randbelow(10_000) + 20_000
+        with contextlib.suppress(OSError), socket.create_server(("localhost", port)):
+            ports.append(port)
+    return ports
 
 
 @pytest.fixture(scope="session")
