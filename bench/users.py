@@ -15,9 +15,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,15 @@ def _sieve(*args: str) -> str:
     return ended.stdout.strip()
 
 
-def _connection() -> Any:
-    return closing(hive.connect("localhost", PORTS["thriftserver"]))
+@contextmanager
+def _connection() -> Iterator[Any]:
+    connection = hive.connect("localhost", PORTS["thriftserver"])
+    try:
+        yield connection
+    finally:
+        # Hive's server may stumble over a class that Spark does not ship, once all is done.
+        with suppress(OperationalError):
+            connection.close()
 
 
 def _create() -> None:

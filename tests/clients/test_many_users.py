@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 from pyhive import hive
@@ -49,10 +49,13 @@ def _session(
     site: Site, work: Callable[[Any, int], Counter[str]], number: int, end: float
 ) -> Counter[str]:
     done: Counter[str] = Counter()
-    with closing(hive.connect("localhost", site.thrift_port, database="many")) as connection:
-        cursor = connection.cursor()
-        while time.monotonic() < end:
-            done += work(cursor, number + 1000 * sum(done.values()))
+    connection = hive.connect("localhost", site.thrift_port, database="many")
+    cursor = connection.cursor()
+    while time.monotonic() < end:
+        done += work(cursor, number + 1000 * sum(done.values()))
+    # Hive's server may stumble over a class that Spark does not ship, once all is done.
+    with suppress(OperationalError):
+        connection.close()
     return done
 
 
