@@ -20,12 +20,11 @@ from sieve.errors import (
     UnknownOutcomeError,
 )
 from sieve.found import Found
-from sieve.layout import INTENT
+from sieve.layout import version_file
 from sieve.locations import Locations
 from sieve.manifest import Manifest
 from sieve.opened import read_locations
 from sieve.publish import publish
-from sieve.store import join
 from sieve.tables.catalog import CatalogTable, Column
 from sieve.transitions import Refresh, next_version
 from sieve.types import VersionId
@@ -151,10 +150,11 @@ def _remove(found: Found, made: Refresh, base: Manifest) -> None:
 def _is_ghost(found: Found) -> bool:
     """Whether the index was dropped, and what this refresh has made of its folder since is gone.
 
-    Spark's writer makes folders anew; one without its intent nobody would ever find.
+    Spark's writer makes folders anew. Manifests stay while an index lives, so one without its first
+    is none, and nobody would ever find it.
     """
     try:
-        if found.store.size(join(found.directory, INTENT)) is not None:
+        if found.store.size(version_file(found.directory, 1)) is not None:
             return False
         found.store.delete(found.directory)
     except SieveError:

@@ -51,7 +51,8 @@ class Followers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._again: dict[Table, bool] = {}
+        # Tables at work, each with what has been written since: whether it made the table anew.
+        self._missed: dict[Table, set[bool]] = {}
         self._failed: OrderedDict[Table, str] = OrderedDict()
         self._dropped: OrderedDict[Table, list[_Definition]] = OrderedDict()
 
@@ -59,7 +60,7 @@ class Followers:
         """``refreshing``, ``failed: why``, or nothing."""
         key = (database.lower(), table.lower())
         with self._lock:
-            if key in self._again:
+            if key in self._missed:
                 return "refreshing"
             why = self._failed.get(key)
         return "" if why is None else f"failed: {why}"
@@ -78,7 +79,7 @@ class Followers:
             at: the means of a statement.
 
         Returns:
-            ``again``: whether it is to be seen to once more.
+            ``again``: whether the table was written to meanwhile; ``anew``: or made anew.
         """
         identity = identity_from(body["table"])
         match body["event"]:
@@ -87,7 +88,8 @@ class Followers:
             case "changed":
                 follow(at.table(commands.TableName((identity.database, identity.table))), at)
             case "written":
-                return {"again": self._write(_key(identity), body["anew"] == "true", at)}
+                missed = self._write(_key(identity), body["anew"] == "true", at)
+                return {"again": bool(missed), "anew": any(missed)}
         return {}
 
     def _drop(self, identity: TableIdentity, body: Mapping[str, Any], at: Statement) -> None:
@@ -115,13 +117,13 @@ class Followers:
             while len(self._dropped) > _REMEMBERED:
                 self._dropped.popitem(last=False)
 
-    def _write(self, key: Table, anew: bool, at: Statement) -> bool:
+    def _write(self, key: Table, anew: bool, at: Statement) -> set[bool]:
         with self._lock:
-            if key in self._again:
+            if key in self._missed:
                 # Whoever is at it sees to it that somebody comes again.
-                self._again[key] = True
-                return False
-            self._again[key] = False
+                self._missed[key].add(anew)
+                return set()
+            self._missed[key] = set()
             ended = self._dropped.pop(key, [])
         why = ""
         try:
@@ -136,7 +138,7 @@ class Followers:
                 self._failed[key] = why
                 while len(self._failed) > _REMEMBERED:
                     self._failed.popitem(last=False)
-            return self._again.pop(key)
+            return self._missed.pop(key)
 
 
 def _catch_up(key: Table, ended: Sequence[_Definition], at: Statement) -> None:

@@ -84,7 +84,13 @@ def follow(table: CatalogTable, at: Statement) -> None:
     def exists(identity: TableIdentity) -> bool:
         try:
             other = at.table(commands.TableName((identity.database, identity.table)))
-        except (Py4JError, PySparkException, SieveError):
+        except SieveError:
+            # What bears the name now is no table that can have an index.
+            return False
+        except (Py4JError, PySparkException) as error:
+            # Absence alone lets an index go to another table; a failure to look does not.
+            if "SIEVE_UNKNOWN_TABLE" not in str(error):
+                raise
             return False
         return same_table(other.info.identity, identity)
 

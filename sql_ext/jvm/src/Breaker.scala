@@ -29,6 +29,10 @@ object Breaker {
           closedUntil = System.currentTimeMillis + pause
         }
         throw e
+      case e: InterruptedException =>
+        // Nobody knows whether it would have answered; the next one finds out.
+        synchronized { closedUntil = 0L }
+        throw e
       case NonFatal(e) =>
         // Whatever went wrong, it went wrong in time.
         reset()

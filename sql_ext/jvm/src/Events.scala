@@ -122,9 +122,10 @@ class Events(first: Compat.Session) extends SparkListener with ExternalCatalogEv
       // One that waits since before this write sees what it wrote; an overwrite is to be told of.
       if (before == null || anew || before()) {
         val told = body("written", table, Seq("anew" -> anew.toString)) _
-        waiting.put(key, Link.post(writer, told, { again =>
+        waiting.put(key, Link.post(writer, told, { answer =>
           waiting.remove(key)
-          if (again) later(s"written $name")(written(writer, name, anew = false))
+          answer.filter(_.path("again").asBoolean).foreach(node =>
+            later(s"written $name")(written(writer, name, node.path("anew").asBoolean)))
         }))
       }
     }

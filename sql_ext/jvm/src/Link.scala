@@ -61,13 +61,13 @@ object Link {
   }
 
   /**
-   * The same, for work that takes as long as it takes; `done` learns whether there is more of it.
+   * The same, for work that takes as long as it takes; `done` gets the answer, None for a failure.
    * Gives what tells whether the work has begun.
    */
-  def post(session: Compat.Session, fill: ObjectNode => Unit, done: Boolean => Unit): () => Boolean = {
+  def post(
+      session: Compat.Session, fill: ObjectNode => Unit, done: Option[JsonNode] => Unit): () => Boolean = {
     val (_, asked) = event("background", session, fill)
-    asked.answer.whenComplete((node, failure) =>
-      done(failure == null && node.path("again").asBoolean))
+    asked.answer.whenComplete((node, _) => done(Option(node)))
     () => asked.begun || asked.answer.isDone
   }
 
