@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from sieve.build.estimate import Estimate
 from sieve.found import Found
 from sieve.keys import Encoder
-from sieve.locations import UNPROVEN, UNSETTLED
 from sieve.manifest import Manifest
 from sieve.opened import read_locations
 from sieve.options import IndexOptions
+from sieve.standing import standings
 from sieve.tables.catalog import CatalogTable, Column
 from sieve.types import BuildStats
 
@@ -20,6 +20,9 @@ _KINDS = {
     "absent": "a key that does not occur",
     "range": "a range of 0.05% of the domain",
 }
+
+_SHOWN = {"new": "new", "unsettled": "new", "changed": "changed"}
+"""Standings of files as they are shown; the others are indexed."""
 
 MOST_FILES_FROM = 8
 """Files below which "most of them" says nothing of the column."""
@@ -169,18 +172,10 @@ def stale(counts: Counter[str]) -> str:
 def against_now(table: CatalogTable, found: Found, manifest: Manifest) -> Counter[str]:
     """Files by what they are to the index: indexed, new, changed, gone."""
     known = read_locations(found.store, found.directory, manifest)
-    facts = zip(known.lengths.tolist(), known.mtimes.tolist(), strict=True)
-    by_path = dict(zip(known.paths, facts, strict=True))
-    counts = Counter({"indexed": 0, "new": 0, "changed": 0, "gone": 0})
-    for file in table.files():
-        fact = by_path.pop(file.path, None)
-        if fact is None or fact == (UNSETTLED, file.mtime):
-            counts["new"] += 1
-        elif fact in ((file.length, file.mtime), (UNPROVEN, file.mtime)):
-            counts["indexed"] += 1
-        else:
-            counts["changed"] += 1
-    counts["gone"] = len(by_path)
+    files = table.files()
+    counts = Counter({"indexed": 0, "new": 0, "changed": 0})
+    counts.update(_SHOWN.get(standing, "indexed") for standing in standings(known, files))
+    counts["gone"] = len(set(known.paths).difference(file.path for file in files))
     return counts
 
 

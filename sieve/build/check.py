@@ -25,10 +25,11 @@ from sieve.cache import Cache
 from sieve.errors import CorruptError
 from sieve.found import Found
 from sieve.layout import run_file
-from sieve.locations import UNPROVEN, UNSETTLED, Counts, Locations
+from sieve.locations import Counts
 from sieve.opened import OpenIndex, open_version
 from sieve.runs import verified
-from sieve.tables.catalog import LOCATION, CatalogTable, Column, DataFile
+from sieve.standing import Standing, standings
+from sieve.tables.catalog import LOCATION, CatalogTable, Column
 from sieve.world import World
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
@@ -36,6 +37,14 @@ OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
 table; or it would be skipped though it holds what is asked for."""
 
 CHANGED: Final = "changed since the index was built"
+_WHY: Final[Mapping[Standing, str]] = {
+    "same": "",
+    "new": "new since the index was built",
+    "unsettled": "too young to be relied on when the index was built",
+    "unproven": "proved nothing when the index was built, as a file without rows does",
+    "changed": CHANGED,
+}
+"""Why a query reads a file whatever it asks for; empty if the index may rule the file out."""
 _NAMED: Final = 10
 """Files that the error for a loss names at most."""
 
@@ -93,7 +102,7 @@ def check_index(
     index = open_version(found.store, found.directory, manifest, Cache(sys.maxsize))
     where = index.locations()
     places = {path: place for place, path in enumerate(where.paths)}
-    stale = {number: _stale(file, where, places) for number, file in enumerate(files)}
+    stale = {number: _WHY[standing] for number, standing in enumerate(standings(where, files))}
     usable = [number for number, why in stale.items() if not why]
     chosen = sorted(draw(usable, math.ceil(len(usable) * percent / 100)))
     at = np.array([places[files[number].path] for number in chosen], np.intp)
@@ -134,21 +143,6 @@ def refuse_losses(label: str, checked: Sequence[CheckedFile]) -> None:
         f"queries of {label} can lose rows: {told}{more}. Report this fault of Sieve, and build "
         f"anew: {anew}. Until then ALTER SIEVE INDEX ... DISABLE keeps an index from being used",
     )
-
-
-def _stale(file: DataFile, where: Locations, places: Mapping[str, int]) -> str:
-    """Why a query reads a file whatever it asks for; empty if the index may rule the file out."""
-    place = places.get(file.path)
-    if place is None:
-        return "new since the index was built"
-    length, mtime = int(where.lengths[place]), int(where.mtimes[place])
-    if (length, mtime) == (file.length, file.mtime):
-        return ""
-    if mtime == file.mtime and length == UNSETTLED:
-        return "too young to be relied on when the index was built"
-    if mtime == file.mtime and length == UNPROVEN:
-        return "proved nothing when the index was built, as a file without rows does"
-    return CHANGED
 
 
 def _read(

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from sieve.build.settle import Snapshot
 from sieve.keys import Encoder
-from sieve.locations import NO_LOCATIONS, UNPROVEN, UNSETTLED, Locations
+from sieve.locations import NO_LOCATIONS, Locations
 from sieve.manifest import Manifest
-from sieve.tables.catalog import DataFile
+from sieve.standing import standings
 from sieve.types import BuildStats, RunRef
 
 Flags = npt.NDArray[np.bool_]
@@ -60,10 +60,18 @@ class Kept:
 NOTHING: Final = Kept((), NO_LOCATIONS, None)
 
 
-def is_current(locations: Locations, snapshot: Snapshot) -> bool:
-    """Whether a version's locations are exactly the table's files of now."""
-    same = _unchanged(locations, snapshot, unsettled=True)
-    return len(same) == len(snapshot.files) and bool(same.all())
+def is_current(known: Locations, snapshot: Snapshot) -> bool:
+    """Whether a version's locations are exactly the table's files of now.
+
+    One that proves nothing, such as a file without rows, is as it was by its time alone: to read it
+    again would prove no more. So is one that was unsettled and still is.
+    """
+    found = zip(standings(known, snapshot.files), snapshot.settled, strict=True)
+    same = all(
+        standing in ("same", "unproven") if settled else standing == "unsettled"
+        for standing, settled in found
+    )
+    return same and len(known.paths) == len(snapshot.files)
 
 
 def is_one_run(base: Manifest, known: Locations) -> bool:
@@ -72,22 +80,13 @@ def is_one_run(base: Manifest, known: Locations) -> bool:
     return len(base.runs) <= 1 and held == sum(run.locations for run in base.runs)
 
 
-def _unchanged(known: Locations, snapshot: Snapshot, *, unsettled: bool = False) -> Flags:
-    """bool[n]: which locations of a version are files of the table as they were.
-
-    One that proves nothing, such as a file without rows, is as it was by its time alone: to read
-    it again would prove no more. So is one that was unsettled and still is, if these count.
-    """
-
-    def proofs(file: DataFile, settled: bool) -> Sequence[tuple[int, int]]:
-        if settled:
-            return ((file.length, file.mtime), (UNPROVEN, file.mtime))
-        return ((UNSETTLED, file.mtime),) if unsettled else ()
-
-    now = {f.path: proofs(f, s) for f, s in zip(snapshot.files, snapshot.settled, strict=True)}
-    facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
-    same = [(length, mtime) in now.get(path, ()) for path, length, mtime in facts]
-    return np.array(same, np.bool_)
+def _unchanged(known: Locations, snapshot: Snapshot) -> Flags:
+    """bool[n]: which locations of a version are settled files of the table as they were."""
+    found = zip(snapshot.files, standings(known, snapshot.files), snapshot.settled, strict=True)
+    same = {
+        f.path for f, standing, settled in found if settled and standing in ("same", "unproven")
+    }
+    return np.array([path in same for path in known.paths], np.bool_)
 
 
 def kept(base: Manifest, known: Locations, snapshot: Snapshot) -> Kept:

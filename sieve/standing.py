@@ -1,0 +1,33 @@
+"""What files of a table are to a version of an index, by path, length and time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from sieve.locations import UNPROVEN, UNSETTLED, Locations
+from sieve.tables.catalog import DataFile
+
+Standing = Literal["same", "unproven", "unsettled", "changed", "new"]
+"""As it was when it was read; the same by its time, but it proved nothing, or was too young to be
+read; of another length or time; unknown."""
+
+
+def standings(known: Locations, files: Sequence[DataFile]) -> list[Standing]:
+    """The standing of each file, in order."""
+    facts = zip(known.lengths.tolist(), known.mtimes.tolist(), strict=True)
+    by_path = dict(zip(known.paths, facts, strict=True))
+    return [_standing(file, by_path.get(file.path)) for file in files]
+
+
+def _standing(file: DataFile, fact: tuple[int, int] | None) -> Standing:
+    if fact is None:
+        return "new"
+    length, mtime = fact
+    if (length, mtime) == (file.length, file.mtime):
+        return "same"
+    if mtime == file.mtime and length == UNPROVEN:
+        return "unproven"
+    if mtime == file.mtime and length == UNSETTLED:
+        return "unsettled"
+    return "changed"
