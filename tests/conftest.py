@@ -15,8 +15,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 from lab import THRIFT_PORT, Lab, start_session
 
 # Drivers of tests live for seconds or minutes: what the JVM's second compiler and a parallel
-# collector would save later, they cost two cores first (a third of all the run's CPU time).
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# collector would save later, they cost two cores first (a third of all the run's CPU time). With
+# one compiler the JVM reserves a fifth of the usual code cache, which Spark's generated code fills:
+# code then is swept and compiled again (another sixth).
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
