@@ -13,13 +13,13 @@ plan again on top of those who came first.
 from __future__ import annotations
 
 import argparse
-import importlib
 import multiprocessing
 import os
 import shutil
 import sys
 import tempfile
 import time
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -130,14 +130,18 @@ def _publish(writers: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         first = make_version(Path(folder), 1000).manifest
         end = time.time() + 1 + _PUBLISHING_S
-        work = [(f"file:{folder}/{first.index}", first, number, end) for number in range(writers)]
-        # Under its own name a program run by another's can be found by a pool's processes.
-        with multiprocessing.get_context("fork").Pool(writers) as pool:
-            return sum(pool.starmap(importlib.import_module("bench.refresh").write, work))
+        forked = multiprocessing.get_context("fork")
+        made: SimpleQueue[int] = forked.SimpleQueue()
+        for number in range(writers):
+            work = (f"file:{folder}/{first.index}", first, number, end, made)
+            forked.Process(target=_write, args=work, daemon=True).start()
+        return sum(made.get() for _ in range(writers))
 
 
-def write(directory: str, first: Manifest, number: int, end: float) -> int:
-    """How many versions this process publishes until the end, all at work from the same moment."""
+def _write(
+    directory: str, first: Manifest, number: int, end: float, told: SimpleQueue[int]
+) -> None:
+    """Tell how many versions this process publishes, all at work from the same moment."""
     time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
     store, base, made = LocalStore(), first, 0
     while time.time() < end:
@@ -152,7 +156,7 @@ def write(directory: str, first: Manifest, number: int, end: float) -> int:
         base = publish(store, directory, base, plan, attempts=1000)
         made += 1
     assert read_version(store, directory, base.version).id == base.id
-    return made
+    told.put(made)
 
 
 if __name__ == "__main__":

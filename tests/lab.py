@@ -67,6 +67,15 @@ class Lab:
         """The rows of EXPLAIN SIEVE as dictionaries."""
         return [row.asDict() for row in self.spark.sql(f"EXPLAIN SIEVE {query}").collect()]
 
+    def files(self, table: str = "t") -> list[Path]:
+        """A table's data files, in the order of their names."""
+        uris = self.spark.table(table).inputFiles()
+        return sorted(Path(uri.removeprefix("file:")) for uri in uris)
+
+    def facts(self, index: str = "id_sieve", table: str = "t") -> dict[str, str]:
+        """DESCRIBE EXTENDED of an index as a dictionary."""
+        return dict(self.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON {table}"))
+
     @contextmanager
     def setting(self, key: str, value: str) -> Iterator[None]:
         """A setting of the session for a while."""

@@ -76,11 +76,6 @@ def sound(*columns: str, files: int = FILES) -> Counter[tuple[str, str]]:
     return Counter({(f"{column}_sieve", "ok"): files for column in columns})
 
 
-def data_files(lab: Lab) -> list[Path]:
-    """The table's files, in the order of their names."""
-    return sorted(Path(uri.removeprefix("file:")) for uri in lab.spark.table("t").inputFiles())
-
-
 def test_every_key_of_every_shape_is_found(t: Lab) -> None:
     """Strings, and doubles among which are NULL and NaN."""
     named = {"intervals": "word", "runs": "f", "map": "word, f", "sieve": "word, f"}
@@ -89,7 +84,7 @@ def test_every_key_of_every_shape_is_found(t: Lab) -> None:
         rows = t.sql("CHECK SIEVE INDEX ON TABLE t SAMPLE 100 PERCENT")
         assert Counter((row[0], row[2]) for row in rows) == sound(*columns.split(", ")), shape
         assert all(row[3] is None for row in rows)
-        assert [row[1] for row in rows] == [f"file:{path}" for path in data_files(t)] * (
+        assert [row[1] for row in rows] == [f"file:{path}" for path in t.files()] * (
             len(rows) // FILES
         )
         for column in columns.split(", "):
@@ -131,9 +126,9 @@ def test_what_is_read_anyway_is_not_checked(lab: Lab) -> None:
         lab.sql("CREATE SIEVE INDEX ON t (id)")
         append(lab, 400)
         lab.sql("REFRESH SIEVE INDEX ON t")
-        assert dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED id_sieve ON t"))["runs"] == "2"
+        assert lab.facts()["runs"] == "2"
         assert check(lab) == sound("id", files=5)
-        changed, gone, other = data_files(lab)[:3]
+        changed, gone, other = lab.files()[:3]
         shutil.copyfile(other, changed)
         (changed.parent / f".{changed.name}.crc").unlink()
         gone.unlink()
@@ -160,7 +155,7 @@ def test_an_index_that_cannot_be_checked_fails_the_statement(t: Lab) -> None:
 
 def folder(lab: Lab, index: str) -> Path:
     """Where an index lies."""
-    facts = dict(lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t"))
+    facts = lab.facts(index)
     return Path(facts["path"].removeprefix("file:"))
 
 
@@ -213,7 +208,7 @@ def test_files_in_each_other_s_place_are_found(t: Lab) -> None:
     forge(t, "word_sieve", listed("slots", lambda slots: slots[::-1].copy()))
     words = lost(t)
     assert "index id_sieve" not in words
-    for path in data_files(t):
+    for path in t.files():
         assert f"of file:{path}" in words
     key = words.partition("loses key ")[2].partition(" ")[0]
     query = f"SELECT id FROM t WHERE word = '{key}'"

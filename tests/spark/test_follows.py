@@ -26,7 +26,7 @@ def create(lab: Lab, table: str = "t") -> Path:
 
 def folder(lab: Lab, table: str = "t") -> Path:
     """The folder of a table's index."""
-    told = dict(lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED id_sieve ON {table}"))
+    told = lab.facts(table=table)
     return Path(told["path"].removeprefix("file:"))
 
 
@@ -202,7 +202,7 @@ def test_a_refresh_that_fails_says_so(lab: Lab) -> None:
         lab.sql("INSERT INTO t SELECT id FROM range(40, 50, 1, 1)")
 
         def freshness() -> str:
-            return dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED id_sieve ON t"))["freshness"]
+            return lab.facts()["freshness"]
 
         soon(lambda: freshness().startswith("failed: "))
         lab.check("SELECT * FROM t WHERE id = 45", exactly=1)

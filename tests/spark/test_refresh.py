@@ -32,11 +32,6 @@ def create(lab: Lab, files: int) -> None:
     lab.sql("CREATE SIEVE INDEX ON t (id, word)")
 
 
-def data_files(lab: Lab) -> list[Path]:
-    """The table's files, in the order of their names."""
-    return sorted(Path(uri.removeprefix("file:")) for uri in lab.spark.table("t").inputFiles())
-
-
 @contextmanager
 def reading(lab: Lab) -> Iterator[list[int]]:
     """Records that the tasks begun inside read from files, told at the end.
@@ -59,16 +54,11 @@ def stages(lab: Lab) -> list[Any]:
     return [kept.apply(k) for k in range(kept.size())]
 
 
-def facts(lab: Lab, index: str = "id_sieve") -> dict[str, str]:
-    """DESCRIBE EXTENDED as a dictionary."""
-    return dict(lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t"))
-
-
 def refreshed(lab: Lab) -> None:
     """Catch up with the table, which the index then knows file for file."""
     lab.sql("REFRESH TABLE t")
     lab.sql("REFRESH SIEVE INDEX ON t")
-    told = facts(lab)
+    told = lab.facts()
     assert (told["files new"], told["files changed"], told["files gone"]) == ("0", "0", "0")
 
 
@@ -81,8 +71,8 @@ def test_refresh_reads_the_new_files_alone(lab: Lab) -> None:
             assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [(2, 21), (2, 21)]
         # Counted, sampled and read for each of two indexes; what is built is written and read.
         assert 2 * ROWS <= told[0] < 8 * ROWS
-        assert facts(lab)["runs"] == "2"
-        assert facts(lab)["rows"] == "2100"
+        assert lab.facts()["runs"] == "2"
+        assert lab.facts()["rows"] == "2100"
         lab.check("SELECT * FROM t WHERE id = 2050", exactly=1)
         lab.check("SELECT * FROM t WHERE id = 1050", exactly=1)
         lab.check("SELECT * FROM t WHERE id BETWEEN 1950 AND 2049", exactly=2)
@@ -94,7 +84,7 @@ def test_refresh_after_a_loss_reads_nothing(lab: Lab) -> None:
     """Files that are gone are forgotten without a look at the others."""
     with lab.database("lost"):
         create(lab, 10)
-        data_files(lab)[4].unlink()
+        lab.files()[4].unlink()
         lab.sql("REFRESH TABLE t")
         with reading(lab) as told:
             assert lab.sql("REFRESH SIEVE INDEX id_sieve ON t")[0][1:3] == (2, 9)
@@ -109,10 +99,10 @@ def test_a_base_that_has_become_the_lesser_half_is_made_anew(lab: Lab) -> None:
         create(lab, 2)
         append(lab, 200)
         refreshed(lab)
-        assert facts(lab)["runs"] == "2"
+        assert lab.facts()["runs"] == "2"
         append(lab, 300, files=2)
         refreshed(lab)
-        assert facts(lab)["runs"] == "1"
+        assert lab.facts()["runs"] == "1"
         lab.check("SELECT * FROM t WHERE id = 250 OR id = 50", exactly=2)
 
 
@@ -126,7 +116,7 @@ def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 150", exactly=1)
         lab.sql("TRUNCATE TABLE t")
         refreshed(lab)
-        assert facts(lab)["rows"] == "0"
+        assert lab.facts()["rows"] == "0"
         lab.check("SELECT * FROM t WHERE id = 150", exactly=0)
         append(lab, 500)
         refreshed(lab)
@@ -140,7 +130,7 @@ def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
     with lab.database("history"):
         create(lab, 6)
         for step in range(10):
-            files = data_files(lab)
+            files = lab.files()
             match chance.choice(["append", "append", "append", "lose", "replace", "overwrite"]):
                 case "append":
                     append(lab, chance.randrange(5000), chance.randint(1, 2))
@@ -172,7 +162,7 @@ def test_an_unreadable_new_file_changes_nothing(lab: Lab) -> None:
     with lab.database("unreadable"):
         create(lab, 4)
         append(lab, 400)
-        broken = max(data_files(lab), key=lambda path: path.stat().st_mtime)
+        broken = max(lab.files(), key=lambda path: path.stat().st_mtime)
         (broken.parent / f".{broken.name}.crc").unlink()
         kept = broken.with_name("kept")
         shutil.copyfile(broken, kept)
@@ -180,8 +170,8 @@ def test_an_unreadable_new_file_changes_nothing(lab: Lab) -> None:
         lab.sql("REFRESH TABLE t")
         with pytest.raises(Exception, match=broken.name):
             lab.sql("REFRESH SIEVE INDEX ON t")
-        assert facts(lab)["version"] == "1"
-        folder = Path(facts(lab)["path"].removeprefix("file:"))
+        assert lab.facts()["version"] == "1"
+        folder = Path(lab.facts()["path"].removeprefix("file:"))
         assert len(list((folder / "runs").iterdir())) == 1
         assert len(list((folder / "locations").glob("*.parquet"))) == 1
         kept.rename(broken)

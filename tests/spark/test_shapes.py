@@ -90,7 +90,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
 def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
     """The run's files are no larger than the budget, and more of it reads no more files."""
     tables.sql(f"CREATE SIEVE INDEX cheap ON t (noise) OPTIONS (budget = '{budget}')")
-    facts = dict(tables.sql("DESCRIBE SIEVE INDEX EXTENDED cheap ON t"))
+    facts = tables.facts("cheap")
     location = tables.spark.catalog.getDatabase("shapes").locationUri.removeprefix("file:")
     (folder,) = [p for p in (Path(location) / ".sieve").iterdir() if p.name == facts["uuid"]]
     size = sum(p.stat().st_size for p in (folder / "runs").rglob("*.parquet"))

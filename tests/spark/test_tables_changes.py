@@ -5,19 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from pathlib import Path
 
 from lab import Lab
-
-
-def data_files(lab: Lab, table: str) -> list[Path]:
-    """The data files of a table, in the order of their names."""
-    return sorted(Path(uri.removeprefix("file:")) for uri in lab.spark.table(table).inputFiles())
-
-
-def facts(lab: Lab, index: str, table: str) -> dict[str, str]:
-    """DESCRIBE EXTENDED as a dictionary."""
-    return dict(lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON {table}"))
 
 
 def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
@@ -30,7 +19,7 @@ def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 5", exactly=3)
         (scan,) = lab.explain("SELECT * FROM t WHERE id = 5")
         assert (scan["files_total"], scan["files_read"], scan["reasons"]) == (10, 3, "new-file: 2")
-        assert facts(lab, "id_sieve", "t")["files new"] == "2"
+        assert lab.facts()["files new"] == "2"
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][:3] == ("id_sieve", 2, 10)
         lab.check("SELECT * FROM t WHERE id = 85", exactly=1)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
@@ -55,11 +44,11 @@ def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
         lab.sql("INSERT OVERWRITE t SELECT id + 1000 FROM range(0, 40, 1, 4)")
         assert not lab.check("SELECT * FROM t WHERE id = 5", exactly=4).rows
         assert lab.check("SELECT * FROM t WHERE id = 1005", exactly=4).rows == {"(1005,)": 1}
-        told = facts(lab, "id_sieve", "t")
+        told = lab.facts()
         assert (told["files indexed"], told["files new"], told["files gone"]) == ("0", "4", "8")
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][:3] == ("id_sieve", 2, 4)
         lab.check("SELECT * FROM t WHERE id = 1005", exactly=1)
-        assert facts(lab, "id_sieve", "t")["files gone"] == "0"
+        assert lab.facts()["files gone"] == "0"
         lab.sql("TRUNCATE TABLE t")
         assert not lab.check("SELECT * FROM t WHERE id = 1005", exactly=0).rows
 
@@ -70,15 +59,15 @@ def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
-        target = data_files(lab, "t")[3]
+        target = lab.files()[3]
         (target.parent / f".{target.name}.crc").unlink()
-        shutil.copyfile(data_files(lab, "other")[0], target)
+        shutil.copyfile(lab.files("other")[0], target)
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE id = 555", exactly=1).rows == {"(555,)": 1}
         lab.check("SELECT * FROM t WHERE id = 5", exactly=2)
         (scan,) = lab.explain("SELECT * FROM t WHERE id = 555")
         assert scan["reasons"] == "changed-file: 1"
-        assert facts(lab, "id_sieve", "t")["files changed"] == "1"
+        assert lab.facts()["files changed"] == "1"
         lab.sql("REFRESH SIEVE INDEX ON t")
         lab.check("SELECT * FROM t WHERE id = 555", exactly=1)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
@@ -89,7 +78,7 @@ def test_a_touched_file_is_read(lab: Lab) -> None:
     with lab.database("touched"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
-        os.utime(data_files(lab, "t")[0], (1_000_000_000, 1_000_000_000))
+        os.utime(lab.files()[0], (1_000_000_000, 1_000_000_000))
         lab.sql("REFRESH TABLE t")
         lab.check("SELECT * FROM t WHERE id = 35", exactly=2)
 
@@ -99,13 +88,13 @@ def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
-        data_files(lab, "t")[2].unlink()
+        lab.files()[2].unlink()
         lab.sql("REFRESH TABLE t")
         lab.check("SELECT * FROM t WHERE id = 25", exactly=0)
         lab.check("SELECT * FROM t WHERE id = 35", exactly=1)
-        assert facts(lab, "id_sieve", "t")["files gone"] == "1"
+        assert lab.facts()["files gone"] == "1"
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][:3] == ("id_sieve", 2, 3)
-        assert facts(lab, "id_sieve", "t")["files gone"] == "0"
+        assert lab.facts()["files gone"] == "0"
 
 
 def test_added_columns_change_the_reader_until_refresh(lab: Lab) -> None:
@@ -116,10 +105,10 @@ def test_added_columns_change_the_reader_until_refresh(lab: Lab) -> None:
         lab.sql("ALTER TABLE t ADD COLUMN extra INT")
         lab.check("SELECT * FROM t WHERE id = 5", exactly=4)
         assert lab.explain("SELECT * FROM t WHERE id = 5")[0]["reasons"] == "reader-changed: 4"
-        assert "schema" in facts(lab, "id_sieve", "t")["reader"]
+        assert "schema" in lab.facts()["reader"]
         lab.sql("INSERT INTO t SELECT id, CAST(id AS INT) FROM range(40, 60, 1, 2)")
         lab.sql("REFRESH SIEVE INDEX ON t")
-        assert facts(lab, "id_sieve", "t")["reader"] == "unchanged"
+        assert lab.facts()["reader"] == "unchanged"
         lab.sql("CREATE SIEVE INDEX ON t (extra)")
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
         lab.check("SELECT * FROM t WHERE extra = 45", exactly=1)
@@ -182,15 +171,15 @@ def test_a_file_of_a_time_to_come_is_always_read(lab: Lab) -> None:
     with lab.database("unsettled"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         tomorrow = time.time() + 86_400
-        os.utime(data_files(lab, "t")[3], (tomorrow, tomorrow))
+        os.utime(lab.files()[3], (tomorrow, tomorrow))
         lab.sql("REFRESH TABLE t")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
         lab.check("SELECT * FROM t WHERE id = 5", exactly=2)
         (scan,) = lab.explain("SELECT * FROM t WHERE id = 5")
         assert scan["reasons"] == "unsettled-file: 1"
-        assert facts(lab, "id_sieve", "t")["files new"] == "1"
+        assert lab.facts()["files new"] == "1"
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 1
-        os.utime(data_files(lab, "t")[3], (1_000_000_000, 1_000_000_000))
+        os.utime(lab.files()[3], (1_000_000_000, 1_000_000_000))
         lab.sql("REFRESH TABLE t")
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 2
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)

@@ -11,7 +11,7 @@ from lab import Lab
 
 def folder(lab: Lab, index: str = "id_sieve") -> Path:
     """The index's own folder."""
-    told = dict(lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t"))
+    told = lab.facts(index)
     return Path(told["path"].removeprefix("file:"))
 
 
