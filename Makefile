@@ -14,9 +14,9 @@ VENV_DONE  := .venv/.sieve-setup
 SPARK_DONE := build/spark-3.5/.sieve-setup
 SERVICES_DONE := build/services/.sieve-setup
 
-# A worker has a Spark session of its own; the tests of one file share it. Three of them on two cores,
+# A worker has a Spark session of its own; the tests of one file share it. More of them than cores,
 # for much of a test is waiting: for files to settle, for a server to start, for the other side.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 # What the tests of services run beside Spark's jars: a JDBC driver, HDFS with what it leans on, and
 # table formats that are not ours.
@@ -25,6 +25,9 @@ SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-min
             io.delta:delta-spark_4.1_2.13:4.4.0 io.delta:delta-storage:4.4.0 \
             org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 \
             org.apache.spark:spark-avro_2.13:4.1.1
+
+# Classes for the test run's drivers to map instead of loading: half of what a start costs.
+ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format test test-3.5 demo bench bench-lookup bench-planning bench-rivals \
         bench-build bench-build-big bench-refresh bench-users wheel clean test-services test-spark test-wheel soak
@@ -86,12 +89,18 @@ format: $(VENV_DONE) ## let ruff lay out the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix --quiet .
 
-test: setup lint type ## everything that needs no further services
-	@$(PYTEST) -m 'not services and not wheel and not soak' $(ARGS)
-	$(if $(ARGS),,@$(MAKE) test-3.5)
+$(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar
+	@$(BIN)/python tests/class_archive.py $@ >build/class-archive.log 2>&1 || \
+	  { cat build/class-archive.log; exit 1; }
+
+# Both lines of Spark side by side; what the second says is shown after the first has ended.
+test: setup lint type $(ARCHIVE) ## everything that needs no further services
+	@$(if $(ARGS),,$(MAKE) test-3.5 >build/test-3.5.log 2>&1 & beside=$$!;) \
+	$(PYTEST) -n 3 -m 'not services and not wheel and not soak' $(ARGS); result=$$?; \
+	$(if $(ARGS),,wait $$beside || result=1; cat build/test-3.5.log;) exit $$result
 
 test-3.5: setup ## on Spark 3.5: the SQL corpus in strict mode, a tenth of the random predicates
-	@$(call ON,3.5) $(PYTEST) -m 'not soak' -k 'smoke or strict or random' \
+	@$(call ON,3.5) $(PYTEST) -n 1 -m 'not soak' -k 'smoke or strict or random' \
 	  tests/smoke tests/golden tests/property/test_random_tables.py $(ARGS)
 
 demo: setup ## TPC-H with and without the index
