@@ -22,6 +22,11 @@ _CAUTION = 0.96
 # worth so little, not at all until the price is far higher.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
+# A version that uses so much of its budget is not made again for the rest of it.
+_ENOUGH = 0.9
+_REFINED = 4
+_MARGIN = 0.2
+_NEAR = 1.01
 
 
 def prices_for(locations: int, budget_bytes: float) -> Numbers:
@@ -75,24 +80,53 @@ def choose_price(prices: Numbers, curve_bytes: Numbers, budget_bytes: float) -> 
 def within_budget(
     make: Callable[[float], tuple[Made, float]],
     budget_bytes: float,
-    discard: Callable[[Made], None] | None = None,
+    discard: Callable[[Made], None] = lambda _: None,
+    lowest: float = 1.0,
 ) -> Made:
-    """What is made at the price that the budget seems to allow, or again until it fits.
+    """What is made at the price that the budget seems to allow, or again until it fits and uses it.
 
     Args:
         make: makes it at so many times the price, and says how many bytes came out.
         budget_bytes: for the version.
-        discard: does away with what came out too large.
+        discard: does away with what came out too large, or with less of the budget used.
+        lowest: so many times the price at least; 1: what fits at once is taken.
 
     Returns:
         What fits; after the last attempt whatever came out, which is as small as it can be.
     """
-    times = 1.0
-    for step in _STEPS:
-        made, size = make(times)
-        if size <= budget_bytes:
+    times, (made, size) = 1.0, make(1.0)
+    over, steps = None, iter(_STEPS)
+    while size > budget_bytes:
+        if (step := next(steps, None)) is None:
             return made
-        if discard is not None:
-            discard(made)
+        # What is too large has cost too little.
+        over = times, size
+        discard(made)
         times *= max(step, (size / max(1.0, budget_bytes)) ** _ELASTICITY)
-    return make(times)[0]
+        made, size = make(times)
+    for _ in range(_REFINED):
+        if size >= _ENOUGH * budget_bytes or times <= (lowest if over is None else _NEAR * over[0]):
+            break
+        if over is None:
+            other_times = max(lowest, times / next(steps))
+        else:
+            other_times = _between((times, size), over, _CAUTION * budget_bytes)
+        try:
+            other, other_size = make(other_times)
+        except BaseException:
+            discard(made)
+            raise
+        if other_size > budget_bytes:
+            discard(other)
+            over = other_times, other_size
+        else:
+            discard(made)
+            times, made, size = other_times, other, other_size
+    return made
+
+
+def _between(fits: tuple[float, float], over: tuple[float, float], aim: float) -> float:
+    """Times a price between two whose bytes are known, where they may be what is aimed at."""
+    (dear, small), (cheap, large) = fits, over
+    part = np.log(aim / max(1.0, small)) / np.log(large / max(1.0, small))
+    return float(dear * (cheap / dear) ** np.clip(part, _MARGIN, 1 - _MARGIN))

@@ -33,7 +33,7 @@ def index_bytes(manifest: Manifest) -> int:
     return sum(run.bytes for run in manifest.runs) + manifest.locations.file.length
 
 
-def advice(stats: BuildStats) -> str | None:
+def advice(stats: BuildStats, type_name: str) -> str | None:
     """What to do with an index that skips less than half of the files; None for any other."""
     point = next((e for e in stats.expected if e.kind == "present"), None)
     if point is None or stats.files_total < MOST_FILES_FROM or 2 * point.files <= stats.files_total:
@@ -42,6 +42,11 @@ def advice(stats: BuildStats) -> str | None:
         return (
             "this index helps little: every file holds keys from the whole domain; try OPTIONS "
             "(shape = 'map') for = and IN, a larger budget, or write the table sorted by the column"
+        )
+    if not Encoder.for_type(type_name).exact:
+        return (
+            "this index helps little: values that begin alike are in most of the files; try "
+            "OPTIONS (shape = 'map') for = and IN, which tells them apart, or a larger budget"
         )
     return (
         "this index cannot help: a value of the column is in most of the files, so they must be "
@@ -88,15 +93,15 @@ def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield "files", str(manifest.locations.count)
     yield "rows", str(manifest.stats.rows)
     yield "bytes", str(index_bytes(manifest))
-    yield from _expected(manifest.stats)
+    yield from _expected(manifest.stats, manifest.type)
 
 
-def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
+def _expected(stats: BuildStats, type_name: str) -> Iterator[tuple[str, str]]:
     for kind in stats.expected:
         read = f"{kind.files:.2f} of {stats.files_total} expected"
         bounds = f"at least {kind.exact:.2f}, by min and max {kind.minmax:.2f}"
         yield f"files read for {_KINDS.get(kind.kind, kind.kind)}", f"{read}; {bounds}"
-    if (words := advice(stats)) is not None:
+    if (words := advice(stats, type_name)) is not None:
         yield "advice", words
 
 
@@ -115,7 +120,7 @@ def estimate_rows(
     yield "bytes", str(estimate.bytes)
     yield "bytes as share of column", _share(estimate.bytes, stats)
     yield "build seconds", f"{stats.seconds:.3f}"
-    yield from _expected(stats)
+    yield from _expected(stats, column.type)
     if (asked := estimate.asked) is not None:
         without = f"without the index {asked.total}, by min and max {asked.minmax}"
         used = "" if asked.understood else "; this index has no part in the predicate"

@@ -50,7 +50,7 @@ def create(command: commands.CreateIndex, at: Statement) -> list[Row]:
         at.check_executors(table, [one.column.type for one in wanted])
         made = create_indexes(table, wanted, options, command.comment, at.world)
         for manifest in made:
-            if (words := advice(manifest.stats)) is not None:
+            if (words := advice(manifest.stats, manifest.type)) is not None:
                 log.warning("index %s of %s: %s", manifest.name, table.info.label, words)
     elif kept:
         _announce(table)

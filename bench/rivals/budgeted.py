@@ -26,8 +26,7 @@ from sieve.keys import Encoder
 from sieve.map.hashing import Hashes, hash_codes
 from sieve.map.payload import build_map, decode_map
 from sieve.mass import Mass
-from sieve.prices import within_budget
-from sieve.shapes import SEGMENT_OVERHEAD, Segment, choose_price, plan, prices_for
+from sieve.shapes import SEGMENT_OVERHEAD, plan, prices_for
 from sieve.types import Expected
 
 SHAPES = ("intervals", "runs", "map", "auto")
@@ -91,7 +90,7 @@ class Builder:
         """As a build does: a map where it may pay and probes read fewer files with it."""
         plain = shaped(self._of, self.mass, intervals, "auto", budget)
         told = self._expected(plain)
-        if not map_may_pay(told, len(self._pairs()[0]), self._of.files, int(budget)):
+        if not map_may_pay(told, len(self._pairs()[0]), self._of.files, int(budget), exact=True):
             return plain
         try:
             other = self._mapped(intervals, budget)
@@ -173,14 +172,6 @@ def shaped(column: Column, mass: Mass, intervals: Intervals, shape: str, budget:
         shape: `intervals`, `runs`, or `auto` for either.
         budget: bytes.
     """
-    prepared = plan(intervals, mass, shape)
-    prices = prices_for(column.files, budget)
-    price = choose_price(prices, prepared.curve(prices, budget), budget)
-
-    def emitted(times: float) -> tuple[tuple[list[Segment], int], float]:
-        segments = list(prepared.emit(price * times))
-        size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
-        return (segments, size), size
-
-    segments, size = within_budget(emitted, budget)
+    _, segments = plan(intervals, mass, shape).fitted(prices_for(column.files, budget), budget)
+    size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
     return Lists(shape, size, joined([s.payload for s in segments]), column.files)

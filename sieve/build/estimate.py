@@ -138,8 +138,10 @@ def estimate_index(
                 return _held(make, of, wanted, probes, seen)
 
         made = build(options.shape)
-        budget = of.budget(options)
-        if options.shape == "auto" and map_may_pay(made.expected, made.keys, len(files), budget):
+        may = map_may_pay(
+            made.expected, made.keys, len(files), of.budget(options), exact=sample.encoder.exact
+        )
+        if options.shape == "auto" and may:
             with contextlib.suppress(InvalidInputError):
                 made = min(made, build("map"), key=lambda one: mean_read(one.expected))
     seconds = read - started + (time.monotonic() - read) / sample.share

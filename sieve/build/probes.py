@@ -107,7 +107,9 @@ def mean_read(expected: Sequence[Expected]) -> float:
     return sum(weights[kind.kind] * kind.files for kind in expected) / max(1, counted)
 
 
-def map_may_pay(expected: Sequence[Expected], keys: int, n_locations: int, budget: int) -> bool:
+def map_may_pay(
+    expected: Sequence[Expected], keys: int, n_locations: int, budget: int, *, exact: bool
+) -> bool:
     """Whether a map could read fewer files than intervals do, within the budget.
 
     Args:
@@ -115,8 +117,9 @@ def map_may_pay(expected: Sequence[Expected], keys: int, n_locations: int, budge
         keys: distinct keys of each location, summed, at least.
         n_locations: of the run.
         budget: bytes.
+        exact: whether no two values share a key code; a map tells apart those that do.
     """
     point = next((kind for kind in expected if kind.kind == "present"), None)
-    if point is None or point.files <= _CLOSE * point.exact:
+    if point is None or point.files <= _CLOSE * (point.exact if exact else 1):
         return False
     return fingerprint_for(budget, keys, n_locations) is not None

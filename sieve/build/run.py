@@ -124,7 +124,8 @@ def _with_map_if_better(
     index_dir: str,
 ) -> _Made:
     """The run, or one with a map where the budget pays for it and it reads fewer files."""
-    if not map_may_pay(made.expected, made.run.keys, asked.n_files, asked.budget(options)):
+    exact, budget = asked.sample.encoder.exact, asked.budget(options)
+    if not map_may_pay(made.expected, made.run.keys, asked.n_files, budget, exact=exact):
         return made
     with _removed_on_failure(store, index_dir, made.run):
         try:

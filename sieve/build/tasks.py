@@ -6,7 +6,7 @@ that. The later steps work on cuts, which are few, and never on rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +22,8 @@ from sieve.map.hashing import hash_codes
 from sieve.map.payload import build_map
 from sieve.mass import Codes, Mass, Numbers
 from sieve.pairs import Chunk
-from sieve.prices import choose_price
 from sieve.segments import cut_segments
-from sieve.shapes import Plan, plan
+from sieve.shapes import Plan, Segment, plan
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -48,6 +47,8 @@ Queries = npt.NDArray[np.int64]
 
 _HELD = 1 << 22
 """Codes held before they are sorted and cut: 32 MB."""
+_FITTED = 0.98
+"""Of a budget, what payloads may take: pages have heads, and not all are compressed alike."""
 _ORDERED = 16
 """Codes for each that is below the one before, in what counts as mostly in order."""
 
@@ -238,7 +239,7 @@ def weigh_stretches(
 
 def write_stretches(mass: Mass, shape: str, price: float) -> Callable[[Batches], Batches]:
     """Pieces in order of their stretch to rows of a run file."""
-    return _writer(mass, shape, lambda _: price)
+    return _writer(mass, shape, lambda planned: planned.emit(price))
 
 
 def write_whole(
@@ -253,20 +254,20 @@ def write_whole(
         budget: bytes for all of it.
         times: what to multiply the price by.
     """
-    return _writer(
-        mass,
-        shape,
-        lambda planned: times * choose_price(prices, planned.curve(prices, budget), budget),
-    )
+
+    def made(planned: Plan) -> Iterable[Segment]:
+        price, segments = planned.fitted(prices, _FITTED * budget)
+        return segments if times == 1 else planned.emit(price * times)
+
+    return _writer(mass, shape, made)
 
 
 def _writer(
-    mass: Mass, shape: str, price_of: Callable[[Plan], float]
+    mass: Mass, shape: str, segments_of: Callable[[Plan], Iterable[Segment]]
 ) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         for pieces in _stretches(batches):
-            planned = plan(pieces, mass, shape)
-            for made in planned.emit(price_of(planned)):
+            for made in segments_of(plan(pieces, mass, shape)):
                 numbers = [made.first, made.last, made.keys, made.rows, made.blocks]
                 yield _row(made.shape, numbers, made.payload)
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sieve.errors import InvalidInputError
 from sieve.intervals import Intervals, united
 from sieve.mass import KINDS, Codes, Mass, Numbers
+from sieve.prices import choose_price, within_budget
 from sieve.shapes.choice import Coded, Part, blocks_of, cheapest
 from sieve.shapes.layout import SHAPE_INTERVALS, SHAPE_RUNS
 
@@ -158,6 +159,22 @@ class Plan:
         coded = (self._cheapest(kept.part(*one), price) for one in some)
         size = sum(len(one.payload) + SEGMENT_OVERHEAD for one in coded)
         return size * _entries(segments) / _entries(some) / max(1, int(worthwhile))
+
+    def fitted(self, prices: Numbers, budget: float) -> tuple[float, list[Segment]]:
+        """The price at which a budget is used as far as it can be, and the segments at it.
+
+        Args:
+            prices: float64[p], falling.
+            budget: bytes, `SEGMENT_OVERHEAD` a segment included.
+        """
+        price = choose_price(prices, self.curve(prices, budget), budget)
+
+        def emitted(times: float) -> tuple[tuple[float, list[Segment]], float]:
+            segments = list(self.emit(price * times))
+            size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
+            return (price * times, segments), size
+
+        return within_budget(emitted, budget, lowest=min(1.0, float(prices[-1]) / price))
 
     def emit(self, price: float) -> Iterator[Segment]:
         """The segments at a price, in order and disjoint."""
