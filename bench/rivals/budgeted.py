@@ -26,7 +26,7 @@ from sieve.keys import Encoder
 from sieve.map.hashing import Hashes, hash_codes
 from sieve.map.payload import build_map, decode_map
 from sieve.mass import Mass
-from sieve.shapes import SEGMENT_OVERHEAD, plan, prices_for
+from sieve.shapes import SEGMENT_OVERHEAD, fitted, plan, prices_for
 from sieve.types import Expected
 
 SHAPES = ("intervals", "runs", "map", "auto")
@@ -172,6 +172,7 @@ def shaped(column: Column, mass: Mass, intervals: Intervals, shape: str, budget:
         shape: `intervals`, `runs`, or `auto` for either.
         budget: bytes.
     """
-    _, segments = plan(intervals, mass, shape).fitted(prices_for(column.files, budget), budget)
+    planned = plan(intervals, mass, shape)
+    *_, segments = fitted(planned, prices_for(column.files, budget), budget)
     size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
     return Lists(shape, size, joined([s.payload for s in segments]), column.files)

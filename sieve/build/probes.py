@@ -19,7 +19,7 @@ from sieve.types import Expected
 EACH: Final = 100
 """Probes of a kind: a mean over them is known to about a tenth of its spread."""
 # Intervals that read no more than this many times the least leave a map nothing to save.
-_CLOSE: Final = 1.1
+_CLOSE: Final = 1.01
 KINDS: Final = ("present", "absent", "range")
 
 Counts = npt.NDArray[np.int64]

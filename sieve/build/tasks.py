@@ -23,7 +23,7 @@ from sieve.map.payload import build_map
 from sieve.mass import Codes, Mass, Numbers
 from sieve.pairs import Chunk
 from sieve.segments import cut_segments
-from sieve.shapes import Plan, Segment, plan
+from sieve.shapes import Plan, Segment, fitted, plan
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -256,8 +256,8 @@ def write_whole(
     """
 
     def made(planned: Plan) -> Iterable[Segment]:
-        price, segments = planned.fitted(prices, _FITTED * budget)
-        return segments if times == 1 else planned.emit(price * times)
+        chosen, price, segments = fitted(planned, prices, _FITTED * budget)
+        return segments if times == 1 else chosen.emit(price * times)
 
     return _writer(mass, shape, made)
 

@@ -2,7 +2,7 @@
 
 from sieve.prices import choose_price, prices_for
 from sieve.shapes.layout import Entries, decode
-from sieve.shapes.planning import SEGMENT_OVERHEAD, Plan, Segment, plan
+from sieve.shapes.planning import SEGMENT_OVERHEAD, Plan, Segment, fitted, plan
 
 __all__ = [
     "SEGMENT_OVERHEAD",
@@ -11,6 +11,7 @@ __all__ = [
     "Segment",
     "choose_price",
     "decode",
+    "fitted",
     "plan",
     "prices_for",
 ]

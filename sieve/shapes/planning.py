@@ -7,8 +7,8 @@ the bytes they need: Lagrange's method, as in rate-distortion coding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -37,6 +37,7 @@ _LEAST_ENTRIES: Final = 16384
 # Kinds of query that people are told about: an occurring key by rows, any code, a short range.
 _SHOWN: Final = [1, 2, 3]
 _FIRST_GUESS: Final = 2.0
+_LEFT: Final = 0.8
 # One entry more makes the steps between all entries smaller, so it takes less than the mean.
 _MARGINAL: Final = 0.8
 # Segments that are tried out, and the prices around the right one that they are tried at.
@@ -160,22 +161,6 @@ class Plan:
         size = sum(len(one.payload) + SEGMENT_OVERHEAD for one in coded)
         return size * _entries(segments) / _entries(some) / max(1, int(worthwhile))
 
-    def fitted(self, prices: Numbers, budget: float) -> tuple[float, list[Segment]]:
-        """The price at which a budget is used as far as it can be, and the segments at it.
-
-        Args:
-            prices: float64[p], falling.
-            budget: bytes, `SEGMENT_OVERHEAD` a segment included.
-        """
-        price = choose_price(prices, self.curve(prices, budget), budget)
-
-        def emitted(times: float) -> tuple[tuple[float, list[Segment]], float]:
-            segments = list(self.emit(price * times))
-            size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
-            return (price * times, segments), size
-
-        return within_budget(emitted, budget, lowest=min(1.0, float(prices[-1]) / price))
-
     def emit(self, price: float) -> Iterator[Segment]:
         """The segments at a price, in order and disjoint."""
         kept = self._kept(price, self._entry_bytes(price))
@@ -215,6 +200,38 @@ class Plan:
         order = np.argsort(lists.first[start], kind="stable")
         start, stop = start[order], stop[order]
         return _Kept(self, start, stop, lists.first[start], lists.last[stop - 1])
+
+
+def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, list[Segment]]:
+    """The segments that use a budget as far as it can be, and the plan and the price of them.
+
+    The bytes of `auto` may fall by half at once where many segments change their shape at one
+    price. Where it leaves so much of the budget, intervals alone may do better.
+
+    Args:
+        planned: all that the budget is for.
+        prices: float64[p], falling.
+        budget: bytes, `SEGMENT_OVERHEAD` a segment included.
+    """
+    price, segments, size = _sought(planned, prices, budget)
+    if planned.shape == "auto" and size < _LEFT * budget and price > prices[-1]:
+        other = replace(planned, shape="intervals")
+        other_price, others, _ = _sought(other, prices, budget)
+        if _expected(others) < _expected(segments):
+            return other, other_price, others
+    return planned, price, segments
+
+
+def _sought(planned: Plan, prices: Numbers, budget: float) -> tuple[float, list[Segment], float]:
+    """Price, segments and their bytes."""
+    price = choose_price(prices, planned.curve(prices, budget), budget)
+
+    def made(times: float) -> tuple[tuple[float, list[Segment], float], float]:
+        segments = list(planned.emit(price * times))
+        size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
+        return (price * times, segments, size), size
+
+    return within_budget(made, budget, lowest=min(1.0, float(prices[-1]) / price))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,6 +286,10 @@ class _Kept:
             _between(self.plan.rows, start, stop),
             (gaps[:, stop] - gaps[:, start + 1]).sum(axis=1),
         )
+
+
+def _expected(segments: Sequence[Segment]) -> float:
+    return sum(float(segment.expected.sum()) for segment in segments)
 
 
 def _entries(segments: list[tuple[int, int, Places]]) -> int:
