@@ -86,12 +86,15 @@ def drop_index(table: CatalogTable, found: Found, world: World) -> None:
     files are not this table's to delete. A drop that was cut short after its tombstone is finished.
 
     Raises:
-        UnavailableError: the metastore does not serve; dropping it again finishes what is left.
+        UnavailableError: the store does not tell what there is to drop, and nothing was done; or
+            the metastore does not serve, and dropping it again finishes what is left.
     """
+    # Without a tombstone an index that is there would be found again by its table's next REFRESH.
+    found.check_answered()
     if found.manifest is not None:
         change_index(found, Drop(), world)
     try:
-        table.unregister(found.name)
+        table.unregister(found.name, found.registration)
     except UnavailableError as error:
         raise UnavailableError(
             error.condition,

@@ -192,7 +192,7 @@ def _undo(table: CatalogTable, begun: Sequence[_Begun], registered: Sequence[_Be
     kept = set()
     for index in registered:
         try:
-            table.unregister(index.wanted.name)
+            table.unregister(index.wanted.name, index.registration)
         except SieveError:
             # Its registration stays, so its files must: it is a whole index.
             kept.add(index.directory)

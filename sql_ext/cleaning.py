@@ -53,12 +53,9 @@ def vacuum_root(command: commands.VacuumIndexes, at: Statement) -> list[Row]:
 
 
 def _orphans(database: str, floor_ms: int, at: Statement) -> list[Orphan]:
-    tables = json.loads(at.driver.tables(at.session, database))
-    registered = {
-        registration.uuid
-        for raw in tables
-        for registration in registrations(raw["registrations"]).values()
+    tables = {
+        identity_from(raw): registrations(raw["registrations"])
+        for raw in json.loads(at.driver.tables(at.session, database))
     }
     root = at.world.root_for_new(str(at.driver.databaseLocation(at.session, database)))
-    store, identities = at.world.open_store(root), [identity_from(raw) for raw in tables]
-    return list(orphans(store, root, database, identities, registered, floor_ms))
+    return list(orphans(at.world.open_store(root), root, database, tables, floor_ms))
