@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sieve.claims import FLOOR_MS, claims
+from sieve.errors import UnavailableError
 from sieve.found import Found
 from sieve.history import Retention, published, vacuumed
 from sieve.layout import locations_file, run_dir, vacuumed_file
@@ -37,13 +38,19 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
         retention: which versions stay as they are.
 
     Raises:
-        UnavailableError: the store does not answer.
+        UnavailableError: the store does not answer, or lists fewer versions than there are.
         CorruptError: a version cannot be read, so what it names is not known.
     """
     store, directory = found.store, found.directory
-    found.need()
     now = store.now_ms(directory)
     times = published(store, directory)
+    if len(times) < found.need().version:
+        # What the others name would look as if nobody needed it.
+        raise UnavailableError(
+            "SIEVE_VERSIONS_NOT_LISTED",
+            f"the store lists {len(times)} versions of index {found.name}, which has "
+            f"{found.need().version}; nothing was deleted, run VACUUM again",
+        )
     done, last = vacuumed(store, directory), retention.expired(times, now)
     stay = _named(store, directory, last, len(times))
     dead = [claim for claim in claims(store, directory) if claim.mtime_ms < now - FLOOR_MS]

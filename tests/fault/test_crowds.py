@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -95,7 +96,10 @@ def cleaned(warehouse: Warehouse) -> None:
     assert set(states) <= {"ready", "stale", "gone"}
     folders = list(warehouse.root.iterdir())
     left = [str(path.relative_to(warehouse.root)) for path in warehouse.root.rglob("*")]
-    assert len(folders) == len(states) - states.count("gone"), sorted(left)
+    told = json.dumps(
+        [sorted(left), session.sql("SHOW SIEVE INDEXES ON t"), warehouse.properties("t")]
+    )
+    assert len(folders) == len(states) - states.count("gone"), told
     looked_at(warehouse)
     for name in ("one", "two"):
         session.sql(f"DROP SIEVE INDEX IF EXISTS {name} ON t")
