@@ -373,10 +373,11 @@ def build_run(
 ) -> BuiltRun:
     """`sieve.build.run.build_run` without Spark: one run file of equal-width blocks."""
     pairs = sorted((key, k) for k, keys in enumerate(frame) for key in keys)
-    rows = np.array([len(keys) for keys in frame], np.int64)
+    # A file without rows proves nothing.
+    rows = np.array([len(keys) or -1 for keys in frame], np.int64)
     none = np.zeros_like(rows)
     if not pairs:
-        return BuiltRun(None, np.where(rows, rows, -1), none, none, (), 8.0)
+        return BuiltRun(None, rows, none, none, (), 8.0)
     keys, places = (np.array(column) for column in zip(*pairs, strict=True))
     chunk = (keys.astype(np.int64), places.astype(np.int32), np.ones(len(keys), np.int64))
     segments = list(cut_segments(iter([chunk]), error=1, hole=1000))

@@ -62,6 +62,15 @@ def struck(folder: Path, statement: str, at: str, number: int, how: signal.Signa
     os._exit(0)
 
 
+def begun(folder: Path, statement: str) -> None:
+    """Run a statement; a file of this name tells when it has begun."""
+    with without_spark():
+        session = Session(Warehouse(folder))
+        (folder / "begun").touch()
+        session.sql(statement)
+    os._exit(0)
+
+
 def busy(folder: Path, seed: int, statements: int, out: Path) -> None:
     """Create, refresh and drop indexes of a table that others work on, too; tell how it went."""
     chance, warehouse = random.Random(seed), Warehouse(folder)

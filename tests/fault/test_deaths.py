@@ -17,7 +17,7 @@ from scenes import CREATE, STATEMENTS, looked_at, prepared, settled
 from sieve.history import history
 from sieve.local_store import LocalStore
 from tests.plain_world import Session, Warehouse, without_spark
-from tests.plain_writers import started, struck
+from tests.plain_writers import begun, started, struck
 
 EFFECTS = ("before create", "before delete", "before mkdirs", "before metastore")
 """Calls that change something: to die between two others is to die before the next of these."""
@@ -71,8 +71,10 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
     while kills < RANDOM_KILLS:
         name = chance.choice([*STATEMENTS])
         warehouse, statement = prepared(tmp_path / str(runs), name)
-        writer = started(struck, warehouse.folder, statement, "", 0, signal.SIGKILL)
-        time.sleep(chance.random() * 0.06)
+        writer = started(begun, warehouse.folder, statement)
+        while not (warehouse.folder / "begun").exists():
+            time.sleep(0.0005)
+        time.sleep(chance.random() * 0.05)
         writer.kill()
         writer.join(60)
         kills += writer.exitcode == -signal.SIGKILL
