@@ -28,6 +28,7 @@ from pyspark.errors import PySparkException
 from sieve.blocks import encode_segment
 from sieve.build import contents, writing
 from sieve.build.run import BuiltRun
+from sieve.errors import InvalidInputError
 from sieve.keys import Encoder
 from sieve.local_store import LocalStore
 from sieve.registration import PREFIX
@@ -240,6 +241,8 @@ class PlainStatement(Statement):
     seam: Seam = field(kw_only=True)
 
     def table(self, name: commands.TableName) -> CatalogTable:
+        if not (self.warehouse.folder / f"{name.parts[-1]}.properties").exists():
+            raise InvalidInputError("SIEVE_UNKNOWN_TABLE", f"there is no table {name}")
         return PlainTable(self.warehouse, name.parts[-1], self.seam)
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
@@ -260,10 +263,11 @@ class Session:
 
     def sql(self, text: str) -> list[Row]:
         """The rows of a SIEVE statement."""
+        roots = Roots(self)
         world = World(
             open_store=lambda _: self.store,
             root_for_new=lambda location: f"{location}/.sieve",
-            check_root=lambda _root, _database: None,
+            check_root=lambda root, database: roots.check(root, database, Settings(), lambda: None),
             check_cancelled=lambda: None,
             say=lambda _: None,
             software=CreatedBy("0.1.0", "4.1.4"),
@@ -324,7 +328,7 @@ class Scan:
 def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) -> Scan:
     """Query a key of a table as a driver that has seen nothing yet; raises on a lost row."""
     info = warehouse.info(name)
-    service = PruneService(Roots(None), lambda _: store or LocalStore())
+    service = PruneService(Roots(Session(warehouse)), lambda _: store or LocalStore())
     predicate = {"op": "=", "col": ["id"], "value": key}
     answer = service.prune(
         _request(
@@ -334,7 +338,7 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
             registrations=info["registrations"],
             fingerprints=[MARK],
             predicate=predicate,
-            settings={"spark.sieve.roots": f"file:{warehouse.root}"},
+            settings={},
         )
     ) if info["registrations"] else {"reasons": {"no-index": 1}}  # fmt: skip
     listed = warehouse.files(name)
@@ -359,7 +363,7 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
 
 
 def _request(kind: str, **body: Any) -> Request:
-    return Request(1, kind, body, None)
+    return Request(1, kind, body, SimpleNamespace(session=lambda _: None))
 
 
 def build_run(
