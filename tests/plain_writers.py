@@ -19,10 +19,11 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
+from sql_ext.parser import parse_statement
 from tests.plain_world import Session, Warehouse, scan, without_spark
 
-Told = list[tuple[str, str]]
-"""Statements and how each ended: ``done``, or the condition of its error."""
+# Loads the grammar once, in the server that writers are forked from.
+parse_statement("SHOW SIEVE INDEXES")
 
 
 def context() -> ForkServerContext:
