@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from sieve.errors import UnavailableError
 from sieve.found import Found, same_table
+from sieve.intents import delete_index
 from sieve.manifest import Manifest
 from sieve.publish import newest, publish
 from sieve.store import join
@@ -76,7 +77,7 @@ def end_index(found: Found, world: World) -> None:
         UnsupportedError: it is not of that table, or out of reach.
     """
     change_index(found, Drop(), world)
-    found.store.delete(found.directory)
+    delete_index(found.store, found.directory)
 
 
 def drop_index(table: CatalogTable, found: Found, world: World) -> None:
@@ -102,4 +103,4 @@ def drop_index(table: CatalogTable, found: Found, world: World) -> None:
             "SIEVE INDEX again",
         ) from error
     if found.manifest is not None or found.half_dropped:
-        found.store.delete(found.directory)
+        delete_index(found.store, found.directory)

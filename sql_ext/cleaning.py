@@ -8,6 +8,7 @@ from sieve.claims import FLOOR_MS
 from sieve.errors import UnsupportedError
 from sieve.found import choose
 from sieve.history import HOUR_MS, Retention
+from sieve.intents import delete_index
 from sieve.orphans import Orphan, orphans
 from sieve.registration import registrations
 from sieve.types import identity_from
@@ -46,7 +47,7 @@ def vacuum_root(command: commands.VacuumIndexes, at: Statement) -> list[Row]:
             continue
         at.world.check_cancelled()
         # Only what is out of every table's reach goes, so nobody needs to be told first.
-        at.world.open_store(orphan.folder).delete(orphan.folder)
+        delete_index(at.world.open_store(orphan.folder), orphan.folder)
         at.forget(orphan.folder)
         rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))
     return rows

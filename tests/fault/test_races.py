@@ -206,6 +206,34 @@ def test_every_order_of_two_refreshes(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
+    """Another began earlier, ends earlier and names none of them, and VACUUM deletes them."""
+    warehouse, refresh = prepared(tmp_path, "refresh")
+    planned, go = threading.Event(), threading.Event()
+
+    def earlier(what: str) -> None:
+        if re.match("before create .*/versions/", what):
+            planned.set()
+            assert go.wait(60)
+
+    other = threading.Thread(target=Session(warehouse, earlier).sql, args=(FULL,))
+    other.start()
+    assert planned.wait(60)
+
+    def later(what: str) -> None:
+        if re.match("before create .*/versions/", what) and not go.is_set():
+            go.set()
+            other.join(60)
+            Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")
+
+    told = Session(warehouse, later).sql(refresh)
+    assert go.is_set()
+    assert told[0][1] in (2, 3)
+    end = looked_at(warehouse)
+    assert end is not None
+    assert (end.files, end.used) == (1, (f"id_sieve@{told[0][1]}",))
+
+
 @pytest.mark.parametrize("seen", [0, 1])
 def test_versions_that_are_not_listed_keep_their_files(seen: int, tmp_path: Path) -> None:
     """A listing that forgets versions, all of them even, is no leave to delete what they name."""
