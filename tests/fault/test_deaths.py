@@ -83,6 +83,22 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
     sys.stdout.write(f"SIEVE_SEED={seed}: {kills} kills in {runs} runs, 0 wrong rows\n")
 
 
+def test_a_draft_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who dies between the writing of a file and its naming leaves a draft, which VACUUM takes."""
+    warehouse, statement = prepared(tmp_path, "disable")
+    monkeypatch.setattr("sieve.local_store._link", lambda *_: sys.exit("killed"))
+    monkeypatch.setattr("sieve.local_store.os.unlink", lambda *_: None)
+    with pytest.raises(SystemExit):
+        Session(warehouse).sql(statement)
+    monkeypatch.undo()
+    assert len(list(warehouse.root.rglob(".draft-*"))) == 1
+    Session(warehouse).sql("VACUUM SIEVE INDEX ON t")
+    assert len(list(warehouse.root.rglob(".draft-*"))) == 1
+    settled(warehouse, "REFRESH SIEVE INDEX ON t FULL")
+    Session(warehouse).sql("VACUUM SIEVE INDEX ON t")
+    assert list(warehouse.root.rglob(".draft-*")) == []
+
+
 def stopped(pid: int) -> bool:
     """Whether a process stands still."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
