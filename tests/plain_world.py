@@ -89,21 +89,17 @@ class Warehouse:
 
     def properties(self, name: str) -> dict[str, str]:
         """Of a table, as the metastore has them."""
-        with (self.folder / f"{name}.properties").open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH)
-            told: dict[str, str] = json.load(file)
+        told: dict[str, str] = json.loads((self.folder / f"{name}.properties").read_text())
         return told
 
     def alter(self, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
         """Change a table's properties in one step, as the metastore does by a property's name."""
         path = self.folder / f"{name}.properties"
-        with path.open("a+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(0)
-            text = change(json.loads(file.read() or "{}"))
-            file.seek(0)
-            file.truncate()
-            json.dump(text, file)
+        with (self.folder / f"{name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            before = self.properties(name) if path.exists() else {}
+            path.with_suffix(".new").write_text(json.dumps(change(before)))
+            path.with_suffix(".new").replace(path)
 
     def files(self, name: str) -> list[tuple[str, int, int]]:
         """URI, length and time in ms of each file of a table."""
