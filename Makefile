@@ -30,7 +30,8 @@ SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-min
 ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format test test-3.5 demo bench bench-lookup bench-planning bench-rivals \
-        bench-build bench-build-big bench-refresh bench-users wheel clean test-services test-spark test-wheel soak
+        bench-build bench-build-big bench-refresh bench-users wheel clean test-services test-spark test-wheel soak soak-tables \
+        soak-kills soak-crowds soak-nonsense soak-spark
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
@@ -150,8 +151,23 @@ $(SERVICES_DONE): Makefile
 test-services: setup $(SERVICES_DONE) ## PostgreSQL, HDFS, other table formats (says what is missing)
 	@$(BIN)/python -m pytest -m services $(ARGS)
 
-soak: setup ## 100,000 generated table and predicate pairs
-	@$(BIN)/python -m pytest -m soak $(ARGS)
+soak: setup ## all that follows, and whatever else is long
+	@$(BIN)/python -m pytest -s -m soak $(ARGS)
+
+soak-tables: setup ## 100,000 generated table and predicate pairs
+	@$(BIN)/python -m pytest -s -m soak tests/property $(ARGS)
+
+soak-kills: setup ## 1,000 writers killed at any time, 100 stopped before their commit
+	@$(BIN)/python -m pytest -s -m soak tests/fault/test_deaths.py $(ARGS)
+
+soak-crowds: setup ## 8 writers of 50 statements and 4 readers; each statement within each other
+	@$(BIN)/python -m pytest -s -m soak tests/fault/test_crowds.py tests/fault/test_races.py $(ARGS)
+
+soak-nonsense: setup ## 1,000,000 inputs for the parsers, 10,000 damages of an index
+	@$(BIN)/python -m pytest -s -m soak tests/fault/test_hostile.py tests/fault/test_flips.py $(ARGS)
+
+soak-spark: setup ## 1,000 rounds of DDL beside REFRESH, executors killed in a build
+	@$(BIN)/python -m pytest -s -m soak tests/spark tests/fault/test_executor_death.py $(ARGS)
 
 # One more line of Spark: VERSION=4.2 takes its newest release.
 test-spark: $(VENV_DONE) ## VERSION=4.2: compile and smoke-test the shim on that Spark

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sieve.errors import SieveError
-from sieve.found import same_table
+from sieve.found import Found, same_table
 from sieve.intents import intents
 from sieve.publish import newest
 from sieve.registration import Registration
@@ -13,8 +15,13 @@ from sieve.types import IndexUuid
 from sieve.world import World
 
 
-def adopt(table: CatalogTable, world: World) -> list[str]:
+def adopt(table: CatalogTable, found: Mapping[str, Found], world: World) -> list[str]:
     """Register the indexes again that were made for a table and that it does not know any more.
+
+    Args:
+        table: the table.
+        found: the indexes that it knows; one that is gone keeps its name from no other.
+        world: the means.
 
     Returns:
         Their names.
@@ -37,7 +44,9 @@ def adopt(table: CatalogTable, world: World) -> list[str]:
             continue
         if manifest is None or manifest.state == "dropped":
             continue
-        taken = manifest.name in info.registrations or manifest.name in adopted
+        namesake = found.get(manifest.name)
+        in_use = namesake is not None and namesake.state != "gone"
+        taken = in_use or manifest.name in adopted
         if same_table(manifest.table, info.identity) and not taken:
             uuid = IndexUuid(base_name(intent.folder))
             table.register(manifest.name, Registration(uuid, manifest.column, root))

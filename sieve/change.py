@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from sieve.errors import UnavailableError
 from sieve.found import Found, same_table
+from sieve.intents import delete_index
 from sieve.manifest import Manifest
 from sieve.publish import newest, publish
 from sieve.store import join
@@ -76,7 +77,7 @@ def end_index(found: Found, world: World) -> None:
         UnsupportedError: it is not of that table, or out of reach.
     """
     change_index(found, Drop(), world)
-    found.store.delete(found.directory)
+    delete_index(found.store, found.directory)
 
 
 def drop_index(table: CatalogTable, found: Found, world: World) -> None:
@@ -86,12 +87,15 @@ def drop_index(table: CatalogTable, found: Found, world: World) -> None:
     files are not this table's to delete. A drop that was cut short after its tombstone is finished.
 
     Raises:
-        UnavailableError: the metastore does not serve; dropping it again finishes what is left.
+        UnavailableError: the store does not tell what there is to drop, and nothing was done; or
+            the metastore does not serve, and dropping it again finishes what is left.
     """
+    # Without a tombstone an index that is there would be found again by its table's next REFRESH.
+    found.check_answered()
     if found.manifest is not None:
         change_index(found, Drop(), world)
     try:
-        table.unregister(found.name)
+        table.unregister(found.name, found.registration)
     except UnavailableError as error:
         raise UnavailableError(
             error.condition,
@@ -99,4 +103,4 @@ def drop_index(table: CatalogTable, found: Found, world: World) -> None:
             "SIEVE INDEX again",
         ) from error
     if found.manifest is not None or found.half_dropped:
-        found.store.delete(found.directory)
+        delete_index(found.store, found.directory)

@@ -12,7 +12,7 @@ from sieve.build.contents import build_contents
 from sieve.build.settle import settled_snapshot
 from sieve.claims import settle
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
-from sieve.intents import remove_abandoned, write_intent
+from sieve.intents import delete_index, remove_abandoned, write_intent
 from sieve.keys import Encoder
 from sieve.layout import REGISTERED, claims_dir, versions_dir
 from sieve.manifest import Manifest
@@ -192,7 +192,7 @@ def _undo(table: CatalogTable, begun: Sequence[_Begun], registered: Sequence[_Be
     kept = set()
     for index in registered:
         try:
-            table.unregister(index.wanted.name)
+            table.unregister(index.wanted.name, index.registration)
         except SieveError:
             # Its registration stays, so its files must: it is a whole index.
             kept.add(index.directory)
@@ -200,7 +200,7 @@ def _undo(table: CatalogTable, begun: Sequence[_Begun], registered: Sequence[_Be
         if index.directory not in kept:
             # The statement already fails for a reason of its own, which is the one to report.
             with contextlib.suppress(SieveError):
-                index.store.delete(index.directory)
+                delete_index(index.store, index.directory)
 
 
 def _sweep(table: CatalogTable, world: World) -> None:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sieve.errors import InvalidInputError, SieveError, UnsupportedError
+from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnsupportedError
 from sieve.manifest import Manifest
 from sieve.publish import newest
 from sieve.registration import Registration
@@ -28,6 +28,7 @@ class Found:
         problem: why it is failed or gone.
         opened: the store, where it may be used.
         half_dropped: it has its tombstone, but a drop did not come to its end.
+        unanswered: why nobody can tell now what it is: the store did not answer.
     """
 
     name: str
@@ -38,6 +39,16 @@ class Found:
     problem: str = ""
     opened: Store | None = None
     half_dropped: bool = False
+    unanswered: UnavailableError | None = None
+
+    def check_answered(self) -> None:
+        """Raise UnavailableError where what is seen of it may not be what there is."""
+        if self.unanswered is not None:
+            raise UnavailableError(
+                self.unanswered.condition,
+                f"index {self.name} cannot be looked at now: {self.problem}; run the statement "
+                "again when its store answers",
+            )
 
     @property
     def store(self) -> Store:
@@ -47,7 +58,13 @@ class Found:
         return self.opened
 
     def need(self) -> Manifest:
-        """The version in force. Raises UnsupportedError where there is none."""
+        """The version in force.
+
+        Raises:
+            UnavailableError: the store did not tell.
+            UnsupportedError: there is none.
+        """
+        self.check_answered()
         if self.manifest is None:
             raise self._unusable()
         return self.manifest
@@ -76,7 +93,8 @@ def look_up(name: str, registration: Registration, identity: TableIdentity, worl
     except GoneError as error:
         return found(None, "gone", error.message)
     except SieveError as error:
-        return found(None, "failed", error.message)
+        unanswered = error if isinstance(error, UnavailableError) else None
+        return replace(found(None, "failed", error.message), unanswered=unanswered)
     if manifest is None:
         return found(None, "gone", f"{directory} holds no version")
     if manifest.state == "dropped":

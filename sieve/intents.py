@@ -88,8 +88,27 @@ def remove_abandoned(
     floor = store.now_ms(root) - FLOOR_MS
     abandoned = [intent.folder for intent in strangers if intent.written_ms <= floor]
     for folder in abandoned:
-        store.delete(folder)
+        delete_index(store, folder)
     return abandoned
+
+
+def delete_index(store: Store, index_dir: str) -> None:
+    """Delete an index's folder so that what is left of it, if this is cut short, can be told.
+
+    Its registered mark goes first, so that no table finds it again, and its intent last.
+
+    Raises:
+        UnavailableError: the store refuses or does not answer.
+    """
+    try:
+        names = {entry.name for entry in store.list(index_dir)}
+    except GoneError:
+        return
+    if REGISTERED in names:
+        store.delete(join(index_dir, REGISTERED))
+    for name in sorted(names - {REGISTERED, INTENT}):
+        store.delete(join(index_dir, name))
+    store.delete(index_dir)
 
 
 def _intent(store: Store, folder: str) -> Intent | None:

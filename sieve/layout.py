@@ -14,6 +14,8 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 HEX_ID = re.compile(r"[0-9a-f]{32}")
 RUN_FILE = re.compile(r"part-[A-Za-z0-9_-]{1,120}(?:\.[A-Za-z0-9_-]{1,20}){0,2}\.parquet")
 LOCATIONS_FILE = re.compile(r"[0-9a-f]{32}\.parquet")
+TEMPORARY = re.compile(r"\.(?:draft|probe)-[0-9a-f]{32}")
+"""What stores make for a moment beside the file that is meant."""
 INTENT = "intent.json"
 REGISTERED = "registered"
 

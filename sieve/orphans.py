@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sieve.claims import FLOOR_MS
 from sieve.errors import SieveError
 from sieve.found import same_table
 from sieve.intents import Intent, intents
+from sieve.manifest import Manifest
 from sieve.publish import newest
-from sieve.store import Store
+from sieve.registration import Registration
+from sieve.store import Store, join, parent
 from sieve.types import TableIdentity
 
 
@@ -35,30 +37,30 @@ def orphans(
     store: Store,
     root: str,
     database: str,
-    tables: Sequence[TableIdentity],
-    but: Collection[str],
+    tables: Mapping[TableIdentity, Mapping[str, Registration]],
     floor_ms: int,
 ) -> Iterator[Orphan]:
     """The orphans of one database.
 
     An index that a table of its very identity no longer registers is none: that table's statements
-    register it again. Nor is one whose newest version cannot be read.
+    register it again, unless another one that can be used has its name. Nor is one whose newest
+    version cannot be read.
 
     Args:
         store: where the root lies.
         root: the folder that holds indexes, maybe of other databases too.
         database: whose.
-        tables: all tables that it has now.
-        but: uuids of the indexes that these have registered.
+        tables: all tables that it has now, with the indexes that each has registered.
         floor_ms: age in ms from which what nobody refers to is taken to be left behind; a day at
             least for a CREATE that is not registered.
 
     Raises:
         UnavailableError: the store does not answer.
     """
+    registered = {one.uuid for names in tables.values() for one in names.values()}
     strangers = [
         intent
-        for intent in intents(store, root, but)
+        for intent in intents(store, root, registered)
         if intent.table.database.lower() == database.lower()
     ]
     if not strangers:
@@ -73,18 +75,39 @@ def orphans(
             yield orphan
 
 
-def _orphan(store: Store, intent: Intent, tables: Sequence[TableIdentity]) -> Orphan | None:
+def _orphan(
+    store: Store, intent: Intent, tables: Mapping[TableIdentity, Mapping[str, Registration]]
+) -> Orphan | None:
     if not intent.registered:
         why = "its CREATE did not come to an end"
         return Orphan(intent.folder, intent.name, intent.table, why)
     try:
         manifest = newest(store, intent.folder)
+        if manifest is None:
+            return Orphan(intent.folder, intent.name, intent.table, "it has no version")
+        why = _why(store, parent(intent.folder), manifest, tables)
     except SieveError:
         return None
-    if manifest is None:
-        return Orphan(intent.folder, intent.name, intent.table, "it has no version")
+    return Orphan(intent.folder, manifest.name, manifest.table, why) if why else None
+
+
+def _why(
+    store: Store,
+    root: str,
+    manifest: Manifest,
+    tables: Mapping[TableIdentity, Mapping[str, Registration]],
+) -> str:
+    """Why an index is nobody's; empty where it may be somebody's."""
     if manifest.state == "dropped":
-        return Orphan(intent.folder, manifest.name, manifest.table, "it was dropped")
-    if any(same_table(manifest.table, table) for table in tables):
-        return None
-    return Orphan(intent.folder, manifest.name, manifest.table, "its table is gone")
+        return "it was dropped"
+    own = [names for table, names in tables.items() if same_table(manifest.table, table)]
+    if not own:
+        return "its table is gone"
+    # Two drivers that create one index at a time may both succeed; the later one has the name.
+    other = own[0].get(manifest.name)
+    if other is None or other.root != root:
+        return ""
+    rival = newest(store, join(root, other.uuid))
+    if rival is None or rival.state == "dropped" or not same_table(rival.table, manifest.table):
+        return ""
+    return "its table has another index of its name"

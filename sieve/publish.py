@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sieve.attempt import FIRST, Answer, Create, End, Step, after
 from sieve.errors import (
     ConflictError,
     CorruptError,
+    SieveError,
     UnavailableError,
     UnknownOutcomeError,
 )
@@ -23,9 +25,6 @@ from sieve.transitions import check_successor
 
 ATTEMPTS = 32
 """How many versions of others a writer plans on top of before it gives up."""
-
-CREATE_TRIES = 3
-"""How often a create of the same bytes is repeated while its outcome is not known."""
 
 
 def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
@@ -139,36 +138,42 @@ def _create(store: Store, index_dir: str, proposed: Manifest) -> bool:
     """Whether ``proposed`` is the version of its number, now or for good another one."""
     uri = version_file(index_dir, proposed.version)
     data = render_manifest(proposed)
-    doubt: UnknownOutcomeError | None = None
-    for _ in range(CREATE_TRIES):
-        try:
-            if store.create(uri, data):
-                return True
-        except UnknownOutcomeError as error:
-            doubt = error
-        except UnavailableError as error:
-            if doubt is None:
-                raise
-            # This try had no effect; an earlier one still may.
-            raise _unknown(uri, proposed) from error
-        # A "no" may be the answer to a retry of our own success, so it too is checked by id. While
-        # nothing is there, the same bytes may be sent again: arriving twice they count once.
-        try:
-            return read_version(store, index_dir, proposed.version).id == proposed.id
-        except GoneError:
-            continue
-        except UnavailableError as error:
-            raise _unknown(uri, proposed) from error
-        except CorruptError as error:
-            if doubt is None:
-                raise
-            raise _unknown(uri, proposed) from error
-    raise _unknown(uri, proposed) from doubt
-
-
-def _unknown(uri: str, proposed: Manifest) -> UnknownOutcomeError:
-    return UnknownOutcomeError(
+    step: Step | End = FIRST
+    cause: SieveError | None = None
+    while not isinstance(step, End):
+        if isinstance(step, Create):
+            answer, error = _send(store, uri, data)
+        else:
+            answer, error = _look(store, index_dir, proposed)
+        cause, step = error or cause, after(step, answer)
+    match step:
+        case End.PUBLISHED | End.LOST:
+            return step is End.PUBLISHED
+        case End.REFUSED | End.DAMAGED if cause is not None:
+            raise cause
+    raise UnknownOutcomeError(
         "SIEVE_PUBLISH_UNKNOWN_OUTCOME",
         f"version {proposed.version} of index {proposed.name!r} ({uri}) may or may not be "
         "visible; run the statement again when the store answers",
-    )
+    ) from cause
+
+
+def _send(store: Store, uri: str, data: bytes) -> tuple[Answer, SieveError | None]:
+    try:
+        return (Answer.MADE if store.create(uri, data) else Answer.TAKEN), None
+    except UnknownOutcomeError as error:
+        return Answer.NO_REPLY, error
+    except UnavailableError as error:
+        return Answer.REFUSED, error
+
+
+def _look(store: Store, index_dir: str, proposed: Manifest) -> tuple[Answer, SieveError | None]:
+    try:
+        there = read_version(store, index_dir, proposed.version)
+    except GoneError:
+        return Answer.ABSENT, None
+    except UnavailableError as error:
+        return Answer.UNREADABLE, error
+    except CorruptError as error:
+        return Answer.DAMAGED, error
+    return (Answer.OURS if there.id == proposed.id else Answer.OTHERS), None

@@ -156,9 +156,11 @@ def _is_ghost(found: Found) -> bool:
     try:
         if found.store.size(version_file(found.directory, 1)) is not None:
             return False
-        found.store.delete(found.directory)
     except SieveError:
         return False
+    with contextlib.suppress(SieveError):
+        # The drop, or another such refresh, may be deleting it, too.
+        found.store.delete(found.directory)
     return True
 
 

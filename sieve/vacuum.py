@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from sieve.claims import FLOOR_MS, claims
+from sieve.errors import UnavailableError
 from sieve.found import Found
 from sieve.history import Retention, published, vacuumed
-from sieve.layout import locations_file, run_dir, vacuumed_file
+from sieve.layout import (
+    TEMPORARY,
+    claims_dir,
+    locations_file,
+    run_dir,
+    vacuumed_file,
+    versions_dir,
+)
 from sieve.publish import read_version
-from sieve.store import GoneError, Store, parent
+from sieve.store import GoneError, Store, join, parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,7 @@ class Vacuumed:
 
 
 def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
-    """Delete what manifests or old claims name and no retained version does; nothing else.
+    """Delete what manifests or old claims name and no retained version does, and old drafts.
 
     Manifests stay: their numbers have no gaps. Cut short, it is finished by the next one.
 
@@ -37,13 +46,19 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
         retention: which versions stay as they are.
 
     Raises:
-        UnavailableError: the store does not answer.
+        UnavailableError: the store does not answer, or lists fewer versions than there are.
         CorruptError: a version cannot be read, so what it names is not known.
     """
     store, directory = found.store, found.directory
-    found.need()
     now = store.now_ms(directory)
     times = published(store, directory)
+    if len(times) < found.need().version:
+        # What the others name would look as if nobody needed it.
+        raise UnavailableError(
+            "SIEVE_VERSIONS_NOT_LISTED",
+            f"the store lists {len(times)} versions of index {found.name}, which has "
+            f"{found.need().version}; nothing was deleted, run VACUUM again",
+        )
     done, last = vacuumed(store, directory), retention.expired(times, now)
     stay = _named(store, directory, last, len(times))
     dead = [claim for claim in claims(store, directory) if claim.mtime_ms < now - FLOOR_MS]
@@ -55,6 +70,9 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
         files, size = files + len(held), size + sum(held)
     for claim in dead:
         store.delete(claim.uri)
+    for uri, length in _litter(store, directory, now - FLOOR_MS):
+        store.delete(uri)
+        files, size = files + 1, size + length
     if last > done:
         mark = vacuumed_file(directory, last)
         store.mkdirs(parent(mark))
@@ -70,6 +88,20 @@ def _named(store: Store, directory: str, after: int, last: int) -> set[str]:
         named.update(run_dir(directory, run.id) for run in manifest.runs)
         named.add(locations_file(directory, manifest.locations.file.name))
     return named
+
+
+def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]]:
+    """Drafts and probes of writers that died with one in hand: URIs and lengths."""
+    found: list[tuple[str, int]] = []
+    above = parent(locations_file(directory, "x"))
+    for folder in (directory, versions_dir(directory), claims_dir(directory), above):
+        with contextlib.suppress(GoneError):
+            found += [
+                (join(folder, entry.name), entry.size)
+                for entry in store.list(folder)
+                if TEMPORARY.fullmatch(entry.name) and entry.mtime_ms < floor_ms
+            ]
+    return found
 
 
 def _held(store: Store, target: str) -> list[int]:

@@ -8,6 +8,7 @@ from sieve.claims import FLOOR_MS
 from sieve.errors import UnsupportedError
 from sieve.found import choose
 from sieve.history import HOUR_MS, Retention
+from sieve.intents import delete_index
 from sieve.orphans import Orphan, orphans
 from sieve.registration import registrations
 from sieve.types import identity_from
@@ -46,19 +47,16 @@ def vacuum_root(command: commands.VacuumIndexes, at: Statement) -> list[Row]:
             continue
         at.world.check_cancelled()
         # Only what is out of every table's reach goes, so nobody needs to be told first.
-        at.world.open_store(orphan.folder).delete(orphan.folder)
+        delete_index(at.world.open_store(orphan.folder), orphan.folder)
         at.forget(orphan.folder)
         rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))
     return rows
 
 
 def _orphans(database: str, floor_ms: int, at: Statement) -> list[Orphan]:
-    tables = json.loads(at.driver.tables(at.session, database))
-    registered = {
-        registration.uuid
-        for raw in tables
-        for registration in registrations(raw["registrations"]).values()
+    tables = {
+        identity_from(raw): registrations(raw["registrations"])
+        for raw in json.loads(at.driver.tables(at.session, database))
     }
     root = at.world.root_for_new(str(at.driver.databaseLocation(at.session, database)))
-    store, identities = at.world.open_store(root), [identity_from(raw) for raw in tables]
-    return list(orphans(store, root, database, identities, registered, floor_ms))
+    return list(orphans(at.world.open_store(root), root, database, tables, floor_ms))

@@ -144,7 +144,7 @@ class Followers:
 def _catch_up(key: Table, ended: Sequence[_Definition], at: Statement) -> None:
     name = commands.TableName(key)
     table = at.table(name)
-    if not table.info.registrations and adopt(table, at.world):
+    if not table.info.registrations and adopt(table, {}, at.world):
         table = at.table(name)
     for one in ended:
         if one.name not in table.info.registrations:

@@ -63,11 +63,14 @@ def refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
     column = None if command.column is None else command.column.parts
     name = None if command.name is None else command.name.lower()
     follow(table, at)
-    known = table.info.registrations
+    found = at.found(table)
+    usable = {known for known, one in found.items() if one.state != "gone"}
     # Another tool may have undone a registration, such as by writing the whole table object.
-    if (not known if name is None else name not in known) and adopt(table, at.world):
+    lost = len(usable) < max(1, len(found)) if name is None else name not in usable
+    if lost and adopt(table, found, at.world):
         table = at.table(command.table)
-    chosen = choose(at.found(table), table.info.label, command.name, column)
+        found = at.found(table)
+    chosen = choose(found, table.info.label, command.name, column)
     return bring_up(table, chosen, "all" if command.full else "new", at)
 
 

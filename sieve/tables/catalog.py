@@ -159,12 +159,17 @@ class CatalogTable:
             if not written:
                 raise
 
-    def unregister(self, name: str) -> None:
+    def unregister(self, name: str, registration: Registration) -> None:
         """Remove an index's property and tell all sessions of this driver.
+
+        Another index that was given the name meanwhile keeps it.
 
         Raises:
             UnavailableError: the metastore refuses or does not answer; the property may be left.
         """
+        now = registrations(self.announce()).get(name)
+        if now is not None and now.uuid != registration.uuid:
+            return
         try:
             self._access.unsetProperty(property_key(name))
         except _FAILURES as error:

@@ -1,4 +1,4 @@
-"""A metastore that is killed at a chosen moment: between a request and its reply."""
+"""A metastore that is killed, or hangs up, at a chosen moment: between a request and its reply."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class CutMetastore:
         conf: settings of a Spark that uses it.
         before: given what a client sends; where it says yes, the server is killed first.
         after: likewise, but the server has answered when it is killed, and nobody hears it.
+        hangs_up: the server lives on at these moments, and the connection alone is cut.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -43,6 +44,7 @@ class CutMetastore:
         self._process: subprocess.Popen[bytes] | None = None
         self.before: Callable[[bytes], bool] = never
         self.after: Callable[[bytes], bool] = never
+        self.hangs_up = False
         self.conf = {
             "spark.hadoop.hive.metastore.uris": f"thrift://localhost:{self._outer}",
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -59,6 +61,7 @@ class CutMetastore:
     def start(self) -> None:
         """Serve, for the first time or again."""
         self.before = self.after = never
+        self.hangs_up = False
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, cwd=self._folder, stdout=log, stderr=subprocess.STDOUT
@@ -103,7 +106,7 @@ class CutMetastore:
         with client, server, contextlib.suppress(OSError):
             while request := client.recv(1 << 20):
                 if self.before(request):
-                    self.kill()
+                    self._fail()
                     break
                 if self.after(request):
                     doomed.set()
@@ -111,13 +114,17 @@ class CutMetastore:
             server.shutdown(socket.SHUT_RDWR)
             answering.join()
 
+    def _fail(self) -> None:
+        if not self.hangs_up:
+            self.kill()
+
     def _answer(
         self, server: socket.socket, client: socket.socket, doomed: threading.Event
     ) -> None:
         with contextlib.suppress(OSError):
             while reply := server.recv(1 << 20):
                 if doomed.is_set():
-                    self.kill()
+                    self._fail()
                     break
                 client.sendall(reply)
             client.shutdown(socket.SHUT_RDWR)

@@ -20,10 +20,15 @@ def alive(pid: int) -> bool:
     return _state(pid)[0] not in {"", "Z", "X"}
 
 
+def children(parent: int, word: str) -> list[int]:
+    """The living processes that one has started with a word on their command lines."""
+    pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
+    return [p for p in pids if _state(p)[1] == parent and alive(p) and word in argv(p)]
+
+
 def front_ends(jvm: int) -> list[int]:
     """The living front ends that a driver's JVM has started."""
-    pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
-    return [p for p in pids if _state(p)[1] == jvm and alive(p) and "sql_ext.frontend" in argv(p)]
+    return children(jvm, "sql_ext.frontend")
 
 
 def argv(pid: int) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cut import CutMetastore
+from cut import CutMetastore, never
 from driver import Driver, DriverError, driver
 
 ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range(100)"
@@ -124,3 +124,36 @@ def test_gone_at_the_registration(
     assert user.files(POINT) == 4
     # Files that a registration could have named are kept until they are known for dead.
     assert len(folders(server)) == (0 if shown else 1)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("times", [1, 100])
+def test_a_line_that_is_cut_at_the_registration(
+    user: Driver, server: CutMetastore, moment: str, times: int
+) -> None:
+    """The server lives: the client asks again by itself, or CREATE asks what has become of it.
+
+    What was applied is not applied twice, what was not is not there; nothing is left behind.
+    """
+    left = times
+
+    def cut(request: bytes) -> bool:
+        nonlocal left
+        left -= is_registration(request)
+        return left >= 0 and is_registration(request)
+
+    server.hangs_up = True
+    setattr(server, moment, cut)
+    if (moment, times) == ("before", 100):
+        with pytest.raises(DriverError):
+            user.sql(CREATE)
+        assert user.sql("SHOW SIEVE INDEXES ON shop.t") == []
+    else:
+        user.sql(CREATE)
+        assert [row[6] for row in user.sql("SHOW SIEVE INDEXES ON shop.t")] == ["ready"]
+        assert user.files(POINT) == 1
+    assert left < times
+    server.before = server.after = never
+    user.sql("DROP SIEVE INDEX IF EXISTS id_sieve ON shop.t")
+    assert user.files(POINT) == 4
+    assert len(folders(server)) <= 1

@@ -209,6 +209,38 @@ def test_odd_columns_lose_nothing(kind, shape):
             check_values(kind, files, built)
 
 
+_RNG = np.random.default_rng(5)
+DISTRIBUTIONS = {
+    "dense": np.arange(96),
+    "dense above 2^53": (1 << 53) + np.arange(96),
+    "both ends": np.append(np.arange(48) + LEAST, GREATEST - np.arange(48)),
+    "around zero": np.arange(-48, 48) ** 3,
+    "many rows of few keys": np.repeat(np.arange(8) * 1000, 12),
+    "one key": np.full(96, 7),
+    "sawtooth": np.arange(96) % 12 * 10,
+    "even steps": np.arange(96) * 1_000_003,
+    "uniform": _RNG.integers(LEAST, GREATEST, 96),
+    "powers of two": np.append(1 << np.arange(48), -(1 << np.arange(48))),
+    "heavy tail": np.minimum(_RNG.zipf(1.3, 96), GREATEST),
+    "clusters far apart": np.arange(96) % 24 + np.arange(96) // 24 * 10**12,
+    "late arrivals": np.where(np.arange(96) % 8, np.arange(96), np.arange(96) * 5),
+    "descending": np.arange(96)[::-1] * 17,
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_every_key_of_a_distribution_is_found(name, shape):
+    """Each key, its neighbours, the middle of each gap and both outsides, at three budgets."""
+    kind = next(kind for kind in KINDS if kind.name == "bigint")
+    keys = DISTRIBUTIONS[name].astype(np.int64)
+    files = [part.tolist() for part in np.array_split(keys, 8)]
+    for budget in (1, 300, 64 << 10):
+        built = build([kind.column(file) for file in files], Encoder("bigint"), shape, budget)
+        check_codes(kind, files, built)
+        check_values(kind, files, built)
+
+
 @pytest.mark.parametrize("shape", ["auto", "intervals", "runs"])
 def test_a_full_budget_names_no_file_in_vain(shape):
     """Where bytes are no matter, a key that occurs names just the files that hold it."""

@@ -1,0 +1,102 @@
+"""Indexes as released versions wrote them: read by this one, and left alone if they are newer."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.local_store import LocalStore
+from sieve.manifest import FORMAT, Manifest
+from sieve.publish import newest
+from sql_ext.link import Request
+from sql_ext.pruning import PruneService
+from sql_ext.roots import Roots
+
+SAMPLES = sorted(path for path in Path(__file__).parent.iterdir() if path.name.startswith("format"))
+INDEXES = [
+    pytest.param(sample, uuid, id=f"{sample.name} {number}")
+    for sample in SAMPLES
+    for number, uuid in enumerate(json.loads((sample / "keys.json").read_text()))
+]
+
+
+def asked(service: PruneService, kind: str, **body: Any) -> Mapping[str, Any]:
+    """One request of a driver."""
+    request = Request(1, kind, body, SimpleNamespace(session=lambda _: None))
+    return {"prune": service.prune, "dictionary": service.dictionary}[kind](request)
+
+
+def skipped(root: Path, index: Manifest, predicate: Mapping[str, Any]) -> tuple[set[str], str]:
+    """Names of the files that a scan may leave out, and the reason where there is none."""
+    service = PruneService(Roots(None), lambda _: LocalStore())
+    told = {"format": 1, "uuid": index.index, "column": index.column, "root": f"file:{root}"}
+    answer = asked(
+        service, "prune", table=asdict(index.table), predicate=predicate,
+        registrations={f"sieve.index.{index.name}": json.dumps(told)},
+        fingerprints=[index.fingerprint], settings={"spark.sieve.roots": f"file:{root}"},
+    )  # fmt: skip
+    if "skip" not in answer:
+        return set(), next(iter(answer["reasons"]))
+    paths = asked(service, "dictionary", dictionary=answer["dictionary"])["paths"]
+    bits = np.frombuffer(base64.b64decode(answer["skip"]), np.uint8)
+    flags = np.unpackbits(bits, bitorder="little", count=len(paths))
+    return {p.rpartition("/")[2] for p, flag in zip(paths, flags, strict=True) if flag}, ""
+
+
+def wire(value: Any, kind: str) -> Any:
+    """A value as the driver sends it."""
+    if kind == "string":
+        return base64.b64encode(value.encode()).decode()
+    return str(int(Decimal(value).scaleb(3))) if kind.startswith("decimal") else value
+
+
+@pytest.mark.parametrize(("sample", "uuid"), INDEXES)
+def test_every_key_is_found(sample: Path, uuid: str) -> None:
+    """No key's file may be left out, and most others may."""
+    keys = json.loads((sample / "keys.json").read_text())[uuid]
+    index = newest(LocalStore(), f"file:{sample / uuid}")
+    assert index is not None
+    of_key: dict[Any, set[str]] = {}
+    for name, values in keys.items():
+        for value in values:
+            of_key.setdefault(value, set()).add(name)
+    left_out = 0
+    some = list(of_key.items())[:: max(1, len(of_key) // 60)]
+    for value, files in some:
+        predicate = {"op": "=", "col": list(index.column), "value": wire(value, index.type)}
+        skip, reason = skipped(sample, index, predicate)
+        assert reason == ""
+        assert not skip & files, (value, files)
+        left_out += len(skip) > 0
+    assert left_out > len(some) // 2
+    assert {len(keys), index.locations.count} == {24}
+
+
+@pytest.mark.parametrize(("sample", "uuid"), INDEXES[:1])
+def test_a_later_format_is_left_alone(sample: Path, uuid: str, tmp_path: Path) -> None:
+    """A whole manifest of the next format, or of one that nobody knows: all files are read."""
+    index = newest(LocalStore(), f"file:{sample / uuid}")
+    assert index is not None
+    shutil.copytree(sample / uuid, tmp_path / uuid)
+    path = tmp_path / uuid / "versions" / f"{index.version + 1}.json"
+    data = (tmp_path / uuid / "versions" / f"{index.version}.json").read_bytes()
+    body = data[: data.rindex(b',"checksum"')].replace(
+        b'"version":%d' % index.version, b'"version":%d' % (index.version + 1), 1
+    )
+    for later in (FORMAT + 1, 77):
+        text = body.replace(b'"format":%d' % FORMAT, b'"format":%d' % later, 1) + b"}"
+        seal = hashlib.sha256(text).hexdigest().encode()
+        path.write_bytes(text[:-1] + b',"checksum":"' + seal + b'"}')
+        predicate = {"op": "=", "col": list(index.column), "value": 1}
+        assert skipped(tmp_path, index, predicate) == (set(), "version-too-new")

@@ -1,0 +1,94 @@
+"""Statements that faults are played on, and what must hold after whatever has happened."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from tests.plain_world import Scan, Session, Warehouse, scan
+
+CREATE = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 1)"
+LOST = "another tool writes the table as it was"
+
+STATEMENTS = {
+    "create": [CREATE],
+    "refresh": [CREATE, "append", "REFRESH SIEVE INDEX ON t"],
+    "refresh in full": [CREATE, "REFRESH SIEVE INDEX ON t FULL"],
+    "optimize": [CREATE, "append", "REFRESH SIEVE INDEX ON t", "OPTIMIZE SIEVE INDEX ON t"],
+    "adopt": [CREATE, LOST, "REFRESH SIEVE INDEX ON t"],
+    "disable": [CREATE, "ALTER SIEVE INDEX id_sieve ON t DISABLE"],
+    "set options": [CREATE, "ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (error = 9)"],
+    "vacuum": [CREATE, "REFRESH SIEVE INDEX ON t FULL", "VACUUM SIEVE INDEX ON t RETAIN 0 HOURS"],
+    "vacuum all": [CREATE, "drop table", "age", "VACUUM SIEVE INDEXES"],
+    "drop": [CREATE, "DROP SIEVE INDEX IF EXISTS id_sieve ON t"],
+}
+"""What leads up to a statement, and the statement."""
+
+
+def prepared(folder: Path, name: str) -> tuple[Warehouse, str]:
+    """A warehouse with all done that leads up to a statement, and the statement."""
+    warehouse = Warehouse(folder / "shop")
+    warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
+    *before, last = STATEMENTS[name]
+    for step in before:
+        _play(warehouse, step)
+    return warehouse, last
+
+
+def _play(warehouse: Warehouse, step: str) -> None:
+    if step == "append":
+        warehouse.append("t", range(40, 50))
+    elif step == LOST:
+        warehouse.alter("t", lambda before: {"born": before["born"]})
+    elif step == "drop table":
+        (warehouse.folder / "t.properties").unlink()
+    elif step == "age":
+        age(warehouse)
+    else:
+        Session(warehouse).sql(step)
+
+
+def age(warehouse: Warehouse) -> None:
+    """Two days pass for all that lies in the root."""
+    before = time.time() - 48 * 3600
+    for path in warehouse.root.rglob("*"):
+        os.utime(path, (before, before))
+
+
+WHOLE = frozenset({"no-index", "disabled"})
+
+
+def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | None:
+    """Queries lose no row and tell no reasons but these; None without a table."""
+    if not (warehouse.folder / "t.properties").exists():
+        return None
+    told = [scan(warehouse, "t", key) for key in (45, 13)]
+    assert {reason for one in told for reason in one.reasons} <= reasons, told
+    return told[-1]
+
+
+def settled(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]:
+    """The statement is typed again, and what was left behind is cleaned away two days later.
+
+    Returns:
+        Files that a query then reads, and how many files of each kind an index has.
+    """
+    Session(warehouse).sql(last)
+    end = looked_at(warehouse)
+    age(warehouse)
+    Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
+    if end is not None and end.used:
+        Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")
+    assert looked_at(warehouse) == end
+    return None if end is None else end.files, _left(warehouse)
+
+
+def _left(warehouse: Warehouse) -> dict[str, int]:
+    """How many files of each kind lie below the root, manifests and marks aside."""
+    told = dict.fromkeys(("intent.json", "registered", "runs", "locations", "intents"), 0)
+    for path in warehouse.root.rglob("*"):
+        kind = path.relative_to(warehouse.root).parts[1:2]
+        if path.is_file() and kind and kind[0] in told and path.name != "_SUCCESS":
+            told[kind[0]] += 1
+    return told

@@ -1,0 +1,166 @@
+"""Writers that are killed or stopped in the middle: real processes, real signals."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from processes import wait_until
+from scenes import CREATE, STATEMENTS, looked_at, prepared, settled
+
+from sieve.history import history
+from sieve.local_store import LocalStore
+from tests.plain_world import Session, Warehouse, without_spark
+from tests.plain_writers import begun, started, struck
+
+EFFECTS = ("before create", "before delete", "before mkdirs", "before metastore")
+"""Calls that change something: to die between two others is to die before the next of these."""
+
+RANDOM_KILLS = 1000
+PAUSES = 100
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """No Spark is needed."""
+    with without_spark():
+        yield
+
+
+def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, object]) -> None:
+    """Queries are right at once, others go on at once, and what the dead one left goes."""
+    looked_at(warehouse)
+    files, left = settled(warehouse, statement)
+    assert files == undisturbed[0]
+    most = undisturbed[1]
+    assert isinstance(most, dict)
+    assert all(left[kind] <= most[kind] for kind in left), left
+
+
+@pytest.mark.parametrize("name", ["create", "refresh", "vacuum", "drop"])
+def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
+    """SIGKILL before each call that changes something: the old index or the new one, whole."""
+    undisturbed = settled(*prepared(tmp_path / "undisturbed", name))
+    kills = 0
+    for at in EFFECTS:
+        for number in range(1, 100):
+            warehouse, statement = prepared(tmp_path / f"{at}{number}", name)
+            writer = started(struck, warehouse.folder, statement, at, number, signal.SIGKILL)
+            writer.join(60)
+            if writer.exitcode == 0:
+                break
+            assert writer.exitcode == -signal.SIGKILL
+            kills += 1
+            recovered(warehouse, statement, undisturbed)
+    assert kills >= {"create": 14, "refresh": 7, "vacuum": 2, "drop": 3}[name]
+
+
+@pytest.mark.soak
+def test_killed_at_any_time(tmp_path: Path) -> None:
+    """SIGKILL after a random time, in the middle of a call or of the writing of a file."""
+    seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
+    chance = random.Random(seed)
+    undisturbed = {name: settled(*prepared(tmp_path / name, name)) for name in STATEMENTS}
+    kills = runs = 0
+    while kills < RANDOM_KILLS:
+        name = chance.choice([*STATEMENTS])
+        warehouse, statement = prepared(tmp_path / str(runs), name)
+        writer = started(begun, warehouse.folder, statement)
+        while not (warehouse.folder / "begun").exists():
+            time.sleep(0.0005)
+        time.sleep(chance.random() * 0.4)
+        writer.kill()
+        writer.join(60)
+        kills += writer.exitcode == -signal.SIGKILL
+        runs += 1
+        recovered(warehouse, statement, undisturbed[name])
+    sys.stdout.write(f"SIEVE_SEED={seed}: {kills} kills in {runs} runs, 0 wrong rows\n")
+
+
+def test_a_draft_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who dies between the writing of a file and its naming leaves a draft, which VACUUM takes."""
+    warehouse, statement = prepared(tmp_path, "disable")
+    monkeypatch.setattr("sieve.local_store._link", lambda *_: sys.exit("killed"))
+    monkeypatch.setattr("sieve.local_store.os.unlink", lambda *_: None)
+    with pytest.raises(SystemExit):
+        Session(warehouse).sql(statement)
+    monkeypatch.undo()
+    assert len(list(warehouse.root.rglob(".draft-*"))) == 1
+    Session(warehouse).sql("VACUUM SIEVE INDEX ON t")
+    assert len(list(warehouse.root.rglob(".draft-*"))) == 1
+    settled(warehouse, "REFRESH SIEVE INDEX ON t FULL")
+    Session(warehouse).sql("VACUUM SIEVE INDEX ON t")
+    assert list(warehouse.root.rglob(".draft-*")) == []
+
+
+def stopped(pid: int) -> bool:
+    """Whether a process stands still."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+def pause(folder: Path, meanwhile: str) -> list[str]:
+    """A writer is stopped before its create, another commits, the first goes on.
+
+    Returns:
+        What each version changed, the first one first.
+    """
+    warehouse, _ = prepared(folder, "disable")
+    setting = "ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (error = 9)"
+    writer = started(struck, warehouse.folder, setting, "before create", 1, signal.SIGSTOP)
+    wait_until(lambda: writer.pid is not None and stopped(writer.pid), "the writer stands still")
+    Session(warehouse).sql(meanwhile)
+    assert writer.pid is not None
+    os.kill(writer.pid, signal.SIGCONT)
+    writer.join(60)
+    looked_at(warehouse)
+    (index,) = warehouse.root.iterdir()
+    told = history(LocalStore(), f"file:{index}") if (index / "versions").exists() else []
+    return [*(past.change for past in reversed(told)), f"exit {writer.exitcode}"]
+
+
+def test_a_stopped_writer_plans_on_top_of_others(tmp_path: Path) -> None:
+    """It loses the number, and its change stands beside the other's in the next version."""
+    for number, (meanwhile, change) in enumerate(MEANWHILE):
+        told = pause(tmp_path / str(number), meanwhile)
+        assert told == ["created", change, "options set", "exit 0"]
+
+
+MEANWHILE = [
+    ("ALTER SIEVE INDEX id_sieve ON t DISABLE", "disabled"),
+    ("REFRESH SIEVE INDEX ON t FULL", "rebuilt"),
+]
+
+
+@pytest.mark.soak
+def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
+    """The same, as often as it takes to meet what is rare."""
+    for number in range(PAUSES):
+        meanwhile, change = MEANWHILE[number % 2]
+        told = pause(tmp_path / str(number), meanwhile)
+        assert told == ["created", change, "options set", "exit 0"]
+    sys.stdout.write(f"{PAUSES} of {PAUSES} stopped writers planned on top\n")
+
+
+def test_nobody_waits_for_a_stopped_writer(tmp_path: Path) -> None:
+    """While one stands still in the middle of a CREATE, others create, refresh and drop."""
+    warehouse = Warehouse(tmp_path / "shop")
+    warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
+    writer = started(struck, warehouse.folder, CREATE, "before metastore", 1, signal.SIGSTOP)
+    wait_until(lambda: writer.pid is not None and stopped(writer.pid), "the writer stands still")
+    session = Session(warehouse)
+    session.sql("CREATE SIEVE INDEX other ON t (id)")
+    session.sql("REFRESH SIEVE INDEX other ON t FULL")
+    session.sql("DROP SIEVE INDEX other ON t")
+    assert writer.pid is not None
+    os.kill(writer.pid, signal.SIGCONT)
+    writer.join(60)
+    assert writer.exitcode == 0
+    told = looked_at(warehouse)
+    assert told is not None
+    assert (told.files, told.used) == (1, ("id_sieve@1",))

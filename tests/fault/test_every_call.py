@@ -1,0 +1,72 @@
+"""An error at the first, second, ... call of a statement, before and after the call's effect."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from scenes import STATEMENTS, looked_at, prepared, settled
+
+from sieve.errors import SieveError, UnavailableError, UnknownOutcomeError
+from tests.plain_world import MetastoreFault, Session, without_spark
+
+
+class Fault:
+    """A seam that fails once, at a call of some number from 1.
+
+    Attributes:
+        struck: the call that failed.
+    """
+
+    def __init__(self, when: str, at: int) -> None:
+        self._when, self._at, self._calls, self.struck = when, at, 0, ""
+
+    def __call__(self, what: str) -> None:
+        if not what.startswith(self._when):
+            return
+        self._calls += 1
+        if self._calls != self._at:
+            return
+        self.struck = what
+        if " metastore " in what:
+            raise MetastoreFault("the metastore hung up")
+        if what.startswith("after create"):
+            raise UnknownOutcomeError("SIEVE_STORE_UNKNOWN_OUTCOME", "reply lost")
+        raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """No Spark is needed."""
+    with without_spark():
+        yield
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_an_error_at_every_call(name: str, when: str, tmp_path: Path) -> None:
+    """A statement that meets it works, or fails by name; no row is lost, no version is half there.
+
+    The same statement then does what it was to do, and what was left behind can be cleaned away.
+    """
+    undisturbed = settled(*prepared(tmp_path / "undisturbed", name))
+    for number in itertools.count(1):
+        warehouse, statement = prepared(tmp_path / str(number), name)
+        fault = Fault(when, number)
+        try:
+            Session(warehouse, fault).sql(statement)
+        except (SieveError, PySparkException):
+            assert fault.struck
+            if (name, when) == ("create", "before"):
+                assert not list(warehouse.root.glob("*")), fault.struck
+        if not fault.struck:
+            break
+        looked_at(warehouse)
+        files, left = settled(warehouse, statement)
+        assert files == undisturbed[0], fault.struck
+        assert all(left[kind] <= most for kind, most in undisturbed[1].items()), fault.struck
+        assert not list(warehouse.root.rglob(".*")), fault.struck
+    assert number > 5

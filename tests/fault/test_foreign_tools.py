@@ -1,0 +1,81 @@
+"""Another tool reads a table's properties, and writes them all back later, as Hive clients do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scenes import age, prepared
+
+from tests.plain_world import Scan, Session, Warehouse, scan, without_spark
+
+CREATE = "CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)"
+DROP = "DROP SIEVE INDEX id_sieve ON t"
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """No Spark is needed."""
+    with without_spark():
+        yield
+
+
+def after(warehouse: Warehouse, *statements: str) -> Scan:
+    """The tool reads, statements run, the tool writes what it has read."""
+    before = warehouse.properties("t")
+    for statement in statements:
+        Session(warehouse).sql(statement)
+    warehouse.alter("t", lambda _: before)
+    return scan(warehouse, "t", 13)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """A table without an index."""
+    made, _ = prepared(tmp_path, "create")
+    return made
+
+
+def test_create_is_undone(warehouse: Warehouse) -> None:
+    """The table is read in full until REFRESH finds its index again; VACUUM leaves it alone."""
+    assert after(warehouse, CREATE).files == 4
+    age(warehouse)
+    Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
+    assert Session(warehouse).sql("REFRESH SIEVE INDEX ON t")[0][1] == 1
+    assert scan(warehouse, "t", 13).files == 1
+
+
+def test_drop_is_undone(warehouse: Warehouse) -> None:
+    """The name stands for nothing: no statement brings the dropped index back, CREATE makes one."""
+    Session(warehouse).sql(CREATE)
+    told = after(warehouse, DROP)
+    assert (told.files, told.reasons) == (4, ("index-gone",))
+    assert Session(warehouse).sql("SHOW SIEVE INDEXES ON t")[0][6] == "gone"
+    with pytest.raises(Exception, match="SIEVE_INDEX_NOT_USABLE"):
+        Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    Session(warehouse).sql(CREATE)
+    assert scan(warehouse, "t", 13).files == 1
+
+
+@pytest.mark.parametrize("name", ["", "id_sieve "])
+def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
+    """The old registration has the new index's name; REFRESH gives it back."""
+    Session(warehouse).sql(CREATE)
+    assert after(warehouse, DROP, CREATE).files == 4
+    age(warehouse)
+    Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
+    assert Session(warehouse).sql(f"REFRESH SIEVE INDEX {name}ON t")[0][1] == 1
+    told = scan(warehouse, "t", 13)
+    assert (told.files, told.used) == (1, ("id_sieve@1",))
+    assert len(list(warehouse.root.iterdir())) == 1
+
+
+def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
+    """What a version says does not stand in the properties."""
+    Session(warehouse).sql(CREATE)
+    warehouse.append("t", range(40, 50))
+    told = after(warehouse, "REFRESH SIEVE INDEX ON t")
+    assert (told.files, told.used) == (1, ("id_sieve@2",))
+    told = after(warehouse, "ALTER SIEVE INDEX id_sieve ON t DISABLE")
+    assert (told.files, told.reasons) == (5, ("disabled",))

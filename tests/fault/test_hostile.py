@@ -1,0 +1,226 @@
+"""Metadata of somebody who means harm: refused or harmless, and nothing outside is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scenes import prepared
+
+from sieve.errors import SieveError
+from sieve.locations import parse_locations
+from sieve.manifest import parse_manifest
+from sieve.registration import parse_registration
+from sql_ext.parser import parse_statement
+from tests.plain_world import Session, Warehouse, scan, without_spark
+
+SHORT, LONG = 20_000, 1_000_000
+
+WATCHED = ("open", "os.", "subprocess.", "socket.", "shutil.", "import", "exec", "ctypes.")
+_trails: list[list[tuple[str, tuple[Any, ...]]]] = []
+
+
+def _noted(event: str, arguments: tuple[Any, ...]) -> None:
+    if _trails and event.startswith(WATCHED):
+        _trails[-1].append((event, arguments))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hook() -> None:
+    """A hook of the interpreter, which cannot be taken away again, but sleeps between tests."""
+    sys.addaudithook(_noted)
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """No Spark is needed."""
+    with without_spark():
+        yield
+
+
+@contextmanager
+def confined(folder: Path) -> Iterator[None]:
+    """Nothing outside a folder is opened, no process and no socket made, and no code loaded."""
+    _trails.append([])
+    try:
+        yield
+    finally:
+        trail = _trails.pop()
+    for event, arguments in trail:
+        assert event.startswith(("open", "os.", "shutil.")), (event, arguments)
+        for argument in arguments[:2]:
+            if isinstance(argument, str | os.PathLike) and Path(argument).is_absolute():
+                inside = Path(argument).resolve().is_relative_to(folder)
+                assert inside or argument == os.devnull, (event, arguments)
+
+
+def registration(warehouse: Warehouse) -> dict[str, Any]:
+    """What the table says of its index."""
+    told: dict[str, Any] = json.loads(warehouse.properties("t")["sieve.index.id_sieve"])
+    return told
+
+
+def deep(levels: int) -> str:
+    """JSON in so many brackets."""
+    return "[" * levels + "]" * levels
+
+
+REGISTRATIONS: dict[str, Callable[[dict[str, Any], Path], str]] = {
+    "way out": lambda it, _: json.dumps(it | {"root": it["root"] + "/../../elsewhere"}),
+    "another folder": lambda it, outside: json.dumps(it | {"root": f"file:{outside}"}),
+    "another host": lambda it, _: json.dumps(it | {"root": "http://127.0.0.1:1/x"}),
+    "a scheme": lambda it, _: json.dumps(it | {"root": "jdbc:derby:/x;create=true"}),
+    "NUL": lambda it, _: json.dumps(it | {"root": it["root"] + "\0"}),
+    "uuid that leads out": lambda it, _: json.dumps(it | {"uuid": "../../../etc"}),
+    "another uuid": lambda it, _: json.dumps(it | {"uuid": "0" * 8 + "-0000" * 3 + "-" + "0" * 12}),
+    "names": lambda it, _: json.dumps(it | {"column": ["id`; DROP TABLE t; --"]}),
+    "kinds": lambda it, _: json.dumps({key: [it[key]] for key in it}),
+    "numbers": lambda it, _: json.dumps(it | {"format": 1e308, "column": [2**64]}),
+    "ten megabytes": lambda it, _: json.dumps(it | {"more": "x" * 10_000_000}),
+    "depth": lambda it, _: json.dumps(it)[:-1] + ',"more":' + deep(10_000) + "}",
+    "no JSON": lambda _, __: "\x80\x04cos\nsystem\n",
+    "pickle": lambda it, _: pickle.dumps(it, 0).decode("latin-1"),
+}
+
+
+@pytest.mark.parametrize("name", REGISTRATIONS)
+def test_a_hostile_property(name: str, tmp_path: Path) -> None:
+    """Scans read all files, and statements fail by name or work; nothing outside is looked at."""
+    warehouse, _ = prepared(tmp_path / "here", "disable")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    value = REGISTRATIONS[name](registration(warehouse), outside)
+    warehouse.alter("t", lambda before: before | {"sieve.index.id_sieve": value})
+    with confined(warehouse.folder):
+        told = scan(warehouse, "t", 13)
+        for statement in (
+            "SHOW SIEVE INDEXES ON t", "DESCRIBE SIEVE INDEX EXTENDED id_sieve ON t",
+            "REFRESH SIEVE INDEX id_sieve ON t", "VACUUM SIEVE INDEX id_sieve ON t",
+            "DROP SIEVE INDEX id_sieve ON t",
+        ):  # fmt: skip
+            with suppress(SieveError):
+                Session(warehouse).sql(statement)
+    assert told.files == told.total or name == "names"
+    assert list(outside.iterdir()) == []
+
+
+def test_a_property_of_a_hundred_megabytes() -> None:
+    """It is no registration, and is not parsed."""
+    assert parse_registration('{"format":1,"more":"' + "x" * 100_000_000 + '"}') is None
+
+
+def sealed(body: dict[str, Any]) -> bytes:
+    """A manifest with a checksum that is right."""
+    text = json.dumps(body, separators=(",", ":"))
+    seal = hashlib.sha256(text.encode()).hexdigest()
+    return f'{text[:-1]},"checksum":"{seal}"}}'.encode()
+
+
+def deeper(path: str, value: object) -> Callable[[dict[str, Any]], None]:
+    """Set a member of a manifest, whose place is named by members and numbers."""
+
+    def change(body: dict[str, Any]) -> None:
+        *places, last = path.split(".")
+        at: Any = body
+        for place in places:
+            at = at[int(place)] if place.isdecimal() else at[place]
+        at[last] = value
+
+    return change
+
+
+MANIFESTS = {
+    "run that leads out": deeper("runs.0.id", "../../../x"),
+    "file that leads out": deeper("runs.0.files.0.name", "../../../../etc/passwd"),
+    "absolute file": deeper("runs.0.files.0.name", "/etc/passwd"),
+    "list that leads out": deeper("locations.file.name", "../versions/1.json"),
+    "monstrous length": deeper("runs.0.files.0.length", 2**63 - 1),
+    "monstrous count": deeper("locations.count", 2**62),
+    "negative places": deeper("runs.0.locations", -1),
+    "class": deeper("runs.0.encoder", {"type": "__import__('os')"}),
+    "root of another scheme": deeper("roots", ["http://127.0.0.1:1/"]),
+    "state": deeper("state", "READY"),
+    "another table": deeper("table.table", "u"),
+    "another index": deeper("index", "0" * 8 + "-0000" * 3 + "-" + "0" * 12),
+    "more members": deeper("more", 1),
+    "depth": deeper("comment", None),
+}
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
+    """Sealed by somebody who may write below the root, it is refused, or says nothing of files."""
+    warehouse, _ = prepared(tmp_path / "here", "disable")
+    (path,) = warehouse.root.glob("*/versions/1.json")
+    body = json.loads(path.read_bytes())
+    del body["checksum"]
+    MANIFESTS[name](body)
+    data = sealed(body)
+    if name == "depth":
+        data = data.replace(b'"comment":null', b'"comment":' + deep(10_000).encode())
+    path.write_bytes(data)
+    with confined(warehouse.folder):
+        told = scan(warehouse, "t", 13)
+        for statement in ("REFRESH SIEVE INDEX id_sieve ON t", "DROP SIEVE INDEX id_sieve ON t"):
+            with suppress(SieveError):
+                Session(warehouse).sql(statement)
+    assert told.files == told.total
+
+
+def fuzzed(inputs: int) -> float:
+    """Bytes and texts made from right ones: read or refused.
+
+    Returns:
+        The most CPU seconds that one of them took.
+    """
+    seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
+    chance = random.Random(seed)
+    noise = Path(__file__).read_bytes()
+    texts = [
+        "CREATE SIEVE INDEX IF NOT EXISTS a ON t (b, c.d) OPTIONS (shape = 'map') COMMENT 'x'",
+        "ESTIMATE SIEVE INDEX ON t (a) WHERE a > 5",
+        "VACUUM SIEVE INDEX a ON `t`.`u` RETAIN 1 HOURS",
+        '{"format":1,"uuid":"0b9f3c1e-5a55-4b1c-9d0e-0123456789ab","column":["a"],"root":"file:/x"}',
+    ]  # fmt: skip
+    readers: list[Callable[[bytes], object]] = [
+        lambda data: parse_statement(data.decode("latin-1")),
+        lambda data: parse_registration(data.decode("latin-1")),
+        parse_manifest,
+        lambda data: parse_locations(data, ["file:/x"], 1, 1),
+    ]
+    worst = 0.0
+    for number in range(inputs):
+        data = bytearray(chance.choice(texts).encode())
+        for _ in range(chance.randrange(6)):
+            begin, end = sorted(chance.randrange(len(data) + 1) for _ in range(2))
+            start = chance.randrange(len(noise))
+            data[begin:end] = noise[start : start + chance.randrange(40)] * chance.choice(
+                (1, 1, 50)
+            )
+        begun = time.thread_time()
+        with suppress(SieveError):
+            readers[number % len(readers)](bytes(data))
+        worst = max(worst, time.thread_time() - begun)
+    sys.stdout.write(f"SIEVE_SEED={seed}: {inputs} inputs, the slowest took {worst:.3f} s\n")
+    return worst
+
+
+def test_readers_of_text_and_bytes_refuse_nonsense() -> None:
+    """Whatever they are given, no error but ours."""
+    fuzzed(SHORT)
+
+
+@pytest.mark.soak
+def test_readers_of_very_much_nonsense() -> None:
+    """The same, a million times, and none of it holds anybody up."""
+    assert fuzzed(LONG) < 1

@@ -1,0 +1,281 @@
+"""Two statements at once, in chosen orders: one inside another, and phase by phase."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from scenes import age, looked_at, prepared, settled
+
+from sieve.errors import SieveError
+from sieve.history import history
+from sieve.local_store import LocalStore
+from sieve.store import Entries
+from tests.plain_world import SeamStore, Session, Warehouse, without_spark
+
+FULL = "REFRESH SIEVE INDEX ON t FULL"
+OTHERS = {
+    "refresh": FULL,
+    "switch": "ALTER SIEVE INDEX id_sieve ON t DISABLE",
+    "vacuum": "VACUUM SIEVE INDEX ON t RETAIN 0 HOURS",
+    "vacuum all": "VACUUM SIEVE INDEXES RETAIN 0 HOURS",
+    "drop": "DROP SIEVE INDEX id_sieve ON t",
+    "drop and create": "DROP SIEVE INDEX id_sieve ON t; CREATE SIEVE INDEX ON t (id)",
+}
+PHASES = (
+    "before create .*/intents/run-",
+    "before create .*/locations/",
+    "before create .*/versions/",
+    "before delete .*/intents/",
+)
+"""Where the second to the fifth phase of a refresh begin: to write, to list, to publish, to settle;
+the first is to look and plan."""
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """No Spark is needed."""
+    with without_spark():
+        yield
+
+
+def versions(warehouse: Warehouse) -> list[str]:
+    """What each version of the only index changed, checked to be a chain."""
+    (index,) = warehouse.root.iterdir()
+    past = history(LocalStore(), f"file:{index}")[::-1]
+    for before, after in itertools.pairwise(past):
+        assert after.manifest.parent == before.manifest.id
+    return [one.change for one in past]
+
+
+class Within:
+    """A seam in whose call of a number other statements run from begin to end."""
+
+    def __init__(self, warehouse: Warehouse, at: int, statements: str) -> None:
+        self._warehouse, self._at, self._statements = warehouse, at, statements
+        self._calls, self.struck = 0, ""
+
+    def __call__(self, what: str) -> None:
+        # Two statements of one process do not both register at a time.
+        if what.startswith("after") or " metastore " in what:
+            return
+        self._calls += 1
+        if self._calls == self._at:
+            self.struck = what
+            for statement in self._statements.split("; "):
+                try:
+                    Session(self._warehouse).sql(statement)
+                except SieveError as error:
+                    if error.condition != "SIEVE_UNKNOWN_INDEX":
+                        raise
+
+
+def one_within_another(folder: Path, name: str, other: str) -> int:
+    """Run one statement at each call of another; how many calls there are."""
+    for number in itertools.count(1):
+        warehouse, statement = prepared(folder / f"{name} {other} {number}", name)
+        within = Within(warehouse, number, OTHERS[other])
+        try:
+            Session(warehouse, within).sql(statement)
+        except (SieveError, PySparkException):
+            assert within.struck
+        if not within.struck:
+            return number - 1
+        looked_at(warehouse)
+        try:
+            files, left = settled(warehouse, statement)
+        except SieveError as error:
+            # Typed once more it finds that the other one has dropped the index.
+            if (error.condition, other) != ("SIEVE_UNKNOWN_INDEX", "drop"):
+                raise
+            age(warehouse)
+            Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
+            left = {str(path): 1 for path in warehouse.root.iterdir()}
+            assert not left, within.struck
+            continue
+        assert files in (None, 1, len(warehouse.files("t"))), within.struck
+        assert left["intents"] == 0, within.struck
+        assert left["registered"] <= 1, within.struck
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("refresh", "vacuum"), ("refresh", "drop and create"), ("vacuum", "refresh")],
+)
+def test_one_statement_within_another(name: str, other: str, tmp_path: Path) -> None:
+    """At whichever call of the one the other runs: no row is lost, no file in use is deleted."""
+    assert one_within_another(tmp_path, name, other) >= 10
+
+
+@pytest.mark.soak
+def test_every_statement_within_every_other(tmp_path: Path) -> None:
+    """The same of all pairs."""
+    names = ("create", "refresh", "optimize", "adopt", "disable", "set options", "vacuum", "drop")
+    places = sum(one_within_another(tmp_path, name, other) for name in names for other in OTHERS)
+    sys.stdout.write(f"{places} places for {len(OTHERS)} statements within {len(names)}\n")
+
+
+class Turns:
+    """Lets two statements go on phase by phase, one at a time, in a given order."""
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self._left = list(order)
+        self._moved = threading.Condition()
+        self._running: int | None = None
+
+    def run(self, who: int, session: Session, statement: str) -> list[str]:
+        """One of the statements, from its first turn on; its rows, or its error's condition."""
+        self._wait(who)
+        try:
+            return [str(row[1]) for row in session.sql(statement)]
+        except SieveError as error:
+            return [error.condition]
+        finally:
+            with self._moved:
+                self._left = [turn for turn in self._left if turn != who]
+                self._running = None
+                self._moved.notify_all()
+
+    def seam(self, who: int) -> Callable[[str], None]:
+        """The seam of one of the two; a phase that comes again is none."""
+        phases = list(PHASES)
+
+        def step(what: str) -> None:
+            if phases and re.match(phases[0], what):
+                phases.pop(0)
+                self._wait(who)
+
+        return step
+
+    def _wait(self, who: int) -> None:
+        with self._moved:
+            if self._running == who:
+                self._running = None
+                self._moved.notify_all()
+            came = self._moved.wait_for(
+                lambda: self._running is None and self._left[:1] == [who], timeout=60
+            )
+            assert came, "nobody took the turn before"
+            self._left.pop(0)
+            self._running = who
+
+
+def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
+    """Two refreshes in full, in an order of their phases; the version that each tells of."""
+    turns = Turns(order)
+    with ThreadPoolExecutor(2) as pool:
+        told = [
+            pool.submit(turns.run, who, Session(warehouse, turns.seam(who)), FULL) for who in (0, 1)
+        ]
+        return [one.result(120) for one in told]
+
+
+def test_every_order_of_two_refreshes(tmp_path: Path) -> None:
+    """All 252 orders of two commits' five phases: one after the other explains what comes out."""
+    warehouse, _ = prepared(tmp_path, "disable")
+    orders = [
+        [0 if k in first else 1 for k in range(10)]
+        for first in itertools.combinations(range(10), 5)
+    ]
+    assert len(orders) == 252
+    newest = 1
+    both = 0
+    for order in orders:
+        told = sorted(int(version) for (version,) in in_order(warehouse, order))
+        # Who comes second stands on top of the first, or finds the table seen as late as by itself.
+        assert told in ([newest + 1, newest + 2], [newest + 1, newest + 1]), order
+        newest = told[1]
+        both += told[0] < told[1]
+        end = looked_at(warehouse)
+        assert end is not None
+        assert (end.files, end.used) == (1, (f"id_sieve@{newest}",)), order
+    assert 0 < both < len(orders)
+    assert len(versions(warehouse)) == newest
+    Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")
+    (index,) = warehouse.root.iterdir()
+    assert [len(list((index / kind).iterdir())) for kind in ("runs", "locations", "intents")] == [
+        1, 1, 0,
+    ]  # fmt: skip
+
+
+def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
+    """Another began earlier, ends earlier and names none of them, and VACUUM deletes them."""
+    warehouse, refresh = prepared(tmp_path, "refresh")
+    planned, go = threading.Event(), threading.Event()
+
+    def earlier(what: str) -> None:
+        if re.match("before create .*/versions/", what):
+            planned.set()
+            assert go.wait(60)
+
+    other = threading.Thread(target=Session(warehouse, earlier).sql, args=(FULL,))
+    other.start()
+    assert planned.wait(60)
+
+    def later(what: str) -> None:
+        if re.match("before create .*/versions/", what) and not go.is_set():
+            go.set()
+            other.join(60)
+            Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")
+
+    told = Session(warehouse, later).sql(refresh)
+    assert go.is_set()
+    assert told[0][1] in (2, 3)
+    end = looked_at(warehouse)
+    assert end is not None
+    assert (end.files, end.used) == (1, (f"id_sieve@{told[0][1]}",))
+
+
+@pytest.mark.parametrize("seen", [0, 1])
+def test_versions_that_are_not_listed_keep_their_files(seen: int, tmp_path: Path) -> None:
+    """A listing that forgets versions, all of them even, is no leave to delete what they name."""
+
+    class Forgetful(SeamStore):
+        def list(self, uri: str) -> Entries:
+            entries = LocalStore.list(self, uri)
+            return entries[:seen] if uri.endswith("/versions") else entries
+
+    warehouse, statement = prepared(tmp_path, "vacuum")
+    (index,) = warehouse.root.iterdir()
+    for run in (index / "runs").iterdir():
+        (index / "intents" / f"run-{run.name}").touch()
+    age(warehouse)
+    session = Session(warehouse)
+    session.store = Forgetful()
+    with pytest.raises(SieveError, match="versions"):
+        session.sql(statement)
+    told = looked_at(warehouse)
+    assert told is not None
+    assert told.used == ("id_sieve@2",)
+    assert len(list((index / "runs").iterdir())) == 2
+
+
+@pytest.mark.parametrize("hours", [-10, 10])
+def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
+    """A build that began an hour ago keeps what it has claimed, and its folder."""
+
+    class Skewed(SeamStore):
+        def now_ms(self, dir_uri: str) -> int:
+            return LocalStore.now_ms(self, dir_uri) + hours * 3_600_000
+
+    warehouse, _ = prepared(tmp_path, "disable")
+    (index,) = warehouse.root.iterdir()
+    began = (index.parent / "00000000-0000-4000-8000-000000000001", index / "runs" / ("a" * 32))
+    for folder in began:
+        folder.mkdir()
+    (index / "intents" / f"run-{'a' * 32}").touch()
+    (began[0] / "intent.json").write_bytes((index / "intent.json").read_bytes())
+    session = Session(warehouse)
+    session.store = Skewed()
+    session.sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
+    session.sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")
+    assert all(folder.exists() for folder in began)
+    looked_at(warehouse)

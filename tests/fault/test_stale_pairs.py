@@ -1,0 +1,101 @@
+"""Whatever becomes of a table's files between build and query, any two things in a row."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from scenes import prepared
+
+from tests.plain_world import EPOCH_S, Session, Warehouse, keys_of, scan, without_spark
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """No Spark is needed."""
+    with without_spark():
+        yield
+
+
+def files(warehouse: Warehouse) -> list[Path]:
+    """The table's files, in the order of their names."""
+    return sorted((warehouse.folder / "t").iterdir())
+
+
+def write(path: Path, keys: range, later_s: int) -> None:
+    """A file of these keys, and of a time of its own."""
+    path.write_text("\n".join(map(str, keys)))
+    os.utime(path, (EPOCH_S + later_s, EPOCH_S + later_s))
+
+
+def append(warehouse: Warehouse) -> None:
+    """One file more."""
+    write(warehouse.folder / "t" / f"9{len(files(warehouse))}.txt", range(30, 50), 100)
+
+
+def delete(warehouse: Warehouse) -> None:
+    """One file less."""
+    files(warehouse)[1].unlink()
+
+
+def overwrite(warehouse: Warehouse) -> None:
+    """All files are others."""
+    for number, path in enumerate(files(warehouse)):
+        path.unlink()
+        write(path.with_name(f"8{number}{path.name}"), range(5 * number, 5 * number + 20), 200)
+
+
+def compact(warehouse: Warehouse) -> None:
+    """One file in place of two."""
+    one, other = files(warehouse)[:2]
+    keys = sorted(keys_of(str(one)) + keys_of(str(other)))
+    for path in (one, other):
+        path.unlink()
+    write(one.with_name(f"7{one.name}"), range(keys[0], keys[-1] + 1), 300)
+
+
+def replace(warehouse: Warehouse) -> None:
+    """Other keys in a file of the same name and length, a second later."""
+    path = files(warehouse)[0]
+    status = path.stat()
+    write(path, range(40, 50), int(status.st_mtime) - EPOCH_S + 1)
+
+
+def lengthen(warehouse: Warehouse) -> None:
+    """Other keys in a file of the same name and time."""
+    path = files(warehouse)[-1]
+    status = path.stat()
+    write(path, range(10, 45), int(status.st_mtime) - EPOCH_S)
+
+
+def empty(warehouse: Warehouse) -> None:
+    """A file loses its rows."""
+    write(files(warehouse)[0], range(0), 400)
+
+
+CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
+
+
+@pytest.mark.parametrize("first", CHANGES)
+def test_a_table_that_has_changed_twice(first: Callable[[Warehouse], None], tmp_path: Path) -> None:
+    """Every row is found before REFRESH; after it, no file is read for being unknown.
+
+    With a refresh in between, and without.
+    """
+    for second, between in itertools.product(CHANGES, (True, False)):
+        warehouse, _ = prepared(tmp_path / f"{second.__name__} {between}", "disable")
+        first(warehouse)
+        if between:
+            Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+        second(warehouse)
+        stale = [scan(warehouse, "t", key) for key in range(3, 51, 9)]
+        assert all(one.used for one in stale)
+        Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+        fresh = [scan(warehouse, "t", key) for key in range(3, 51, 9)]
+        assert [one.rows for one in fresh] == [one.rows for one in stale]
+        # Only files without rows are read for a key that is nowhere.
+        bare = sum(path.stat().st_size == 0 for path in files(warehouse))
+        assert [scan(warehouse, "t", key).files for key in (-1, 99)] == [bare, bare]

@@ -1,0 +1,413 @@
+"""Statements and scans without Spark: a table of text files, and a metastore that is one file.
+
+All of an index is real here: grammar, statements, stores, the files they make, and what a scan is
+told to skip. Doubles stand for Spark alone: the catalog's entry point, the reading of a column and
+the writing of a run. That makes a statement a matter of milliseconds, so that faults can be played
+at each of its calls, and processes can be killed by the hundred.
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.errors import PySparkException
+
+from sieve.blocks import encode_segment
+from sieve.build import contents, writing
+from sieve.build.run import BuiltRun
+from sieve.errors import InvalidInputError
+from sieve.keys import Encoder
+from sieve.local_store import LocalStore
+from sieve.registration import PREFIX
+from sieve.segments import cut_segments
+from sieve.store import Store
+from sieve.tables.catalog import CatalogTable
+from sieve.types import CreatedBy
+from sieve.world import World
+from sql_ext import commands
+from sql_ext.execute import execute
+from sql_ext.link import Request
+from sql_ext.means import Row, Statement
+from sql_ext.parser import parse_statement
+from sql_ext.pruning import PruneService
+from sql_ext.roots import Roots
+from sql_ext.settings import Settings
+from tests.made_index import Row as RunRow
+from tests.made_index import run_file_bytes
+
+DATABASE = "shop"
+EPOCH_S = 1_600_000_000
+MARK = "e" * 64
+"""What stands for the reader's fingerprint."""
+
+Seam = Callable[[str], None]
+"""Told of each call before it takes effect, and again after; it may raise, wait or kill."""
+
+
+def no_fault(_: str) -> None:
+    """Nothing goes wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """A folder with a database of plain tables, and their metastore."""
+
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        """Where the indexes lie."""
+        return self.folder / ".sieve"
+
+    def create_table(self, name: str, files: Sequence[Sequence[int]]) -> None:
+        """A table of these files."""
+        (self.folder / name).mkdir(parents=True)
+        self.alter(name, lambda _: {"born": str(time.time_ns() // 1_000_000)})
+        for keys in files:
+            self.append(name, keys)
+
+    def append(self, name: str, keys: Sequence[int]) -> None:
+        """One more file, older than two seconds to whoever looks at its time."""
+        folder = self.folder / name
+        number = len(list(folder.iterdir()))
+        path = folder / f"{number:05d}.txt"
+        path.write_text("\n".join(map(str, keys)))
+        os.utime(path, (EPOCH_S + number, EPOCH_S + number))
+
+    def properties(self, name: str) -> dict[str, str]:
+        """Of a table, as the metastore has them."""
+        told: dict[str, str] = json.loads((self.folder / f"{name}.properties").read_text())
+        return told
+
+    def alter(self, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+        """Change a table's properties in one step, as the metastore does by a property's name."""
+        path = self.folder / f"{name}.properties"
+        with (self.folder / f"{name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            before = self.properties(name) if path.exists() else {}
+            path.with_suffix(".new").write_text(json.dumps(change(before)))
+            path.with_suffix(".new").replace(path)
+
+    def files(self, name: str) -> list[tuple[str, int, int]]:
+        """URI, length and time in ms of each file of a table."""
+        told = []
+        for path in sorted((self.folder / name).iterdir()):
+            status = path.stat()
+            told.append((f"file:{path}", status.st_size, status.st_mtime_ns // 1_000_000))
+        return told
+
+    def info(self, name: str) -> dict[str, Any]:
+        """What the shim would tell of a table."""
+        properties = self.properties(name)
+        return {
+            "catalog": "spark_catalog",
+            "database": DATABASE,
+            "table": name,
+            "create_time_ms": int(properties["born"]),
+            "location": f"file:{self.folder / name}",
+            "format": "parquet",
+            "columns": [{"path": ["id"], "type": "bigint"}],
+            "registrations": registrations(properties),
+            "fingerprint": MARK,
+            "fingerprint_parts": {"format": "parquet x"},
+            "case_sensitive": False,
+            "corrupt_column": "_corrupt_record",
+            "database_location": f"file:{self.folder}",
+            "hive": True,
+            "spark": "4.1.4",
+        }
+
+
+def registrations(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that are ours."""
+    return {key: value for key, value in properties.items() if key.startswith(PREFIX)}
+
+
+def keys_of(uri: str) -> list[int]:
+    """The keys in a file of a table."""
+    return [int(line) for line in Path(uri.removeprefix("file:")).read_text().split()]
+
+
+class Access:
+    """A table as the shim hands it to statements; a refusal of the metastore is Spark's error."""
+
+    def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
+        self._warehouse, self._name, self._seam = warehouse, name, seam
+
+    def kind(self) -> str:
+        return "files"
+
+    def info(self) -> str:
+        return json.dumps(self._warehouse.info(self._name))
+
+    def list(self) -> str:
+        return json.dumps(self._warehouse.files(self._name))
+
+    def publish(self) -> str:
+        return json.dumps(self._warehouse.properties(self._name))
+
+    def setProperty(self, key: str, value: str) -> None:  # noqa: N802 - the shim's name
+        with calling(self._seam, "metastore", key):
+            self._warehouse.alter(self._name, lambda before: before | {key: value})
+
+    def unsetProperty(self, key: str) -> None:  # noqa: N802 - the shim's name
+        def without(before: dict[str, str]) -> dict[str, str]:
+            return {name: value for name, value in before.items() if name != key}
+
+        with calling(self._seam, "metastore", key):
+            self._warehouse.alter(self._name, without)
+
+
+class MetastoreFault(PySparkException):
+    """The metastore's answer is an error, or does not come."""
+
+
+@contextmanager
+def calling(seam: Seam, what: str, of: str) -> Iterator[None]:
+    """One call of a store or a metastore, told to the seam before and after."""
+    seam(f"before {what} {of}")
+    yield
+    seam(f"after {what} {of}")
+
+
+class PlainTable(CatalogTable):
+    """A table whose rows are read without Spark."""
+
+    def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
+        super().__init__(Access(warehouse, name, seam), None)  # type: ignore[arg-type]
+
+    def frame(self, numbers: Sequence[int]) -> Any:
+        files = self.files()
+        return [keys_of(files[number].path) for number in numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class SeamStore(LocalStore):
+    """A local store whose every call is told to a seam."""
+
+    seam: Seam = no_fault
+
+    def read(self, uri: str, limit: int = 1 << 30) -> bytes:
+        with calling(self.seam, "read", uri):
+            return LocalStore.read(self, uri, limit)
+
+    def size(self, uri: str) -> int | None:
+        with calling(self.seam, "size", uri):
+            return LocalStore.size(self, uri)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        with calling(self.seam, "create", uri):
+            return LocalStore.create(self, uri, data)
+
+    def list(self, uri: str) -> Any:
+        with calling(self.seam, "list", uri):
+            return LocalStore.list(self, uri)
+
+    def delete(self, uri: str) -> None:
+        with calling(self.seam, "delete", uri):
+            LocalStore.delete(self, uri)
+
+    def mkdirs(self, uri: str) -> None:
+        with calling(self.seam, "mkdirs", uri):
+            LocalStore.mkdirs(self, uri)
+
+    def now_ms(self, dir_uri: str) -> int:
+        with calling(self.seam, "now_ms", dir_uri):
+            return LocalStore.now_ms(self, dir_uri)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainStatement(Statement):
+    """A statement at work in a warehouse."""
+
+    warehouse: Warehouse = field(kw_only=True)
+    seam: Seam = field(kw_only=True)
+
+    def table(self, name: commands.TableName) -> CatalogTable:
+        if not (self.warehouse.folder / f"{name.parts[-1]}.properties").exists():
+            raise InvalidInputError("SIEVE_UNKNOWN_TABLE", f"there is no table {name}")
+        return PlainTable(self.warehouse, name.parts[-1], self.seam)
+
+    def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
+        """The executors are this process."""
+
+
+class Session:
+    """Runs statements and asks what a scan reads.
+
+    Args:
+        warehouse: where.
+        seam: told of every call that statements make of store and metastore.
+    """
+
+    def __init__(self, warehouse: Warehouse, seam: Seam = no_fault) -> None:
+        self.warehouse, self._seam = warehouse, seam
+        self.store: Store = SeamStore(seam)
+
+    def sql(self, text: str) -> list[Row]:
+        """The rows of a SIEVE statement."""
+        roots = Roots(self)
+        world = World(
+            open_store=lambda _: self.store,
+            root_for_new=lambda location: f"{location}/.sieve",
+            check_root=lambda root, database: roots.check(root, database, Settings(), lambda: None),
+            check_cancelled=lambda: None,
+            say=lambda _: None,
+            software=CreatedBy("0.1.0", "4.1.4"),
+        )
+        at = PlainStatement(
+            driver=self,
+            context=SimpleNamespace(  # type: ignore[arg-type]
+                getConf=lambda: {"spark.sql.catalogImplementation": "hive"}
+            ),
+            session=self,
+            world=world,
+            settings=Settings(),
+            forget=lambda _: None,
+            background=SimpleNamespace(  # type: ignore[arg-type]
+                state=lambda *_: "", clear=lambda *_: None
+            ),
+            cache=None,  # type: ignore[arg-type]
+            warehouse=self.warehouse,
+            seam=self._seam,
+        )
+        return execute(parse_statement(text), at)
+
+    def catalog(self) -> Any:
+        """The session's catalog, as a statement asks it."""
+        return SimpleNamespace(
+            currentDatabase=lambda: DATABASE, currentCatalog=lambda: "spark_catalog"
+        )
+
+    def tables(self, _session: Any, _database: str) -> str:
+        """All tables of the database."""
+        names = [path.stem for path in self.warehouse.folder.glob("*.properties")]
+        return json.dumps([self.warehouse.info(name) for name in names])
+
+    def databaseLocation(self, _session: Any, _database: str) -> str:  # noqa: N802 - the shim's
+        """Where the database lies."""
+        return f"file:{self.warehouse.folder}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a query of one key gave.
+
+    Attributes:
+        rows: of each file, how often it has the key.
+        files: how many files were read.
+        total: how many there were.
+        used: ``name@version`` of the indexes that decided.
+        reasons: why others did not.
+    """
+
+    rows: Counter[str]
+    files: int
+    total: int
+    used: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) -> Scan:
+    """Query a key of a table as a driver that has seen nothing yet; raises on a lost row."""
+    info = warehouse.info(name)
+    service = PruneService(Roots(Session(warehouse)), lambda _: store or LocalStore())
+    predicate = {"op": "=", "col": ["id"], "value": key}
+    answer = service.prune(
+        _request(
+            "prune",
+            table={k: info[k] for k in ("catalog", "database", "table", "location")}
+            | {"create_time_ms": info["create_time_ms"]},
+            registrations=info["registrations"],
+            fingerprints=[MARK],
+            predicate=predicate,
+            settings={},
+        )
+    ) if info["registrations"] else {"reasons": {"no-index": 1}}  # fmt: skip
+    listed = warehouse.files(name)
+    skipped: set[tuple[str, int, int]] = set()
+    if "skip" in answer:
+        try:
+            told = service.dictionary(_request("dictionary", dictionary=answer["dictionary"]))
+        except Exception:  # noqa: BLE001 - the shim reads all files then
+            told = {"paths": (), "lengths": (), "times": ()}
+        bits = np.frombuffer(base64.b64decode(answer["skip"]), np.uint8)
+        flags = np.unpackbits(bits, bitorder="little", count=len(told["paths"]))
+        facts = zip(told["paths"], told["lengths"], told["times"], strict=True)
+        skipped = {fact for fact, flag in zip(facts, flags, strict=True) if flag}
+    rows: Counter[str] = Counter()
+    for file in listed:
+        if found := keys_of(file[0]).count(key):
+            assert file not in skipped, f"{answer} skips {file}, which holds {key}"
+            rows[file[0]] = found
+    read = sum(file not in skipped for file in listed)
+    used, reasons = tuple(answer.get("used", ())), tuple(answer["reasons"])
+    return Scan(rows, read, len(listed), used, reasons)
+
+
+def _request(kind: str, **body: Any) -> Request:
+    return Request(1, kind, body, SimpleNamespace(session=lambda _: None))
+
+
+def build_run(
+    frame: Sequence[Sequence[int]],
+    _column: Any,
+    sizes: Sequence[int],
+    _options: Any,
+    store: Store,
+    index_dir: str,
+    **_words: Any,
+) -> BuiltRun:
+    """`sieve.build.run.build_run` without Spark: one run file of equal-width blocks."""
+    pairs = sorted((key, k) for k, keys in enumerate(frame) for key in keys)
+    # A file without rows proves nothing.
+    rows = np.array([len(keys) or -1 for keys in frame], np.int64)
+    none = np.zeros_like(rows)
+    if not pairs:
+        return BuiltRun(None, rows, none, none, (), 8.0)
+    keys, places = (np.array(column) for column in zip(*pairs, strict=True))
+    chunk = (keys.astype(np.int64), places.astype(np.int32), np.ones(len(keys), np.int64))
+    segments = list(cut_segments(iter([chunk]), error=1, hole=1000))
+    told: list[RunRow] = [
+        ("sieve", s.first, s.last, len(pairs), len(pairs), 1, encode_segment(s)) for s in segments
+    ]
+    survey = SimpleNamespace(n_files=len(sizes), sample=SimpleNamespace(encoder=Encoder("bigint")))
+    run = writing._write(_Written(told), survey, store, index_dir)  # type: ignore[arg-type]
+    return BuiltRun(run, rows, none, none, (), 8.0)
+
+
+class _Written:
+    """Rows of a run file that know how to be written, as a DataFrame does."""
+
+    def __init__(self, rows: Sequence[RunRow]) -> None:
+        self._rows, self.write = rows, self
+
+    def option(self, _key: str, _value: str) -> _Written:
+        return self
+
+    def parquet(self, uri: str) -> None:
+        folder = Path(uri.removeprefix("file:"))
+        folder.mkdir(parents=True)
+        (folder / "part-00000.parquet").write_bytes(run_file_bytes(self._rows))
+        (folder / "_SUCCESS").touch()
+
+
+@contextmanager
+def without_spark() -> Iterator[None]:
+    """Builds read and write without Spark for a while."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contents, "build_run", build_run)
+        yield

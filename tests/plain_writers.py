@@ -1,0 +1,112 @@
+"""Writers that are processes of their own: killed, stopped, or many at once.
+
+They are forked from a server that has loaded what they need and has no JVM and no thread, so that a
+writer costs milliseconds.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+
+from sieve.errors import SieveError
+from sql_ext.parser import parse_statement
+from tests.plain_world import Session, Warehouse, scan, without_spark
+
+# Loads the grammar once, in the server that writers are forked from.
+parse_statement("SHOW SIEVE INDEXES")
+
+
+def context() -> ForkServerContext:
+    """Where writers are forked from."""
+    made = multiprocessing.get_context("forkserver")
+    made.set_forkserver_preload(["tests.plain_writers"])
+    return made
+
+
+def started(target: Callable[..., None], *args: object) -> ForkServerProcess:
+    """A process that does something."""
+    process = context().Process(target=target, args=args, daemon=True)
+    process.start()
+    return process
+
+
+def struck(folder: Path, statement: str, at: str, number: int, how: signal.Signals) -> None:
+    """Run a statement and send this process a signal at a call of this number; from 1.
+
+    Args:
+        folder: of the warehouse.
+        statement: to run.
+        at: how the names of the calls begin that are counted.
+        number: which of them; the process ends with status 0 where there are fewer.
+        how: SIGKILL or SIGSTOP.
+    """
+    calls = 0
+
+    def seam(what: str) -> None:
+        nonlocal calls
+        calls += what.startswith(at)
+        if calls == number and what.startswith(at):
+            os.kill(os.getpid(), how)
+
+    with without_spark():
+        Session(Warehouse(folder), seam).sql(statement)
+    os._exit(0)
+
+
+def begun(folder: Path, statement: str) -> None:
+    """Run a statement; a file of this name tells when it has begun."""
+    with without_spark():
+        session = Session(Warehouse(folder))
+        (folder / "begun").touch()
+        session.sql(statement)
+    os._exit(0)
+
+
+def busy(folder: Path, seed: int, statements: int, out: Path) -> None:
+    """Create, refresh and drop indexes of a table that others work on, too; tell how it went."""
+    chance, warehouse = random.Random(seed), Warehouse(folder)
+    ends: Counter[str] = Counter()
+    with without_spark():
+        for _ in range(statements):
+            name = chance.choice(("one", "two"))
+            (statement,) = chance.choices(
+                (
+                    f"CREATE SIEVE INDEX IF NOT EXISTS {name} ON t (id) OPTIONS (error = 1)",
+                    f"REFRESH SIEVE INDEX {name} ON t",
+                    f"REFRESH SIEVE INDEX {name} ON t FULL",
+                    f"DROP SIEVE INDEX {name} ON t",
+                ),
+                (4, 3, 3, 1),
+            )
+            if chance.random() < 0.1:
+                warehouse.append("t", range(seed * 1000, seed * 1000 + 10))
+            try:
+                Session(warehouse).sql(statement)
+                ends["done"] += 1
+            except SieveError as error:
+                ends[error.condition] += 1
+            except PySparkException as error:
+                ends[type(error).__name__] += 1
+    out.write_text("\n".join(f"{number} {end}" for end, number in sorted(ends.items())))
+
+
+def watching(folder: Path, seed: int, reads: int, stop: Path, out: Path) -> None:
+    """Scan the table until told to stop, at least so often; a lost row ends this process badly."""
+    chance, warehouse = random.Random(seed), Warehouse(folder)
+    done = used = 0
+    while done < reads or not stop.exists():
+        key = chance.randrange(60)
+        used += bool(scan(warehouse, "t", key).used)
+        done += 1
+        time.sleep(0.002)
+    out.write_text(f"{done} {used}")

@@ -1,0 +1,189 @@
+"""Rows that other systems' skipping has lost, as their issue threads tell: none is lost here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from lab import Lab
+
+NAN = "double('NaN')"
+
+
+@pytest.fixture(scope="module")
+def odd(lab: Lab) -> Iterator[Lab]:
+    """Doubles with NaN, both zeros and NULL in six files; a string and a number beside them."""
+    with lab.database("odd"):
+        lab.sql("CREATE TABLE t (d DOUBLE, s STRING, plain INT) USING parquet")
+        for number, values in enumerate(
+            [
+                f"({NAN}), (1.0D)",
+                "(2.0D), (3.0D), (NULL)",
+                "(0.0D), (-0.0D)",
+                "(CAST(NULL AS DOUBLE))",
+                f"({NAN})",
+                "(double('Infinity')), (-1e300D)",
+            ]
+        ):
+            lab.sql(
+                f"INSERT INTO t SELECT /*+ COALESCE(1) */ d, 's{number}', {number} "
+                f"FROM VALUES {values} AS v(d)"
+            )
+        lab.sql("CREATE SIEVE INDEX ON t (d, s)")
+        yield lab
+
+
+@pytest.mark.parametrize(
+    ("predicate", "files"),
+    [
+        ("d = 2.0", 1), ("d > 2.5", 4), ("d < 0.5", 2), ("d = 0.0", 1), ("d = -0.0", 1),
+        (f"d = {NAN}", 2), (f"d >= {NAN}", 2), (f"d < {NAN}", 4), ("s = 's1'", 1),
+        ("s = 's3' AND d IS NULL", 1), ("s IN ('s0', 's4')", 2),
+    ],
+)  # fmt: skip
+def test_a_nan_among_the_bounds_hides_no_file(odd: Lab, predicate: str, files: int) -> None:
+    """apache/hudi#18754: one NaN made 0 the least and greatest; rows of other files were lost."""
+    odd.check(f"SELECT * FROM t WHERE {predicate}", at_most=files)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "NOT (d < 2.0)", "NOT (d >= 2.0)", "d NOT IN (1.0D, 2.0D)", f"d IN ({NAN}, 3.0D)",
+        f"d NOT IN ({NAN})", f"NOT (d = {NAN})", f"NOT (d IN ({NAN}, 2.0D)) OR d IS NULL",
+        "NOT (d BETWEEN -1 AND 1)", "NOT (d != 2.0)", f"NOT (d < {NAN} AND s = 's1')",
+        f"d NOT IN (1.0D, {NAN}) AND s NOT IN ('s2')",
+    ],
+)  # fmt: skip
+def test_nan_under_not_and_in(odd: Lab, predicate: str) -> None:
+    """ClickHouse#107074, #116927, #121481: bounds were negated as if every value compared."""
+    odd.check(f"SELECT * FROM t WHERE {predicate}")
+
+
+@pytest.mark.parametrize(
+    ("predicate", "files"),
+    [
+        ("d = 2.0 AND plain = 1", 1), ("d = 2.0 OR plain = 4", 6), ("plain = 2 AND s = 's2'", 1),
+        ("(d = 2.0 OR plain = 4) AND s = 's4'", 1), ("NOT (d = 2.0 AND plain = 1)", 6),
+        ("plain = 5", 6),
+    ],
+)  # fmt: skip
+def test_a_filter_on_a_column_without_index_beside_one_with(
+    odd: Lab, predicate: str, files: int
+) -> None:
+    """apache/hudi#10389: such a filter gave nothing at all."""
+    odd.check(f"SELECT * FROM t WHERE {predicate}", at_most=files)
+
+
+def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
+    """apache/hudi#18792: absent statistics were kept as "all NULL", and the files skipped.
+
+    Of files written without statistics, and of such as lack a column that was added later.
+    """
+    with lab.database("no_statistics"):
+        lab.sql(
+            "CREATE TABLE t USING parquet OPTIONS ('parquet.column.statistics.enabled' = 'false') "
+            "AS SELECT id, concat('k', id) AS s FROM range(0, 40, 1, 4)"
+        )
+        lab.sql("ALTER TABLE t ADD COLUMNS (late INT)")
+        lab.sql("INSERT INTO t SELECT /*+ COALESCE(1) */ id, 'n', id FROM range(40, 50)")
+        lab.sql("CREATE SIEVE INDEX ON t (id, s, late)")
+        lab.check("SELECT * FROM t WHERE id = 15", exactly=1)
+        lab.check("SELECT * FROM t WHERE s = 'k35'", exactly=1)
+        lab.check("SELECT * FROM t WHERE id IS NOT NULL AND s > 'k38'", at_most=3)
+        lab.check("SELECT * FROM t WHERE late = 45", exactly=1)
+        lab.check("SELECT * FROM t WHERE late IS NULL", exactly=4)
+        lab.check("SELECT * FROM t WHERE late IS NULL AND id = 15", exactly=1)
+        lab.check("SELECT * FROM t WHERE NOT (late <=> 45)", exactly=5)
+
+
+def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
+    """apache/hudi#7032, and a zone map that forgot its last partial stripe: a wrong maximum.
+
+    Small row groups, a number of keys that no block divides, long strings whose bounds Parquet
+    cuts short, among them ones that end in the greatest character.
+    """
+    with lab.database("maximum"):
+        lab.sql(
+            "CREATE TABLE t USING parquet OPTIONS ('parquet.block.size' = '2048', "
+            "'parquet.page.size' = '512') AS SELECT /*+ REPARTITION_BY_RANGE(7, id) */ id, concat("
+            "repeat('x', 90), decode(unhex('F48FBFBF'), 'UTF-8'), id) AS s FROM range(1003)"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (id, s)")
+        ends = lab.sql("SELECT max(id), max(s) FROM t GROUP BY input_file_name()")
+        assert len(ends) == 7
+        for number, text in ends:
+            lab.check(f"SELECT id FROM t WHERE id = {number}", exactly=1)
+            assert lab.check(f"SELECT id FROM t WHERE s = '{text}'").rows == {
+                f"({lab.sql(f'SELECT id FROM t WHERE s = {text!r}')[0][0]},)": 1
+            }
+        lab.check("SELECT * FROM t WHERE id >= 1002", exactly=1)
+        lab.check("SELECT id FROM t WHERE s >= concat(repeat('x', 90), 'y')")
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_NTZ"])
+def test_microseconds_above_the_last_whole_millisecond(lab: Lab, kind: str) -> None:
+    """delta-kernel-rs#1003, delta#7444: a maximum cut to milliseconds lay below the true one."""
+    with lab.database("micros"):
+        lab.sql(
+            f"CREATE TABLE t USING parquet AS SELECT id, CAST(timestamp_micros(1700000000000000 "
+            f"+ id * 1000000 - 1) AS {kind}) AS ts FROM range(0, 40, 1, 4)"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (ts)")
+        for (text,) in lab.sql("SELECT CAST(max(ts) AS STRING) FROM t GROUP BY input_file_name()"):
+            assert text.endswith(".999999")
+            lab.check(f"SELECT * FROM t WHERE ts = {kind} '{text}'", exactly=1)
+            lab.check(f"SELECT * FROM t WHERE ts > {kind} '{text[:-3]}'")
+            lab.check(f"SELECT * FROM t WHERE ts <= {kind} '{text[:-3]}'")
+        lab.check(f"SELECT * FROM t WHERE ts < {kind} '2023-11-14 22:13:20'", exactly=1)
+
+
+def test_offsets_with_seconds(lab: Lab) -> None:
+    """delta#5568, #6080: zone offsets were cut to minutes, so that bounds were off by seconds."""
+    with (
+        lab.database("offsets"),
+        lab.setting("spark.sql.session.timeZone", "Africa/Monrovia"),
+    ):
+        # Monrovia was 44 minutes and 30 seconds behind UTC, until 1972.
+        lab.sql(
+            "CREATE TABLE t USING parquet AS SELECT id, TIMESTAMP '1960-01-15 12:00:00' + "
+            "make_interval(0, 0, 0, 0, 0, 0, id) AS ts FROM range(0, 40, 1, 4)"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (ts)")
+        for second in (0, 9, 10, 28, 32, 39):
+            text = f"1960-01-15 12:00:{second:02}"
+            assert lab.check(f"SELECT * FROM t WHERE ts = TIMESTAMP '{text}'", exactly=1).rows
+            lab.check(f"SELECT * FROM t WHERE ts = TIMESTAMP '{text}-00:44:30'", exactly=1)
+            lab.check(f"SELECT * FROM t WHERE ts >= TIMESTAMP '{text}'", at_most=4 - second // 10)
+        lab.check("SELECT * FROM t WHERE to_date(ts) = DATE '1960-01-15' AND id < 3")
+
+
+def test_a_name_that_is_used_again(lab: Lab) -> None:
+    """ClickHouse#121171: an index of an old name read what its predecessor had left.
+
+    Sessions that have used the old index, of another column or another type, use it no more.
+    """
+    with lab.database("reused"):
+        lab.sql(
+            "CREATE TABLE t USING parquet AS SELECT id AS a, 39 - id AS b FROM range(0, 40, 1, 4)"
+        )
+        lab.sql("CREATE SIEVE INDEX x ON t (a)")
+        session = Lab(lab.spark.newSession())
+        session.sql("USE reused")
+        session.check("SELECT * FROM t WHERE a = 5", exactly=1)
+        lab.sql("DROP SIEVE INDEX x ON t")
+        lab.sql("CREATE SIEVE INDEX x ON t (b)")
+        for one in (session, lab):
+            one.check("SELECT * FROM t WHERE a = 5", exactly=4)
+            one.check("SELECT * FROM t WHERE b = 5", exactly=1)
+        lab.sql("DROP TABLE t")
+        lab.sql(
+            "CREATE TABLE t USING parquet AS SELECT concat('5', id) AS b FROM range(0, 40, 1, 4)"
+        )
+        # Spark itself keeps the old table's files in this session until it is told.
+        session.sql("REFRESH TABLE t")
+        session.check("SELECT * FROM t WHERE b = '57'", exactly=4)
+        lab.sql("CREATE SIEVE INDEX x ON t (b)")
+        for one in (session, lab):
+            one.check("SELECT * FROM t WHERE b = '57'", exactly=1)
+            one.check("SELECT * FROM t WHERE b = 57", at_most=4)

@@ -1,0 +1,66 @@
+"""A user's own statements on a table, at the same time as its indexes are refreshed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import pytest
+from lab import Lab
+
+ROUNDS, MANY = 4, 1000
+
+
+def play(lab: Lab, rounds: int) -> None:
+    """Refresh in one session while another adds columns, properties and rows; look at all of it."""
+    with lab.database("beside"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        registration = lab.sql("SHOW TBLPROPERTIES t ('sieve.index.id_sieve')")
+        other = Lab(lab.spark.newSession())
+        other.sql("USE beside")
+        failures: list[Exception] = []
+        ended = threading.Event()
+
+        def users() -> None:
+            try:
+                for number in range(rounds):
+                    if number < 50:
+                        other.sql(f"ALTER TABLE t ADD COLUMNS (c{number} INT COMMENT 'mine')")
+                    other.sql(f"ALTER TABLE t SET TBLPROPERTIES ('mine.{number}' = '{number}')")
+                    other.sql(f"INSERT INTO t (id) VALUES ({1000 + number})")
+            except Exception as error:  # noqa: BLE001 - told by the other thread
+                failures.append(error)
+            finally:
+                ended.set()
+
+        user = threading.Thread(target=users)
+        user.start()
+        refreshes = 0
+        while not ended.is_set() or refreshes < rounds:
+            lab.sql("REFRESH SIEVE INDEX ON t FULL")
+            refreshes += 1
+        user.join()
+        assert failures == []
+        lab.sql("REFRESH TABLE t")
+        properties = dict(lab.sql("SHOW TBLPROPERTIES t"))
+        assert [properties[f"mine.{n}"] for n in range(rounds)] == [str(n) for n in range(rounds)]
+        assert lab.sql("SHOW TBLPROPERTIES t ('sieve.index.id_sieve')") == registration
+        columns = [row[0] for row in lab.sql("DESCRIBE t")]
+        assert columns == ["id", *(f"c{number}" for number in range(min(rounds, 50)))]
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        for number in (0, rounds // 2, rounds - 1):
+            assert lab.check(f"SELECT id FROM t WHERE id = {1000 + number}", exactly=1).rows
+        assert lab.sql("SELECT count(*) FROM t") == [(40 + rounds,)]
+    sys.stdout.write(f"{refreshes} refreshes beside {3 * rounds} statements, nothing lost\n")
+
+
+def test_nothing_of_the_user_is_lost_nor_of_ours(lab: Lab) -> None:
+    """Neither undoes what the other has written of the table."""
+    play(lab, ROUNDS)
+
+
+@pytest.mark.soak
+def test_nothing_is_lost_in_many_rounds(lab: Lab) -> None:
+    """The same, a thousand times."""
+    play(lab, MANY)

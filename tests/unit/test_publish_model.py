@@ -1,0 +1,306 @@
+"""Every order of three writers and a foreign tool, with lost requests, lost replies and deaths.
+
+The steps are those of production (`sieve.attempt.after`, `sieve.transitions`); the store, the
+metastore's property and the orders of a statement's tail are modelled here. A writer that is not
+scheduled any more is one that was killed, so every death is among the orders.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from sieve.attempt import FIRST, Answer, Create, End, Look, Step, after
+from sieve.errors import ConflictError
+from sieve.manifest import Manifest
+from sieve.transitions import Change, Disable, Drop, Refresh, check_successor, next_version
+from sieve.types import CreatedBy, LocationsRef, VersionId
+from tests.unit.manifest_sample import SAMPLE
+
+STEPS = 6
+"""Calls of the store or the metastore that a writer may make."""
+
+BY = CreatedBy("0.1.0", "4.1.4")
+Rule = Callable[[Step, Answer], Step | End]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A statement at work.
+
+    Attributes:
+        kind: what it does.
+        steps: calls that it has made.
+        doing: its step of publishing, how that ended, or the step of its tail.
+        proposed: identity of the version that it tries to publish.
+        lost: identities that it knows never to become visible.
+    """
+
+    kind: str
+    steps: int
+    doing: Step | End | str
+    proposed: str
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that there is.
+
+    Attributes:
+        chain: identities of the versions there are, the first one first.
+        flying: creates that were sent, not answered, and may yet take effect.
+        writers: those at work.
+        registered: whether the table has the index's property.
+        copied: what a foreign tool has read of it and not yet written back; None before and after.
+        foreign: calls that the foreign tool has left.
+        deleted: lists of locations that were deleted.
+        folder: whether the index's folder is there.
+    """
+
+    chain: tuple[str, ...]
+    flying: frozenset[str]
+    writers: tuple[Writer, ...]
+    registered: bool = True
+    copied: bool | None = None
+    foreign: int = 2
+    deleted: frozenset[str] = frozenset()
+    folder: bool = True
+
+
+class BrokenError(AssertionError):
+    """A state that must not be."""
+
+
+class Model:
+    """All states that can be reached.
+
+    Args:
+        rule: what a writer does next.
+        if_absent: whether the store creates only what is not there.
+        keep_unknown: whether what an unknown outcome may refer to is kept.
+        tombstone: whether a drop publishes the end of the index, and then removes the property.
+    """
+
+    def __init__(
+        self,
+        rule: Rule = after,
+        *,
+        if_absent: bool = True,
+        keep_unknown: bool = True,
+        tombstone: bool = True,
+    ) -> None:
+        self._rule, self._if_absent = rule, if_absent
+        self._keep_unknown, self._tombstone = keep_unknown, tombstone
+        self._versions: dict[str, Manifest] = {"1": replace(SAMPLE, id=VersionId("1"))}
+
+    def explore(self, kinds: str) -> set[State]:
+        """Every state of these writers; raises BrokenError at the first that must not be."""
+        first = self._versions["1"]
+        writers = tuple(
+            Writer(kind, 0, FIRST, self._plan(k, kind, first))
+            if self._tombstone or kind != "d"
+            else Writer(kind, 0, "unregister", "1")
+            for k, kind in enumerate(kinds)
+        )
+        # Nothing that a foreign tool does to the property can matter while there is no drop.
+        start = State(("1",), frozenset(), writers, foreign=2 if "d" in kinds else 0)
+        seen, waiting = {start}, [start]
+        while waiting:
+            for state in map(self._told_apart, self._next(waiting.pop())):
+                if state not in seen:
+                    self._check(state)
+                    seen.add(state)
+                    waiting.append(state)
+        return seen
+
+    def _plan(self, number: int, kind: str, base: Manifest) -> str:
+        """The identity of what a writer would publish on top of a version; ConflictError."""
+        name = f"{number}{kind}{base.id}"
+        if name not in self._versions:
+            made = next_version(base, _change(kind, number), VersionId(name), BY)
+            if made is base:
+                return str(base.id)
+            check_successor(base, made)
+            self._versions[name] = made
+        return name
+
+    def _told_apart(self, state: State) -> State:
+        """The state without what can make no difference any more."""
+        flying = state.flying
+        if flying and self._if_absent:
+            free = {n for n in flying if self._versions[n].version > len(state.chain)}
+            flying = frozenset(free) if state.folder else frozenset()
+        if flying != state.flying:
+            state = replace(state, flying=flying)
+        if any(w.steps and isinstance(w.doing, End) for w in state.writers):
+            ended = (replace(w, steps=0) if isinstance(w.doing, End) else w for w in state.writers)
+            state = replace(state, writers=tuple(ended))
+        return state
+
+    def _next(self, state: State) -> Iterator[State]:
+        for name in state.flying:
+            # Those that never take effect are those of which this is never played.
+            yield replace(self._land(state, name), flying=state.flying - {name})
+        if state.foreign == 2:
+            yield replace(state, copied=state.registered, foreign=1)
+        if state.foreign == 1 and state.copied is not None:
+            yield replace(state, registered=state.copied, copied=None, foreign=0)
+        for number, writer in enumerate(state.writers):
+            if writer.steps < STEPS and not isinstance(writer.doing, End):
+                for world, now in self._act(state, number, writer):
+                    writers = (*state.writers[:number], now, *state.writers[number + 1 :])
+                    yield replace(world, writers=writers)
+
+    def _act(self, state: State, number: int, writer: Writer) -> Iterator[tuple[State, Writer]]:
+        writer = replace(writer, steps=writer.steps + 1)
+        match writer.doing:
+            case Create():
+                for world, answer in self._create(state, writer.proposed):
+                    yield self._went_on(world, number, writer, answer)
+            case Look():
+                for answer in (self._look(state, writer.proposed), Answer.UNREADABLE):
+                    yield self._went_on(state, number, writer, answer)
+            case "plan":
+                if not state.folder:
+                    yield state, replace(writer, doing=End.REFUSED)
+                    return
+                newest = self._versions[state.chain[-1]]
+                try:
+                    proposed = self._plan(number, writer.kind, newest)
+                except ConflictError:
+                    yield self._ended(state, number, replace(writer, doing=End.LOST))
+                    return
+                doing = End.PUBLISHED if proposed == newest.id else FIRST
+                yield state, replace(writer, proposed=proposed, doing=doing)
+            case "unregister":
+                doing = "delete" if self._tombstone else End.PUBLISHED
+                yield replace(state, registered=False), replace(writer, doing=doing)
+            case "delete":
+                yield replace(state, folder=False), replace(writer, doing=End.PUBLISHED)
+
+    def _create(self, state: State, name: str) -> Iterator[tuple[State, Answer]]:
+        yield state, Answer.REFUSED
+        if not state.folder:
+            return
+        yield replace(state, flying=state.flying | {name}), Answer.NO_REPLY
+        landed = self._land(state, name)
+        yield landed, Answer.NO_REPLY
+        yield landed, Answer.TAKEN if landed is state else Answer.MADE
+
+    def _land(self, state: State, name: str) -> State:
+        """A create takes effect, if there is no such number and the folder is there."""
+        number = self._versions[name].version
+        if not state.folder or (self._if_absent and number <= len(state.chain)):
+            return state
+        return replace(state, chain=(*state.chain[: number - 1], name, *state.chain[number:]))
+
+    def _look(self, state: State, name: str) -> Answer:
+        number = self._versions[name].version
+        if not state.folder or number > len(state.chain):
+            return Answer.ABSENT
+        return Answer.OURS if state.chain[number - 1] == name else Answer.OTHERS
+
+    def _went_on(
+        self, state: State, number: int, writer: Writer, answer: Answer
+    ) -> tuple[State, Writer]:
+        assert isinstance(writer.doing, Create | Look)
+        doing = self._rule(writer.doing, answer)
+        if doing is End.LOST:
+            lost = (*writer.lost, writer.proposed)
+            return state, replace(writer, doing="plan", lost=lost)
+        if doing is End.PUBLISHED and writer.kind == "d":
+            return state, replace(writer, doing="unregister")
+        return self._ended(state, number, replace(writer, doing=doing))
+
+    def _ended(self, state: State, number: int, writer: Writer) -> tuple[State, Writer]:
+        """What a refresh that failed for certain has built is deleted at once."""
+        failed = writer.doing in (End.LOST, End.REFUSED)
+        failed |= writer.doing is End.UNKNOWN and not self._keep_unknown
+        if writer.doing is End.REFUSED:
+            writer = replace(writer, lost=(*writer.lost, writer.proposed))
+        if failed and writer.kind == "r":
+            state = replace(state, deleted=state.deleted | {_list_of(number)})
+        return state, writer
+
+    def _check(self, state: State) -> None:
+        chain = [self._versions[name] for name in state.chain]
+        for before, version in itertools.pairwise(chain):
+            try:
+                check_successor(before, version)
+            except (ConflictError, ValueError) as error:
+                raise BrokenError(f"no chain: {error}") from error
+        made_by = [name[0] for name in state.chain[1:]]
+        if len(set(made_by)) < len(made_by):
+            raise BrokenError("a change was applied twice")
+        if state.folder and {v.locations.file.name for v in chain} & state.deleted:
+            raise BrokenError("a version names what was deleted")
+        for writer in state.writers:
+            won = writer.doing is End.PUBLISHED or writer.doing in ("unregister", "delete")
+            if won and writer.proposed not in state.chain:
+                raise BrokenError("a version that was reported is not there")
+            if set(writer.lost) & set(state.chain):
+                raise BrokenError("a version that was given up is there")
+            in_use = state.registered and state.folder and chain[-1].state == "ready"
+            if in_use and writer.kind == "d" and writer.doing is End.PUBLISHED:
+                raise BrokenError("a dropped index is in use again")
+
+
+def _change(kind: str, number: int) -> Change:
+    if kind == "d":
+        return Drop()
+    if kind == "o":
+        return Disable()
+    return Refresh(
+        instant=f"2025-04-01T00:00:0{number}.000Z", type=SAMPLE.type, options=SAMPLE.options,
+        format_name="parquet", null_proof=True, fingerprint=SAMPLE.fingerprint,
+        fingerprint_parts={}, runs=(), roots=SAMPLE.roots, stats=SAMPLE.stats,
+        locations=LocationsRef(replace(SAMPLE.locations.file, name=_list_of(number)), 1),
+    )  # fmt: skip
+
+
+def _list_of(number: int) -> str:
+    """The list of locations that a writer has made."""
+    return f"list of {number}"
+
+
+@pytest.mark.parametrize("kinds", ["rrd", "rod"])
+def test_no_order_breaks_the_chain(kinds: str) -> None:
+    """Refreshes, a switch and a drop of six calls each, in every order and with every fault.
+
+    The versions stay a chain; what was reported stands; what was given up never comes back; what a
+    version names, or an unknown outcome may name, is there; and an index that was dropped is not
+    used again, whatever another tool writes back.
+    """
+    states = Model().explore(kinds)
+    assert len(states) > 50_000
+    ends = {writer.doing for state in states for writer in state.writers}
+    assert ends >= {End.PUBLISHED, End.LOST, End.REFUSED, End.UNKNOWN}
+
+
+def instead(answer: Answer, of: type[Create | Look], then: Step | End) -> Rule:
+    """Production's rule but for one answer."""
+    return lambda step, came: then if came is answer and isinstance(step, of) else after(step, came)
+
+
+@pytest.mark.parametrize(
+    ("model", "what"),
+    [
+        (Model(if_absent=False), "is not there|no chain|was given up is there"),
+        (Model(keep_unknown=False), "names what was deleted"),
+        (Model(tombstone=False), "in use again"),
+        (Model(instead(Answer.NO_REPLY, Create, End.LOST)), "given up is there|applied twice"),
+        (Model(instead(Answer.NO_REPLY, Create, End.PUBLISHED)), "reported is not there"),
+        (Model(instead(Answer.TAKEN, Create, End.LOST)), "given up is there|applied twice"),
+        (Model(instead(Answer.UNREADABLE, Look, End.REFUSED)), "was deleted|given up is there"),
+        (Model(instead(Answer.OTHERS, Look, End.PUBLISHED)), "reported is not there"),
+        (Model(instead(Answer.REFUSED, Create, End.REFUSED)), "was deleted|given up is there"),
+    ],
+)
+def test_each_rule_is_needed(model: Model, what: str) -> None:
+    """Without any one of them some order loses a version, or takes back what stands."""
+    with pytest.raises(BrokenError, match=what):
+        _ = [model.explore(kinds) for kinds in ("rd", "rr")]
