@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from sieve.errors import SieveError
 from sieve.store import Store, split
-from sieve.tables.catalog import DataFile
+from sieve.tables.catalog import CatalogTable, DataFile
+from sieve.tables.kinds import UNCHANGING
 
 SETTLE_MS = 2000
 FOREIGN_CLOCK_MS = 60_000
@@ -32,6 +33,21 @@ class Snapshot:
     files: tuple[DataFile, ...]
     settled: tuple[bool, ...]
     instant_ms: int
+
+
+def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
+    """The files of a table now, settled as far as a short wait can make them so.
+
+    Args:
+        table: the table.
+        store: of the index.
+        index_dir: a folder in which a probe file may be made.
+    """
+    if table.info.format_name not in UNCHANGING:
+        return settled_snapshot(table.files, store, index_dir)
+    now = int(time.time() * 1000)
+    files = table.files()
+    return Snapshot(files, (True,) * len(files), now)
 
 
 def settled_snapshot(
