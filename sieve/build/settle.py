@@ -27,7 +27,8 @@ class Snapshot:
     Attributes:
         files: all of them.
         settled: for each, whether its identity can be relied on.
-        instant_ms: when they were listed, ms since the epoch.
+        instant_ms: when they were listed, ms since the epoch; for a table that keeps its own
+            commits when the last of these was complete.
     """
 
     files: tuple[DataFile, ...]
@@ -47,7 +48,8 @@ def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
         return settled_snapshot(table.files, store, index_dir)
     now = int(time.time() * 1000)
     files = table.files()
-    return Snapshot(files, (True,) * len(files), now)
+    instant = table.instant_ms()
+    return Snapshot(files, (True,) * len(files), now if instant is None else instant)
 
 
 def settled_snapshot(

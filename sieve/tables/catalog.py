@@ -117,6 +117,11 @@ class CatalogTable:
         """Every file of the table at the time of the first call."""
         return tuple(DataFile(*row) for row in json.loads(self._access.list()))
 
+    def instant_ms(self) -> int | None:
+        """When the table became what was listed, ms since the epoch; None where none is told."""
+        told = int(self._access.instant())
+        return None if told < 0 else told
+
     def frame(self, numbers: Sequence[int]) -> DataFrame:
         """The rows of the files with these numbers in `files`, read as a query reads them.
 

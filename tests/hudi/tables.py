@@ -61,6 +61,12 @@ def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
         lab.sql(f"INSERT INTO {name} {made}")
 
 
+def upsert(lab: Lab, query: str, name: str = "t") -> None:
+    """Insert rows, or let them take the place of those of their keys, if they order after them."""
+    with lab.setting("hoodie.spark.sql.insert.into.operation", "upsert"):
+        lab.sql(f"INSERT INTO {name} {query}")
+
+
 def folder(lab: Lab, name: str = "t") -> Path:
     """Where a table lies."""
     facts = {row[0]: row[1] for row in lab.sql(f"DESCRIBE EXTENDED {name}")}
@@ -69,7 +75,18 @@ def folder(lab: Lab, name: str = "t") -> Path:
 
 def instants(lab: Lab, name: str = "t") -> list[str]:
     """The completed commits of a table that change rows, as time travel names them."""
+    return list(completions(lab, name))
+
+
+def completions(lab: Lab, name: str = "t") -> dict[str, str]:
+    """The same, in order, and when each was complete, in ISO 8601; in the time zone UTC."""
     timeline = folder(lab, name) / ".hoodie" / "timeline"
     kinds = (".commit", ".deltacommit", ".replacecommit")
-    done = (path.name for path in timeline.iterdir() if path.name.endswith(kinds))
-    return sorted(name.partition("_")[0] for name in done if "_" in name)
+    done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))
+    pairs = sorted(stem.split("_") for stem in done if "_" in stem)
+    return {began: _iso(ended) for began, ended in pairs}
+
+
+def _iso(digits: str) -> str:
+    date, time = digits[:8], digits[8:]
+    return f"{date[:4]}-{date[4:6]}-{date[6:]}T{time[:2]}:{time[2:4]}:{time[4:6]}.{time[6:]}Z"

@@ -111,7 +111,7 @@ def test_merge_by_ordering_value(lab: Lab) -> None:
     """An update of a lower ordering value changes nothing, and its value is in no slice."""
     with lab.database("hudi_ordering"):
         filled(lab, "mor", True)
-        lab.sql("INSERT INTO t SELECT 345, 7777, 'late', 0, 3")
+        tables.upsert(lab, "SELECT 345, 7777, 'late', 0, 3")
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert not lab.check("SELECT * FROM t WHERE amount = 7777", exactly=0).rows
         assert lab.check("SELECT * FROM t WHERE amount = 345 * 7919 % 1000", exactly=1).rows

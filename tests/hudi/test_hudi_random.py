@@ -69,9 +69,10 @@ class History:
     def upsert(self) -> None:
         first, last = self.stretch()
         late = self.chance.choice([0, 1, 2, 3])
-        self.lab.sql(
-            f"INSERT INTO t SELECT id, {self.value()} + id % 3, 'up', {late}, id div 100 "
-            f"FROM range({first}, {last})"
+        tables.upsert(
+            self.lab,
+            f"SELECT id, {self.value()} + id % 3, 'up', {late}, id div 100 "
+            f"FROM range({first}, {last})",
         )
 
     def update(self) -> None:

@@ -37,6 +37,27 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
         lab.check("SELECT * FROM t WHERE amount = 5002", exactly=0)
 
 
+def test_versions_know_their_commits(lab: Lab) -> None:
+    """A version is of the commit it reflects, and a query of its time asks that very version."""
+    with lab.database("hudi_versions"):
+        tables.create(lab, "cow", parts=True)
+        tables.fill(lab, 0, 400)
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        for value in (5001, 5002, 5003):
+            lab.sql(f"UPDATE t SET amount = {value} WHERE id = 250")
+            lab.sql("REFRESH SIEVE INDEX ON t")
+        versions = lab.sql("SHOW SIEVE VERSIONS ON t")
+        done = tables.completions(lab)
+        assert [row[4] for row in reversed(versions)] == list(done.values())
+        for number, instant in enumerate(done, 1):
+            query = at(instant, "amount BETWEEN 5001 AND 5003")
+            lab.check(query, exactly=min(number - 1, 1))
+            assert lab.explain(query)[0]["indexes"] == f"amount_sieve@{number}"
+        between = f"{list(done)[1][:-1]}9"
+        assert lab.check(at(between, "amount > 1000"), exactly=1).rows == {repr((250, 5001)): 1}
+        lab.check(at("2000-01-01", "amount > 1000"))
+
+
 def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
     """A slice as of an earlier instant lists its later log files, too: its names are the same."""
     with lab.database("hudi_later"):

@@ -76,7 +76,9 @@ object Fingerprint {
       "spark" -> (if (text) version else version.split('.').take(2).mkString(".")),
       "case" -> conf.caseSensitiveAnalysis.toString)
     val options = relation.options.toSeq.map { case (k, v) => k.toLowerCase(Locale.ROOT) -> v }
-      .collect { case (k, v) if !noMatter(k) && !k.startsWith(Registry.prefix) => s"option.$k" -> v }
+      .filterNot { case (k, _) => noMatter(k) || k.startsWith(Registry.prefix) }
+      // Hudi makes options of all settings of the session that resolves a table.
+      .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =
       if (!zoned(columns, text)) Nil
       else Seq("zone.session" -> conf.sessionLocalTimeZone, "zone.jvm" -> TimeZone.getDefault.getID)

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.sieve
 
-import java.util.Properties
+import java.util.{Date, Locale, Properties}
 
 import scala.jdk.CollectionConverters._
 
@@ -27,7 +27,7 @@ object Hudi {
     "hoodie.compact.", "hoodie.clustering.", "hoodie.clean.", "hoodie.cleaner.",
     "hoodie.keep.", "hoodie.archive.", "hoodie.rollback.", "hoodie.parquet.", "hoodie.logfile.",
     "hoodie.copyonwrite.", "hoodie.index.", "hoodie.bloom.", "hoodie.metadata.",
-    "hoodie.enable.data.skipping", "hoodie.fileIndex.", "hoodie.spark.sql.", "hoodie.sql.",
+    "hoodie.enable.data.skipping", "hoodie.fileindex.", "hoodie.spark.sql.", "hoodie.sql.",
     "hoodie.write.concurrency.", "hoodie.write.lock.", "hoodie.write.markers.",
     "hoodie.write.commit.callback.", "hoodie.embed.", "hoodie.filesystem.view.", "hoodie.memory.")
 
@@ -47,14 +47,17 @@ object Hudi {
       .map(other => s"formats $other")
   }
 
+  /** Whether readers do not go by a setting, of a session or an option of a table. */
+  def isHarmless(setting: String): Boolean =
+    harmlessSettings.exists(p => setting.toLowerCase(Locale.ROOT).startsWith(p))
+
   /** What decides, beside what decides of Parquet, which rows a reader makes of a slice. */
   def marks(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
     val table = properties(relation).asScala.toMap.collect {
       case (k, v) if !harmlessProperties(k) => s"hudi.$k" -> v
     }
     val set = settings.collect {
-      case (k, v) if k.startsWith("hoodie.") && !harmlessSettings.exists(p => k.startsWith(p)) =>
-        s"conf.$k" -> v
+      case (k, v) if k.startsWith("hoodie.") && !isHarmless(k) => s"conf.$k" -> v
     }
     // Columns that were dropped and added again differ from what they were in their ids alone.
     val ids = call(field(relation, "tableSchema"), "internalSchema")
@@ -64,9 +67,31 @@ object Hudi {
   /** The instant after which a reader passes over what log files hold. */
   def instant(relation: HadoopFsRelation): String = field(relation, "queryTimestamp").toString
 
+  /** When the newest commit was complete that the relation shows, ms since the epoch. */
+  def completed(relation: HadoopFsRelation): Option[Long] = {
+    val until = instant(relation)
+    val done = call(call(client(relation), "getCommitsTimeline"), "filterCompletedInstants")
+    val times = call(done, "getInstants").asInstanceOf[java.util.List[AnyRef]].asScala
+      .filter(call(_, "requestedTime").toString <= until)
+      .flatMap(one => Option(call(one, "getCompletionTime"))).map(_.toString)
+    if (times.isEmpty) None
+    else {
+      val generator = relation.location.getClass.getClassLoader
+        .loadClass("org.apache.hudi.common.table.timeline.HoodieInstantTimeGenerator")
+      val date = generator.getMethod("parseDateFromInstantTime", classOf[String]).invoke(null, times.max)
+      Some(date.asInstanceOf[Date].getTime)
+    }
+  }
+
+  /** The same of a query of an earlier instant; None for any other. */
+  def asOf(relation: HadoopFsRelation): Option[Long] =
+    if (is(relation.location) && relation.options.contains("as.of.instant")) completed(relation)
+    else None
+
+  private def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
+
   private def properties(relation: HadoopFsRelation): Properties =
-    call(call(call(relation.location, "metaClient"), "getTableConfig"), "getProps")
-      .asInstanceOf[Properties]
+    call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
 
   private def field(relation: HadoopFsRelation, name: String): AnyRef = {
     val found = relation.fileFormat.getClass.getDeclaredField(name)

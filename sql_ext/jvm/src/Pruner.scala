@@ -90,6 +90,7 @@ object Pruner extends Logging {
       index.entry.registrations.foreach { case (k, v) => registrations.put(k, v) }
       marks.foreach(body.withArray("fingerprints").add(_))
       body.set[ObjectNode]("predicate", predicate)
+      Hudi.asOf(index.relation).foreach(body.put("instant", _))
     }, identity[JsonNode])
   }
 

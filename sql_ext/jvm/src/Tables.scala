@@ -177,6 +177,9 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     Link.json.writeValueAsString(array)
   }
 
+  /** When the table became what was listed, ms since the epoch; below zero where it does not tell. */
+  def instant: Long = if (Hudi.is(files.location)) Hudi.completed(files).getOrElse(-1) else -1
+
   /**
    * Reads the files with these numbers in the last listing as a query would, errors not passed over.
    * One column more tells a row's file by its place among the numbers: a partition column, since
