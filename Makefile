@@ -5,6 +5,7 @@ MAKEFLAGS += --no-print-directory
 
 BIN     := .venv/bin
 SPARK35 := 3.5.9
+HUDI    := 1.2.0
 JARS    := sql_ext/jars/sieve-spark-4.1_2.13.jar sql_ext/jars/sieve-spark-3.5_2.12.jar
 OTHERS  := 4.0 4.2 4.3
 SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py
@@ -30,8 +31,8 @@ SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-min
 ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format test test-3.5 demo bench bench-lookup bench-planning bench-rivals \
-        bench-build bench-build-big bench-refresh bench-users wheel clean test-services test-spark test-wheel soak soak-tables \
-        soak-kills soak-crowds soak-nonsense soak-spark
+        bench-build bench-build-big bench-refresh bench-users wheel clean test-services test-hudi \
+        test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
@@ -97,7 +98,7 @@ $(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar
 # Both lines of Spark side by side; what the second says is shown after the first has ended.
 test: setup lint type $(ARCHIVE) ## everything that needs no further services
 	@$(if $(ARGS),,$(MAKE) test-3.5 >build/test-3.5.log 2>&1 & beside=$$!;) \
-	$(PYTEST) -n 3 -m 'not services and not wheel and not soak' $(ARGS); result=$$?; \
+	$(PYTEST) -n 3 -m 'not services and not wheel and not soak and not hudi' $(ARGS); result=$$?; \
 	$(if $(ARGS),,wait $$beside || result=1; cat build/test-3.5.log;) exit $$result
 
 test-3.5: setup ## on Spark 3.5: the SQL corpus in strict mode, a tenth of the random predicates
@@ -150,6 +151,20 @@ $(SERVICES_DONE): Makefile
 
 test-services: setup $(SERVICES_DONE) ## PostgreSQL, HDFS, other table formats (says what is missing)
 	@$(BIN)/python -m pytest -m services $(ARGS)
+
+# There is a bundle for each line of Spark; VERSION=1.0.2 takes another release of Hudi.
+test-hudi: VERSION := $(HUDI)
+test-hudi: setup ## Hudi tables on Spark 3.5; VERSION=1.0.2: with that Hudi
+	@$(MAKE) build/hudi/.fetched-$(VERSION)
+	@HUDI_VERSION=$(VERSION) $(call ON,3.5) $(BIN)/python -m pytest -m hudi tests/hudi $(ARGS)
+
+build/hudi/.fetched-%:
+	@command -v mvn >/dev/null || { \
+	  echo "The tests of Hudi need Maven: run 'apt-get install maven'."; exit 1; }
+	@echo "Fetching Hudi $*"
+	@mvn -B -q dependency:copy -Dartifact=org.apache.hudi:hudi-spark3.5-bundle_2.12:$* \
+	  -DoutputDirectory="$(CURDIR)/build/hudi"
+	@touch $@
 
 soak: setup ## all that follows, and whatever else is long
 	@$(BIN)/python -m pytest -s -m soak $(ARGS)

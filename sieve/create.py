@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sieve.build.contents import build_contents
-from sieve.build.settle import settled_snapshot
+from sieve.build.settle import snapshot_of
 from sieve.claims import settle
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
 from sieve.intents import delete_index, remove_abandoned, write_intent
@@ -150,7 +150,7 @@ def _build(
         index.store,
         index.directory,
         world,
-        settled_snapshot(table.files, index.store, index.directory),
+        snapshot_of(table, index.store, index.directory),
     )
     first = _first_version(table, index, made, comment, world)
     version = publish(index.store, index.directory, None, lambda _: first, attempts=1)

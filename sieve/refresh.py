@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from sieve.build.contents import build_contents
 from sieve.build.kept import NOTHING, is_current, is_one_run, kept
-from sieve.build.settle import settled_snapshot
+from sieve.build.settle import snapshot_of
 from sieve.claims import discard_locations, discard_run, settle
 from sieve.errors import (
     ConflictError,
@@ -82,7 +82,7 @@ def _refreshed(
     table: CatalogTable, found: Found, base: Manifest, effort: Effort, world: World
 ) -> Manifest:
     column = _column(table, base)
-    snapshot = settled_snapshot(table.files, found.store, found.directory)
+    snapshot = snapshot_of(table, found.store, found.directory)
     known = None if effort == "all" else _still_valid(table, found, base, column)
     if known is not None and is_current(known, snapshot):
         if effort == "new" or is_one_run(base, known):

@@ -24,6 +24,9 @@ _PASS_ON = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 _UP_TO_PROGRAM = {**_PASS_ON, "allow_interspersed_args": False}
 
 _args = click.argument("args", nargs=-1, type=click.UNPROCESSED)
+_hudi = click.option(
+    "--hudi", is_flag=True, help="With Hudi: its bundle, catalog, extension and serializer."
+)
 _notes = Console(stderr=True, highlight=False)
 
 
@@ -48,28 +51,32 @@ def main() -> None:
 
 
 @main.command(context_settings=_PASS_ON)
+@_hudi
 @_args
-def sql(args: tuple[str, ...]) -> NoReturn:
+def sql(hudi: bool, args: tuple[str, ...]) -> NoReturn:
     """Spark's SQL shell.
 
     \b
     sieve sql                     prompts
     sieve sql -e 'SHOW TABLES'    runs statements
     sieve sql -f report.sql       runs a file
+    sieve sql --hudi              prompts, and knows tables USING hudi
     """  # noqa: D301 - click's mark for lines to keep, which a raw string would spell out
     spark = find_spark(os.environ)
     _refuse_held_metastore(spark, args)
-    _become(spark, launch.submit_command(spark, os.environ, args, launch.SPARK_SQL_CLASS))
+    command = launch.submit_command(spark, os.environ, args, launch.SPARK_SQL_CLASS, hudi=hudi)
+    _become(spark, command)
 
 
 @main.command(context_settings=_UP_TO_PROGRAM)
+@_hudi
 @_args
-def submit(args: tuple[str, ...]) -> NoReturn:
+def submit(hudi: bool, args: tuple[str, ...]) -> NoReturn:
     """Runs a program: sieve submit [OPTIONS] SCRIPT.py [ARG ...]."""
     if not args:
         raise click.UsageError("name the script or jar to run: sieve submit SCRIPT.py [ARG ...]")
     spark = find_spark(os.environ)
-    _become(spark, launch.submit_command(spark, os.environ, args))
+    _become(spark, launch.submit_command(spark, os.environ, args, hudi=hudi))
 
 
 @main.command(context_settings=_PASS_ON)
@@ -160,8 +167,9 @@ def thriftserver() -> None:
 @click.option(
     "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
 )
+@_hudi
 @_args
-def start_thriftserver(port: int, host: str, args: tuple[str, ...]) -> None:
+def start_thriftserver(port: int, host: str, hudi: bool, args: tuple[str, ...]) -> None:
     """Starts the server; returns when it answers.
 
     It has no passwords unless you configure some, hence the default host.
@@ -174,7 +182,7 @@ def start_thriftserver(port: int, host: str, args: tuple[str, ...]) -> None:
     # First, so that the user's own setting wins; a bar is for terminals, not for a log.
     quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
     command = launch.submit_command(
-        spark, os.environ, [*quiet, *args, *listen], launch.THRIFT_SERVER_CLASS
+        spark, os.environ, [*quiet, *args, *listen], launch.THRIFT_SERVER_CLASS, hudi=hudi
     )
     environ = launch.environment(spark, os.environ)
     reached = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound

@@ -14,18 +14,22 @@ if TYPE_CHECKING:
 
 EXTENSIONS = "org.apache.spark.sql.sieve.SieveExtensions"
 SPARK_SQL_CLASS = "org.apache.spark.sql.hive.thriftserver.SparkSQLCLIDriver"
+HUDI_EXTENSION = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"
+HUDI_VERSION = "1.2.0"
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 # Settings to which ours is added: replacing the user's would switch something of theirs off.
 _SEPARATORS = {
     "spark.sql.extensions": ",",
     "spark.jars": ",",
+    "spark.jars.packages": ",",
     "spark.driver.extraClassPath": ":",
     "spark.driver.extraJavaOptions": " ",
 }
 # spark-submit's other names for the same settings; they would win over --conf.
 _ALIASES = {
     "--jars": "spark.jars",
+    "--packages": "spark.jars.packages",
     "--driver-class-path": "spark.driver.extraClassPath",
     "--driver-java-options": "spark.driver.extraJavaOptions",
 }
@@ -55,6 +59,17 @@ def wiring(jar: Path) -> Settings:
     }
 
 
+def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
+    """What makes Spark load Hudi beside Sieve; its bundle unless the user names one."""
+    named = ",".join(user.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
+    bundle = f"org.apache.hudi:hudi-spark{spark.line}-bundle_{spark.scala}:{HUDI_VERSION}"
+    return {
+        "spark.sql.extensions": f"{EXTENSIONS},{HUDI_EXTENSION}",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    } | ({} if "hudi-spark" in named else {"spark.jars.packages": bundle})
+
+
 def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
     """All that ``sieve`` sets unless the user set it: shipped defaults, logging and wiring.
 
@@ -73,6 +88,8 @@ def submit_command(
     environ: Mapping[str, str],
     args: Sequence[str],
     main_class: str | None = None,
+    *,
+    hudi: bool = False,
 ) -> list[str]:
     """The spark-submit command line with Sieve's settings merged into the user's.
 
@@ -82,14 +99,14 @@ def submit_command(
         args: the user's arguments; without ``main_class`` the first that is no option is the
             script or jar, and all after it belong to that program.
         main_class: a class of Spark's own to start, which picks its options out of ``args``.
+        hudi: with Hudi, too.
     """
     find_java(environ)
     given, rest = split_arguments(args, stop_at_program=main_class is None)
     user = user_settings(spark, environ, given)
+    ours = shipped_settings(spark, environ) | (hudi_settings(spark, user) if hudi else {})
     conf = [
-        part
-        for key, value in merged(shipped_settings(spark, environ), user).items()
-        for part in ("--conf", f"{key}={value}")
+        part for key, value in merged(ours, user).items() for part in ("--conf", f"{key}={value}")
     ]
     start = ["--class", main_class] if main_class else []
     return [str(spark.path / "bin" / "spark-submit"), *start, *conf, *rest]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import threading
 import time
+from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,10 +18,12 @@ from sieve.cache import Cache
 from sieve.errors import CorruptError, SieveError, UnsupportedError
 from sieve.expressions import Always, Column, Predicate, not_understood, parse
 from sieve.found import same_table
+from sieve.history import vacuumed
+from sieve.instants import iso
 from sieve.manifest import Manifest
 from sieve.opened import OpenIndex, open_version
 from sieve.predicate import evaluate
-from sieve.publish import newest
+from sieve.publish import newest, read_version
 from sieve.registration import Registration, parse_registration
 from sieve.store import GoneError, Store, join
 from sieve.types import identity_from
@@ -64,6 +67,8 @@ class PruneService:
         self._reading: set[str] = set()
         self._forgotten: Counter[str] = Counter()
         self._first_reads: dict[str, threading.Lock] = {}
+        # Versions of the past, by folder and number, which stay what they are.
+        self._past: OrderedDict[tuple[str, int], OpenIndex] = OrderedDict()
 
     def forget(self, directory: str) -> None:
         """A statement has changed the index in this folder: the next scan reads it anew."""
@@ -159,8 +164,47 @@ class PruneService:
         except UnsupportedError as error:
             return _Held(None, "no-index", error.message, 0)
         held = self._get(registration, settings)
-        reason = "" if held.index is None else _refused(held.index.manifest, request.body)
+        if held.index is None:
+            return held
+        if (at := request.body.get("instant")) is not None and held.index.manifest.state == "ready":
+            past = self._as_of(held.index, iso(at))
+            if past is not None and not _refused(past.manifest, request.body):
+                return replace(held, index=past)
+        reason = _refused(held.index.manifest, request.body)
         return replace(held, index=None, reason=reason) if reason else held
+
+    def _as_of(self, newest: OpenIndex, instant: str) -> OpenIndex | None:
+        """The newest earlier version that is no later than an instant, else the oldest retained.
+
+        Locations tell for themselves whether what a version says holds for them, at any instant: it
+        only knows more of those of its own. None where the newest is the one, or the only one.
+        """
+        if newest.manifest.instant <= instant:
+            return None
+        store, directory = newest.store, newest.directory
+        try:
+            numbers = range(vacuumed(store, directory) + 1, newest.manifest.version)
+            place = bisect_right(
+                numbers, instant, key=lambda n: read_version(store, directory, n).instant
+            )
+            number = numbers[max(0, place - 1)] if numbers else 0
+            return self._past_version(store, directory, number) if number else None
+        except SieveError:
+            return None
+
+    def _past_version(self, store: Store, directory: str, number: int) -> OpenIndex:
+        key = (directory, number)
+        with self._lock:
+            held = self._past.get(key)
+        if held is None:
+            manifest = read_version(store, directory, number)
+            held = open_version(store, directory, manifest, self.cache)
+        with self._lock:
+            self._past[key] = held
+            self._past.move_to_end(key)
+            while len(self._past) > MOST_TABLES:
+                self._past.popitem(last=False)
+        return held
 
     def _get(self, registration: Registration, settings: Settings) -> _Held:
         directory = join(registration.root, registration.uuid)

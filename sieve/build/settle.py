@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from sieve.errors import SieveError
 from sieve.store import Store, split
-from sieve.tables.catalog import DataFile
+from sieve.tables.catalog import CatalogTable, DataFile
+from sieve.tables.kinds import UNCHANGING
 
 SETTLE_MS = 2000
 FOREIGN_CLOCK_MS = 60_000
@@ -26,12 +27,29 @@ class Snapshot:
     Attributes:
         files: all of them.
         settled: for each, whether its identity can be relied on.
-        instant_ms: when they were listed, ms since the epoch.
+        instant_ms: when they were listed, ms since the epoch; for a table that keeps its own
+            commits when the last of these was complete.
     """
 
     files: tuple[DataFile, ...]
     settled: tuple[bool, ...]
     instant_ms: int
+
+
+def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
+    """The files of a table now, settled as far as a short wait can make them so.
+
+    Args:
+        table: the table.
+        store: of the index.
+        index_dir: a folder in which a probe file may be made.
+    """
+    if table.info.format_name not in UNCHANGING:
+        return settled_snapshot(table.files, store, index_dir)
+    now = int(time.time() * 1000)
+    files = table.files()
+    instant = table.instant_ms()
+    return Snapshot(files, (True,) * len(files), now if instant is None else instant)
 
 
 def settled_snapshot(

@@ -21,7 +21,7 @@ from sieve.errors import (
 )
 from sieve.registration import Registration, property_key, registrations, render_registration
 from sieve.store import parent
-from sieve.tables.kinds import refuse_kind
+from sieve.tables.kinds import INDEXED, refuse_kind
 from sieve.types import TableIdentity, identity_from
 
 LOCATION = "__sieve_location__"
@@ -36,12 +36,14 @@ _FAILURES = (Py4JError, PySparkException)
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One data file as listed.
+    """One data file as listed, or one file slice of Hudi's: a base file and its log files.
 
     Attributes:
-        path: absolute qualified path, as Spark's listing writes it.
-        length: bytes.
-        mtime: modification time, ms since the epoch.
+        path: absolute qualified path, as Spark's listing writes it; of a slice that of its base
+            file, or of its first log file where it has none yet.
+        length: bytes; of a slice those of all its files.
+        mtime: modification time, ms since the epoch; of a slice a number from 0 to 2^63 - 1 made of
+            the names and lengths of its log files, 0 for none.
     """
 
     path: str
@@ -114,6 +116,11 @@ class CatalogTable:
     def files(self) -> tuple[DataFile, ...]:
         """Every file of the table at the time of the first call."""
         return tuple(DataFile(*row) for row in json.loads(self._access.list()))
+
+    def instant_ms(self) -> int | None:
+        """When the table became what was listed, ms since the epoch; None where none is told."""
+        told = int(self._access.instant())
+        return None if told < 0 else told
 
     def frame(self, numbers: Sequence[int]) -> DataFrame:
         """The rows of the files with these numbers in `files`, read as a query reads them.
@@ -219,7 +226,7 @@ def open_table(
     if kind != "files":
         raise refuse_kind(".".join(parts), kind)
     table = CatalogTable(access, spark)
-    if table.info.format_name not in ("parquet", "orc", "csv", "json"):
+    if table.info.format_name not in INDEXED:
         raise refuse_kind(".".join(parts), f"format {table.info.format_name}")
     return table
 

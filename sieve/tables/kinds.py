@@ -6,15 +6,29 @@ from collections.abc import Mapping
 
 from sieve.errors import SieveError, UnsupportedError
 
-COUNTED = ("parquet", "orc")
-"""Formats whose metadata tell how many rows a file has."""
+INDEXED = ("parquet", "orc", "csv", "json", "hudi")
+"""Formats that can be indexed."""
 
-_INDEXED = "Sieve indexes Parquet, ORC, CSV and JSON tables of the session catalog"
+COUNTED = ("parquet", "orc", "hudi")
+"""Formats that tell how many rows a location has without a look at a column."""
+
+UNCHANGING = ("hudi",)
+"""Formats whose files stay as they are under their names, and are listed when they are complete."""
+
+_INDEXED = "Sieve indexes Parquet, ORC, CSV, JSON and Hudi tables of the session catalog"
 
 _LAKES = {
     "delta": "a Delta table, which skips files by statistics of its own (CLUSTER BY, ZORDER BY)",
     "iceberg": "an Iceberg table, which skips files by statistics of its own (WRITE ORDERED BY)",
-    "hudi": "a Hudi table",
+    "hudi": "a Hudi table without a commit, or one that is read by changes; insert rows first",
+}
+
+_HUDI = {
+    "version": "a Hudi table of version {}, and Sieve knows 8 and 9, which Hudi 1 writes: upgrade "
+    "it (CALL upgrade_table)",
+    "formats": "a Hudi table whose base files are {}, and Sieve knows Parquet",
+    "bootstrap": "a Hudi table made by bootstrap, whose files lie partly in another table: copy it "
+    "(CREATE TABLE ... USING hudi AS SELECT ...)",
 }
 
 
@@ -24,7 +38,8 @@ def refuse_kind(name: str, kind: str) -> SieveError:
     Args:
         name: the table as typed.
         kind: ``view``, ``temporary view``, ``stream``, ``path``, ``hive <serde>``, ``v2 <class>``,
-            ``source <class>``, ``location <class>`` or ``format <name>``.
+            ``source <class>``, ``location <class>``, ``format <name>``, ``hudi version <number>``,
+            ``hudi formats <names>`` or ``hudi bootstrap``.
     """
     word, _, detail = kind.partition(" ")
     return UnsupportedError("SIEVE_UNSUPPORTED_TABLE", f"{name} {_what_it_is(kind, word, detail)}")
@@ -49,8 +64,11 @@ def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
 
 
 def _what_it_is(kind: str, word: str, detail: str) -> str:
+    if word == "hudi":
+        what, _, which = detail.partition(" ")
+        return f"is {_HUDI[what].format(which)}"
     lake = next((lake for lake in _LAKES if lake in detail.lower()), "")
-    what = {
+    plain = {
         "view": "is a view; create the index on the table it reads",
         "temporary": f"is a {kind}; create the index on the table it reads",
         "stream": "is a streaming source; write it to a table and create the index on that",
@@ -62,7 +80,7 @@ def _what_it_is(kind: str, word: str, detail: str) -> str:
     }
     if lake:
         return f"is {_LAKES[lake]}; {_INDEXED}"
-    return what.get(word, f"is read through {detail}, which Sieve does not know; {_INDEXED}")
+    return plain.get(word, f"is read through {detail}, which Sieve does not know; {_INDEXED}")
 
 
 def _hive(serde: str) -> str:

@@ -141,6 +141,37 @@ def test_properties_file_takes_the_place_of_the_defaults(spark_home: Path, tmp_p
     assert command[-2:] == args
 
 
+@pytest.mark.usefixtures("shim")
+def test_hudi_comes_with_its_bundle(spark_home: Path) -> None:
+    """The bundle is that of the Spark at hand; packages of the user stay beside it."""
+    command = launch.submit_command(
+        inspect(spark_home), {}, ["--packages", "a:b:1"], launch.SPARK_SQL_CLASS, hudi=True
+    )
+    conf = _conf(command)
+    assert conf["spark.sql.extensions"] == f"{launch.EXTENSIONS},{launch.HUDI_EXTENSION}"
+    assert conf["spark.jars.packages"] == (
+        f"a:b:1,org.apache.hudi:hudi-spark4.1-bundle_2.13:{launch.HUDI_VERSION}"
+    )
+    assert conf["spark.sql.catalog.spark_catalog"].endswith(".HoodieCatalog")
+    assert conf["spark.serializer"].endswith(".KryoSerializer")
+
+
+@pytest.mark.usefixtures("shim")
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--packages", "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.0.2"],
+        ["--jars", "/opt/hudi-spark4.1-bundle_2.13-1.9.jar"],
+    ],
+)
+def test_a_bundle_of_the_user_is_the_only_one(spark_home: Path, given: list[str]) -> None:
+    """Another release of Hudi, or one without network, is not put beside ours."""
+    command = launch.submit_command(
+        inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS, hudi=True
+    )
+    assert sum("hudi-spark" in word for word in command) == 1
+
+
 def test_shipped_configuration_takes_effect_only_where_wanted() -> None:
     """No shipped file has a name by which Hive or Spark would find it unasked."""
     conf = conf_file("log4j2.properties").parent

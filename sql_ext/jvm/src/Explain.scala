@@ -37,7 +37,10 @@ object Explain {
       val node = Link.json.createObjectNode
       node.set[ObjectNode]("predicate", Filters.of(scan.output, scan.relation).conjunction(data))
       val files = node.putArray("files")
-      location.listFiles(partition, data).flatMap(_.files).foreach(f => files.add(f.getPath.toString))
+      val locations = Locations.of(scan.relation.copy(location = location)(scan.relation.sparkSession))
+      for (directory <- location.listFiles(partition, data); f <- directory.files) {
+        files.add(locations.of(directory.values, f).fold(f.getPath)(_.path).toString)
+      }
       Link.json.writeValueAsString(node)
     case scans => throw new SieveException(
       "SIEVE_UNSUPPORTED_PREDICATE",

@@ -23,9 +23,12 @@ final case class Fingerprint(parts: TreeMap[String, String]) {
 
 object Fingerprint {
   def format(relation: HadoopFsRelation): String = relation.fileFormat match {
+    case _ if Hudi.is(relation.location) => "hudi"
     case named: DataSourceRegister => named.shortName().toLowerCase(Locale.ROOT)
     case other => other.getClass.getName
   }
+
+  private val byName = Set("parquet", "hudi")
 
   /**
    * The columns of the table's files. A query that wants some fields of a struct only has them cut
@@ -34,7 +37,7 @@ object Fingerprint {
    */
   private def schema(relation: HadoopFsRelation, table: CatalogTable): StructType = {
     val whole = CharVarcharUtils.replaceCharVarcharWithStringInSchema(table.dataSchema).asNullable
-    if (format(relation) == "parquet" && within(relation.dataSchema, whole)) whole
+    if (byName(format(relation)) && within(relation.dataSchema, whole)) whole
     else relation.dataSchema
   }
 
@@ -73,7 +76,9 @@ object Fingerprint {
       "spark" -> (if (text) version else version.split('.').take(2).mkString(".")),
       "case" -> conf.caseSensitiveAnalysis.toString)
     val options = relation.options.toSeq.map { case (k, v) => k.toLowerCase(Locale.ROOT) -> v }
-      .collect { case (k, v) if k != "path" && !k.startsWith(Registry.prefix) => s"option.$k" -> v }
+      .filterNot { case (k, _) => noMatter(k) || k.startsWith(Registry.prefix) }
+      // Hudi makes options of all settings of the session that resolves a table.
+      .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =
       if (!zoned(columns, text)) Nil
       else Seq("zone.session" -> conf.sessionLocalTimeZone, "zone.jvm" -> TimeZone.getDefault.getID)
@@ -87,9 +92,16 @@ object Fingerprint {
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
-    Fingerprint(TreeMap(
-      (fixed ++ options ++ zones ++ parsing ++ literals ++ ReaderSettings.of(session)): _*))
+    val settings = ReaderSettings.of(session)
+    val own = if (kind != "hudi") settings else Hudi.marks(relation, conf.getAllConfs) ++ settings - vectorized
+    Fingerprint(TreeMap((fixed ++ options ++ zones ++ parsing ++ literals ++ own): _*))
   }
+
+  // Where the files lie; and which instant a table is read at, which its slices tell by their names.
+  private val noMatter = Set("path", "as.of.instant")
+
+  // Hudi sets it anew for each of its scans.
+  private val vectorized = "conf.spark.sql.parquet.enableVectorizedReader"
 
   /** Whether a zone has a part in reading some column; days do without one, unless spelled out. */
   private def zoned(columns: StructType, text: Boolean): Boolean = columns.existsRecursively {

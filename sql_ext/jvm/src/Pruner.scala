@@ -12,6 +12,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.internal.Logging
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 
@@ -22,7 +23,7 @@ import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, Parti
 final case class Pruned(
     kept: Seq[PartitionDirectory], used: Seq[String], reasons: Map[String, Long],
     skipped: Seq[PartitionDirectory] = Nil,
-    unproven: FileStatusWithMetadata => Option[String] = _ => None)
+    unproven: (InternalRow, FileStatusWithMetadata) => Option[String] = (_, _) => None)
 
 /**
  * A file as an index knows it: its ordinal, and the length and time it had when it was read; a
@@ -70,7 +71,7 @@ object Pruner extends Logging {
       // What is wrong with one index is told even where another one served.
       told.keys.find(fatal).foreach(r => fallback(r, reply.get("detail").asText))
       known.fold(Pruned(listed, Nil, told.map { case (reason, _) => reason -> total }))(
-        drop(listed, reply, _, told))
+        drop(listed, Locations.of(index.relation), reply, _, told))
     } catch {
       case e: SieveException if strict => throw e
       case e: InterruptedException => throw e
@@ -89,20 +90,20 @@ object Pruner extends Logging {
       index.entry.registrations.foreach { case (k, v) => registrations.put(k, v) }
       marks.foreach(body.withArray("fingerprints").add(_))
       body.set[ObjectNode]("predicate", predicate)
+      Hudi.asOf(index.relation).foreach(body.put("instant", _))
     }, identity[JsonNode])
   }
 
   private def drop(
-      listed: Seq[PartitionDirectory], reply: JsonNode, known: JHashMap[Path, Known],
-      told: Map[String, Long]): Pruned = {
+      listed: Seq[PartitionDirectory], locations: Locations, reply: JsonNode,
+      known: JHashMap[Path, Known], told: Map[String, Long]): Pruned = {
     val skip = BitSet.valueOf(Base64.getDecoder.decode(reply.get("skip").asText))
     val seen = mutable.Map.empty[String, Long].withDefaultValue(0L)
     val (kept, skipped) = listed.map { directory =>
       val (files, rest) = directory.files.partition { file =>
-        val entry = known.get(file.getPath)
-        unproven(entry, file) match {
-          case Some(reason) => seen(reason) += 1; true
-          case None => !skip.get(entry.ordinal)
+        prove(known, locations.of(directory.values, file)) match {
+          case Left(reason) => seen(reason) += 1; true
+          case Right(ordinal) => !skip.get(ordinal)
         }
       }
       if (rest.isEmpty) (directory, directory.copy(files = Nil))
@@ -111,16 +112,19 @@ object Pruner extends Logging {
     val used = reply.get("used").elements.asScala.map(_.asText).toList
     Pruned(
       kept.filter(_.files.nonEmpty), used, told ++ seen, skipped.filter(_.files.nonEmpty),
-      file => unproven(known.get(file.getPath), file))
+      (values, file) => prove(known, locations.of(values, file)).left.toOption)
   }
 
-  /** Why nothing the indexes say holds for a file; None for one that is as it was. */
-  private def unproven(known: Known, file: FileStatusWithMetadata): Option[String] = known match {
-    case null => Some("new-file")
-    case k if k.unsettled && k.modified == file.getModificationTime => Some("unsettled-file")
-    case k if k.length != file.getLen || k.modified != file.getModificationTime => Some("changed-file")
-    case _ => None
-  }
+  /** The ordinal of a location that is as it was; else why nothing the indexes say holds for it. */
+  private def prove(
+      known: JHashMap[Path, Known], location: Option[Location]): Either[String, Int] =
+    location.map(now => (now, known.get(now.path))) match {
+      case None => Left("changed-file")
+      case Some((_, null)) => Left("new-file")
+      case Some((now, k)) if k.unsettled && k.modified == now.modified => Left("unsettled-file")
+      case Some((now, k)) if k.length != now.length || k.modified != now.modified => Left("changed-file")
+      case Some((_, k)) => Right(k.ordinal)
+    }
 
   /** The files of one state of a table's indexes, told once by the front end and kept. */
   private def dictionary(index: SieveFileIndex, id: String): JHashMap[Path, Known] =

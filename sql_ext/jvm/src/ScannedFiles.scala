@@ -42,8 +42,9 @@ object ScannedFiles {
     pruned.used.foreach(node.withArray("used").add(_))
     pruned.reasons.foreach { case (k, v) => node.withObject("/reasons").put(k, v) }
     files(listed).foreach(f => node.withArray("listed").add(f.getPath.toString))
-    files(pruned.kept).foreach { f =>
-      node.withObject("/kept").put(f.getPath.toString, pruned.unproven(f).getOrElse(""))
+    for (directory <- pruned.kept; f <- directory.files) {
+      node.withObject("/kept")
+        .put(f.getPath.toString, pruned.unproven(directory.values, f).getOrElse(""))
     }
   }
 

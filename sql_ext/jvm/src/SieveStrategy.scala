@@ -37,8 +37,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 object SieveStrategy {
   private val kinds = Set("InMemoryFileIndex", "PrunedInMemoryFileIndex", "CatalogFileIndex")
 
-  /** Listings whose files are read whole and as listed; any other kind is left alone. */
-  def known(location: FileIndex): Boolean =
+  /** Listings whose files or file slices are read whole and as listed; any other kind is left alone. */
+  def known(location: FileIndex): Boolean = Hudi.is(location) ||
     location.getClass.getName.startsWith("org.apache.spark.sql.execution.datasources.") &&
       kinds(location.getClass.getSimpleName)
 }

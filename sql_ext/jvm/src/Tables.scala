@@ -9,7 +9,7 @@ import org.apache.spark.sql.{AnalysisException, DataFrame}
 import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType, HiveTableRelation}
-import org.apache.spark.sql.catalyst.expressions.{Expression, GenericInternalRow}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, SubqueryAlias, View}
 import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, AlterTableUnsetPropertiesCommand}
@@ -104,6 +104,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
   private lazy val (files, table) = plan match {
     case l: LogicalRelation => (l.relation.asInstanceOf[HadoopFsRelation], l.catalogTable.get)
   }
+  private lazy val locations = Locations.of(files)
   private var listed = IndexedSeq.empty[(InternalRow, FileStatusWithMetadata)]
 
   /** "files" for a table that can be indexed; else what it is, for the error to say. */
@@ -114,6 +115,8 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
       case fs: HadoopFsRelation if !SieveStrategy.known(fs.location) =>
         s"location ${fs.location.getClass.getName}"
       case _: HadoopFsRelation if l.catalogTable.isEmpty => "path"
+      case fs: HadoopFsRelation if Hudi.is(fs.location) =>
+        Hudi.refusal(fs).fold("files")(why => s"hudi $why")
       case _: HadoopFsRelation => "files"
       case other => s"source ${other.getClass.getName}"
     }
@@ -160,17 +163,22 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
       }
     }
 
-  /** Every file of the table now: [path, length, time]. */
+  /** Every location of the table now: [path, length, time]. */
   def list: String = {
     files.location.refresh()
     listed = files.location.listFiles(Nil, Nil)
       .flatMap(d => d.files.map(f => (d.values, f))).toIndexedSeq
     val array = Link.json.createArrayNode
-    listed.foreach { case (_, f) =>
-      array.addArray().add(f.getPath.toString).add(f.getLen).add(f.getModificationTime)
+    listed.foreach { case (values, f) =>
+      val at = locations.of(values, f).getOrElse(throw new SieveException("SIEVE_UNSUPPORTED_TABLE",
+        s"${name.mkString(".")} lists ${f.getPath} in a way that Sieve does not know"))
+      array.addArray().add(at.path.toString).add(at.length).add(at.modified)
     }
     Link.json.writeValueAsString(array)
   }
+
+  /** When the table became what was listed, ms since the epoch; below zero where it does not tell. */
+  def instant: Long = if (Hudi.is(files.location)) Hudi.completed(files).getOrElse(-1) else -1
 
   /**
    * Reads the files with these numbers in the last listing as a query would, errors not passed over.
@@ -181,7 +189,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     val own = files.partitionSchema
     val wanted = numbers.asScala.zipWithIndex.map { case (n, place) =>
       val (values, file) = listed(n)
-      PartitionDirectory(new GenericInternalRow((values.toSeq(own) :+ place).toArray[Any]), Seq(file))
+      locations.alone(values, file, own, place)
     }.toSeq
     val schema = own.add(location, IntegerType, nullable = false)
     Compat.frame(

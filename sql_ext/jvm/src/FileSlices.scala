@@ -1,0 +1,93 @@
+package org.apache.spark.sql.sieve
+
+import java.net.URI
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+import java.util.stream.{Stream => JStream}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, HadoopFsRelation, PartitionDirectory}
+import org.apache.spark.sql.types.StructType
+
+/**
+ * The file slices that Hudi lists: a base file, or none yet, and the log files that a reader merges
+ * into it. Names are unique and what bears them stays as it is, so they tell a slice: it goes by the
+ * path of its base file, or its first log file; for a length it has the sum of all, and for a time a
+ * digest of the names and lengths of its log files, 0 for none.
+ *
+ * A reader passes over what was logged after the instant that it reads at. A slice with log files of
+ * a later one has other rows for it than its names say, and is none that an index could know.
+ */
+class FileSlices(relation: HadoopFsRelation) extends Locations {
+  import Hudi.{call, option}
+
+  private lazy val instant = Hudi.instant(relation)
+
+  override def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
+    if (isMapping(values)) {
+      slice(values, file.getPath).fold(baseAlone(file))(merged(_, file.getPath))
+    } else if (Hudi.isOwn(values)) None
+    else baseAlone(file)
+
+  private def baseAlone(file: FileStatusWithMetadata): Option[Location] =
+    if (file.getPath.getName.startsWith(".")) None else Some(Location(file.getPath, file.getLen, 0))
+
+  private def merged(slice: AnyRef, listed: Path): Option[Location] = {
+    val base = option(call(slice, "getBaseFile"))
+    val logs = call(slice, "getLogFiles").asInstanceOf[JStream[AnyRef]].iterator.asScala.toSeq
+      .sortBy(name)
+    val named = base.orElse(logs.headOption).map(name)
+    val understood = base.fold(logs.exists(name(_) == listed.getName))(b =>
+      name(b) == listed.getName && option(call(b, "getBootstrapBaseFile")).isEmpty)
+    // Instants are digits, so that Hudi compares them as text, too.
+    val seen = logs.forall(call(_, "getDeltaCommitTime").toString <= instant)
+    named.filter(_ => understood && seen).map(n =>
+      Location(new Path(listed.getParent, n), (base ++ logs).map(size).sum, digest(logs)))
+  }
+
+  override def alone(
+      values: InternalRow, file: FileStatusWithMetadata, schema: StructType,
+      more: Any): PartitionDirectory = {
+    val plain = super.alone(values, file, schema, more)
+    if (!isMapping(values)) plain
+    else slice(values, file.getPath).fold(plain) { one =>
+      val made = values.getClass.getConstructor(classOf[InternalRow], classOf[Map[_, _]])
+        .newInstance(plain.values, Map(fileId(values, file.getPath) -> one))
+      plain.copy(values = made)
+    }
+  }
+
+  /** Values of a directory that also tell the slices of its files. */
+  private def isMapping(values: InternalRow): Boolean =
+    Hudi.isOwn(values) && values.getClass.getSimpleName.endsWith("HoodiePartitionFileSliceMapping")
+
+  /** The slice that a reader finds for a file; it reads a file that it finds none for as it is. */
+  private def slice(values: InternalRow, path: Path): Option[AnyRef] =
+    values.getClass.getMethod("getSlice", classOf[String]).invoke(values, fileId(values, path))
+      .asInstanceOf[Option[AnyRef]]
+
+  private def fileId(values: InternalRow, path: Path): String = {
+    val loader = values.getClass.getClassLoader
+    val kind: Class[_] = loader.loadClass("org.apache.hudi.storage.StoragePath")
+    val theirs = kind.getConstructor(classOf[URI]).newInstance(path.toUri).asInstanceOf[AnyRef]
+    loader.loadClass("org.apache.hudi.common.fs.FSUtils").getMethod("getFileIdFromFilePath", kind)
+      .invoke(null, theirs).toString
+  }
+
+  private def name(file: AnyRef): String = call(file, "getFileName").toString
+
+  private def size(file: AnyRef): Long = call(file, "getFileSize").asInstanceOf[Long]
+
+  private def digest(logs: Seq[AnyRef]): Long =
+    if (logs.isEmpty) 0
+    else {
+      val text = logs.map(log => s"${name(log)} ${size(log)}\n").mkString
+      val hash = MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8))
+      (ByteBuffer.wrap(hash).getLong & Long.MaxValue).max(1)
+    }
+}

@@ -1,0 +1,32 @@
+package org.apache.spark.sql.sieve
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, HadoopFsRelation, PartitionDirectory}
+import org.apache.spark.sql.types.StructType
+
+/**
+ * What an index points at: its path, and two numbers of which one is another when its rows may be.
+ * Of a file they are length and time; of a file slice `FileSlices` tells.
+ */
+final case class Location(path: Path, length: Long, modified: Long)
+
+/** What the files in a relation's listing are: here files, each read by itself. */
+class Locations {
+  /** The location of a file in a directory with these values; None for what has no such name. */
+  def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
+    Some(Location(file.getPath, file.getLen, file.getModificationTime))
+
+  /** The file in a directory of its own, whose values are those of `schema` and one more. */
+  def alone(
+      values: InternalRow, file: FileStatusWithMetadata, schema: StructType,
+      more: Any): PartitionDirectory =
+    PartitionDirectory(new GenericInternalRow((values.toSeq(schema) :+ more).toArray[Any]), Seq(file))
+}
+
+object Locations {
+  def of(relation: HadoopFsRelation): Locations =
+    if (Hudi.is(relation.location)) new FileSlices(relation) else new Locations
+}

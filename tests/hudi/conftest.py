@@ -1,0 +1,26 @@
+"""One session of Spark and Hudi for all tests here, in the place of that of the other tests."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import bundle
+from lab import Lab, start_session
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A session in which Hudi leaves the skipping to the index, unless a test says otherwise."""
+    # Hive compares columns by their place when one before others is dropped.
+    places = {"spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false"}
+    spark = start_session(tmp_path_factory.mktemp("hudi"), **bundle.conf(), **places)
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.conf.set("hoodie.enable.data.skipping", "false")
+    yield Lab(spark)
+    spark.stop()

@@ -1,0 +1,92 @@
+"""Hudi tables for tests: their statements, their instants, their folder."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from lab import Lab
+
+COLUMNS = "id BIGINT, amount BIGINT, word STRING, ts BIGINT, part INT"
+SOURCE = "id, id * 7919 % 1000 AS amount, concat('w', id * 31 % 500) AS word, 1 AS ts, {} AS part"
+
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
+"""Four file groups, to which new keys go as log files in tables that have them."""
+_SORTED = {
+    "hoodie.spark.sql.insert.into.operation": "bulk_insert",
+    "hoodie.bulkinsert.sort.mode": "NONE",
+}
+
+
+def create(lab: Lab, kind: str, *, name: str = "t", parts: bool = False, **properties: str) -> None:
+    """An empty table.
+
+    Args:
+        lab: the session.
+        kind: ``cow`` or ``mor``.
+        name: of the table.
+        parts: whether it is partitioned by ``part``.
+        properties: beside the usual ones, dots written as two underscores.
+    """
+    own = {
+        "type": kind,
+        "primaryKey": "id",
+        "preCombineField": "ts",
+        "hoodie.metadata.enable": "false",
+        "hoodie.compact.inline": "false",
+    }
+    own |= {key.replace("__", "."): value for key, value in properties.items()}
+    told = ", ".join(f"'{key}' = '{value}'" for key, value in own.items() if value)
+    by = "PARTITIONED BY (part)" if parts else ""
+    lab.sql(f"CREATE TABLE {name} ({COLUMNS}) USING hudi {by} TBLPROPERTIES ({told})")
+
+
+def rows(first: int, last: int, part: str = "id div 100") -> str:
+    """A query that makes rows of the keys from one up to, without, another."""
+    return f"SELECT {SOURCE.format(part)} FROM range({first}, {last})"
+
+
+def fill(lab: Lab, first: int, last: int, name: str = "t") -> None:
+    """Insert such rows in one commit."""
+    lab.sql(f"INSERT INTO {name} {rows(first, last)}")
+
+
+def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
+    """Insert such rows into eight slices, by stretches of the key."""
+    hint = "/*+ REPARTITION_BY_RANGE(8, id) */"
+    with contextlib.ExitStack() as stack:
+        for key, value in _SORTED.items():
+            stack.enter_context(lab.setting(key, value))
+        made = rows(first, last).replace("SELECT", f"SELECT {hint}", 1)
+        lab.sql(f"INSERT INTO {name} {made}")
+
+
+def upsert(lab: Lab, query: str, name: str = "t") -> None:
+    """Insert rows, or let them take the place of those of their keys, if they order after them."""
+    with lab.setting("hoodie.spark.sql.insert.into.operation", "upsert"):
+        lab.sql(f"INSERT INTO {name} {query}")
+
+
+def folder(lab: Lab, name: str = "t") -> Path:
+    """Where a table lies."""
+    facts = {row[0]: row[1] for row in lab.sql(f"DESCRIBE EXTENDED {name}")}
+    return Path(facts["Location"].removeprefix("file:"))
+
+
+def instants(lab: Lab, name: str = "t") -> list[str]:
+    """The completed commits of a table that change rows, as time travel names them."""
+    return list(completions(lab, name))
+
+
+def completions(lab: Lab, name: str = "t") -> dict[str, str]:
+    """The same, in order, and when each was complete, in ISO 8601; in the time zone UTC."""
+    timeline = folder(lab, name) / ".hoodie" / "timeline"
+    kinds = (".commit", ".deltacommit", ".replacecommit")
+    done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))
+    pairs = sorted(stem.split("_") for stem in done if "_" in stem)
+    return {began: _iso(ended) for began, ended in pairs}
+
+
+def _iso(digits: str) -> str:
+    date, time = digits[:8], digits[8:]
+    return f"{date[:4]}-{date[4:6]}-{date[6:]}T{time[:2]}:{time[2:4]}:{time[4:6]}.{time[6:]}Z"

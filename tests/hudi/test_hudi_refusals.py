@@ -1,0 +1,84 @@
+"""Hudi tables that cannot be indexed, and why; their queries go on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import bundle
+import pytest
+import tables
+from lab import Lab
+from pyspark.errors import PySparkException
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "fault"))
+
+from driver import DriverError, driver
+
+from sql_ext.launch import EXTENSIONS
+
+pytestmark = pytest.mark.hudi
+
+
+def refused(lab: Lab, words: str) -> None:
+    """CREATE says why not."""
+    with pytest.raises(PySparkException, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{words}"):
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+
+
+def test_a_table_of_an_older_version(lab: Lab) -> None:
+    """Log files of version 6 show rows of commits yet to complete under names that stay."""
+    with lab.database("hudi_old"), lab.setting("hoodie.write.table.version", "6"):
+        tables.create(lab, "mor", parts=True, hoodie__write__table__version="6")
+        tables.fill(lab, 0, 10)
+        refused(lab, "Hudi table of version 6.*upgrade")
+        assert lab.sql("SELECT count(*) FROM t WHERE id = 3") == [(1,)]
+
+
+def test_a_table_without_a_commit(lab: Lab) -> None:
+    """It has no slices, and Hudi shows it as something else."""
+    with lab.database("hudi_empty"):
+        tables.create(lab, "cow", parts=True)
+        refused(lab, "Hudi table without a commit.*insert rows first")
+
+
+def test_base_files_of_another_format(lab: Lab) -> None:
+    """What their readers go by is not what those of Parquet go by."""
+    with lab.database("hudi_orc"):
+        tables.create(lab, "cow", parts=True, hoodie__table__base__file__format="ORC")
+        with lab.setting("hoodie.table.base.file.format", "ORC"):
+            tables.fill(lab, 0, 10)
+        refused(lab, "Hudi table whose base files are ORC")
+
+
+def test_a_partition_column(lab: Lab) -> None:
+    """Partitions are skipped already."""
+    with lab.database("hudi_partition"):
+        tables.create(lab, "cow", parts=True)
+        tables.fill(lab, 0, 10)
+        with pytest.raises(PySparkException, match="SIEVE_PARTITION_COLUMN"):
+            lab.sql("CREATE SIEVE INDEX ON t (part)")
+
+
+def test_extensions_in_the_other_order_and_a_driver_without_hudi(tmp_path: Path) -> None:
+    """Whichever extension is named first; where Hudi is missing, CREATE and queries say so."""
+    conf = bundle.conf((bundle.HUDI_EXTENSION, EXTENSIONS))
+    with driver(tmp_path / "one", **conf) as one:
+        one.sql("SET hoodie.enable.data.skipping = false")
+        one.sql(
+            f"CREATE TABLE t ({tables.COLUMNS}) USING hudi PARTITIONED BY (part) "
+            "TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts')"
+        )
+        one.sql(f"INSERT INTO t {tables.rows(0, 400)}")
+        one.sql("UPDATE t SET amount = 5000 WHERE id = 250")
+        one.sql("CREATE SIEVE INDEX ON t (amount)")
+        assert one.files("SELECT * FROM t WHERE amount = 5000") == 1
+        with pytest.raises(DriverError, match="SIEVE_SYNTAX_ERROR"):
+            one.sql("CREATE SIEVE INDEX t")
+        location = next(row[1] for row in one.sql("DESCRIBE EXTENDED t") if row[0] == "Location")
+    with driver(tmp_path / "two") as two:
+        two.sql("CREATE TABLE p USING parquet AS SELECT 1 AS id")
+        with pytest.raises(DriverError, match="hudi"):
+            two.sql(f"CREATE TABLE t USING hudi LOCATION '{location}'")
+        two.sql("CREATE SIEVE INDEX ON p (id)")
+        assert two.sql("SELECT * FROM p WHERE id = 1") == [[1]]

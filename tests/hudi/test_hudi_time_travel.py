@@ -1,0 +1,107 @@
+"""Queries of earlier instants: names of slices decide, and what was logged later is passed over."""
+
+from __future__ import annotations
+
+import pytest
+import tables
+from lab import Lab
+
+pytestmark = pytest.mark.hudi
+
+
+def at(instant: str, condition: str) -> str:
+    """A query of the table as it was."""
+    return f"SELECT id, amount FROM t TIMESTAMP AS OF '{instant}' WHERE {condition}"
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
+    """Three updates of one row, with a refresh after each: all values at all instants."""
+    with lab.database("hudi_travel"):
+        tables.create(lab, kind, parts=True)
+        tables.fill(lab, 0, 400)
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        for value in (5001, 5002, 5003):
+            lab.sql(f"UPDATE t SET amount = {value} WHERE id = 250")
+            lab.sql("REFRESH SIEVE INDEX ON t")
+        first, *later = tables.instants(lab)
+        assert len(later) == 3
+        was = 250 * 7919 % 1000
+        assert lab.check(at(first, f"amount = {was}")).rows == {repr((250, was)): 1}
+        for instant, value in zip(later, (5001, 5002, 5003), strict=True):
+            found = lab.check(at(instant, f"amount = {value}"), exactly=1)
+            assert found.rows == {repr((250, value)): 1}
+            # Of the slice that was updated the query knows no more than that it is another.
+            assert not lab.check(at(instant, f"amount = {was}"), at_most=1).rows
+        lab.check(at(later[0], "amount = 100 * 7919 % 1000"), at_most=2)
+        lab.check("SELECT * FROM t WHERE amount = 5002", exactly=0)
+
+
+def test_versions_know_their_commits(lab: Lab) -> None:
+    """A version is of the commit it reflects, and a query of its time asks that very version."""
+    with lab.database("hudi_versions"):
+        tables.create(lab, "cow", parts=True)
+        tables.fill(lab, 0, 400)
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        for value in (5001, 5002, 5003):
+            lab.sql(f"UPDATE t SET amount = {value} WHERE id = 250")
+            lab.sql("REFRESH SIEVE INDEX ON t")
+        versions = lab.sql("SHOW SIEVE VERSIONS ON t")
+        done = tables.completions(lab)
+        assert [row[4] for row in reversed(versions)] == list(done.values())
+        for number, instant in enumerate(done, 1):
+            query = at(instant, "amount BETWEEN 5001 AND 5003")
+            lab.check(query, exactly=min(number - 1, 1))
+            assert lab.explain(query)[0]["indexes"] == f"amount_sieve@{number}"
+        between = f"{list(done)[1][:-1]}9"
+        assert lab.check(at(between, "amount > 1000"), exactly=1).rows == {repr((250, 5001)): 1}
+        lab.check(at("2000-01-01", "amount > 1000"))
+
+
+def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
+    """A slice as of an earlier instant lists its later log files, too: its names are the same."""
+    with lab.database("hudi_later"):
+        tables.create(lab, "mor", parts=True)
+        tables.fill(lab, 0, 400)
+        lab.sql("UPDATE t SET amount = 5001 WHERE id = 250")
+        lab.sql("UPDATE t SET amount = 5002 WHERE id = 250")
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        _, second, third = tables.instants(lab)
+        assert lab.check(at(second, "amount = 5001"), exactly=1).rows
+        told = lab.explain(at(second, "amount = 5001"))[0]
+        assert told["reasons"] == "changed-file: 1"
+        assert not lab.check(at(third, "amount = 5001"), exactly=0).rows
+
+
+def test_a_date_means_an_instant(lab: Lab) -> None:
+    """Dates and times name instants as well as numbers do."""
+    with lab.database("hudi_dates"):
+        tables.create(lab, "mor", parts=True)
+        tables.fill(lab, 0, 400)
+        first = tables.instants(lab)[0]
+        lab.sql("UPDATE t SET amount = 5001 WHERE id = 250")
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        date = f"{first[:4]}-{first[4:6]}-{first[6:8]}"
+        time = f"{date} {first[8:10]}:{first[10:12]}:{first[12:14]}.{first[14:17]}"
+        was = 250 * 7919 % 1000
+        assert lab.check(at(time, f"amount = {was}"), at_most=2).rows == {repr((250, was)): 1}
+        assert not lab.check(at(time, "amount = 5001"), at_most=1).rows
+
+
+def test_columns_added_since(lab: Lab) -> None:
+    """A query of the time before a column was added, and one of now; the index is older."""
+    with lab.database("hudi_columns"):
+        tables.create(lab, "cow", parts=True)
+        tables.fill(lab, 0, 400)
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        first = tables.instants(lab)[0]
+        lab.sql("ALTER TABLE t ADD COLUMNS (more BIGINT)")
+        lab.sql("INSERT INTO t SELECT 900, 9000, 'w', 1, 77, 9")
+        lab.check(at(first, "amount = 250 * 7919 % 1000"))
+        lab.check("SELECT * FROM t WHERE amount = 9000 AND more = 77")
+        lab.sql("CREATE SIEVE INDEX ON t (more)")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        lab.check("SELECT * FROM t WHERE more = 77", exactly=1)
+        lab.check("SELECT * FROM t WHERE more IS NULL AND amount = 100 * 7919 % 1000", exactly=1)
+        lab.check("SELECT count(*) FROM t WHERE more IS NULL", exactly=4)
+        lab.check(at(first, "amount = 250 * 7919 % 1000"))
