@@ -163,17 +163,19 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
       }
     }
 
-  /** Every location of the table now: [path, length, time]. */
+  /** Every location of the table now: [path, length, time]; what cannot be told apart is left out. */
   def list: String = {
-    files.location.refresh()
-    listed = files.location.listFiles(Nil, Nil)
-      .flatMap(d => d.files.map(f => (d.values, f))).toIndexedSeq
+    // Hudi would go on to later commits than its reader, which passes over what these have logged.
+    if (!Hudi.is(files.location)) files.location.refresh()
     val array = Link.json.createArrayNode
-    listed.foreach { case (values, f) =>
-      val at = locations.of(values, f).getOrElse(throw new SieveException("SIEVE_UNSUPPORTED_TABLE",
-        s"${name.mkString(".")} lists ${f.getPath} in a way that Sieve does not know"))
+    listed = (for {
+      directory <- files.location.listFiles(Nil, Nil)
+      file <- directory.files
+      at <- locations.of(directory.values, file)
+    } yield {
       array.addArray().add(at.path.toString).add(at.length).add(at.modified)
-    }
+      (directory.values, file)
+    }).toIndexedSeq
     Link.json.writeValueAsString(array)
   }
 
