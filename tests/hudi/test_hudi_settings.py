@@ -81,9 +81,14 @@ def test_a_setting_that_readers_may_go_by(lab: Lab) -> None:
         query = "SELECT * FROM t WHERE id = 250"
         with lab.setting("hoodie.upsert.shuffle.parallelism", "3"):
             lab.check(query, exactly=1)
-        with lab.setting("hoodie.datasource.merge.type", "skip_merge"):
-            lab.check(query, exactly=4)
-            assert lab.explain(query)[0]["reasons"] == "reader-changed: 4"
+        payload = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
+        for setting, value in {
+            "hoodie.datasource.merge.type": "skip_merge",
+            "hoodie.datasource.write.payload.class": payload,
+        }.items():
+            with lab.setting(setting, value):
+                lab.check(query, exactly=4)
+                assert lab.explain(query)[0]["reasons"] == "reader-changed: 4"
 
 
 def test_changes_between_instants_are_read_in_full(lab: Lab) -> None:

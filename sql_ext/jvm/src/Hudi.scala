@@ -31,6 +31,9 @@ object Hudi {
     "hoodie.write.concurrency.", "hoodie.write.lock.", "hoodie.write.markers.",
     "hoodie.write.commit.callback.", "hoodie.embed.", "hoodie.filesystem.view.", "hoodie.memory.")
 
+  // Of what is set for writers, what a reader that merges may go by, too.
+  private val choosing = Seq("payload", "precombine", "ordering", "merge")
+
   /** Listings of snapshots, now or at an instant; those of changes between instants are others. */
   def is(location: FileIndex): Boolean =
     location.getClass.getName == "org.apache.hudi.HoodieFileIndex"
@@ -48,8 +51,11 @@ object Hudi {
   }
 
   /** Whether readers do not go by a setting, of a session or an option of a table. */
-  def isHarmless(setting: String): Boolean =
-    harmlessSettings.exists(p => setting.toLowerCase(Locale.ROOT).startsWith(p))
+  def isHarmless(setting: String): Boolean = {
+    val key = setting.toLowerCase(Locale.ROOT)
+    harmlessSettings.exists(key.startsWith) &&
+      !(key.startsWith("hoodie.datasource.write.") && choosing.exists(key.contains))
+  }
 
   /** What decides, beside what decides of Parquet, which rows a reader makes of a slice. */
   def marks(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
