@@ -8,16 +8,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from pyhive import hive
 from pymetastore.metastore import HMS
 from TCLIService import ttypes
+from thrift_session import thrift_session
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "fault"))
 
@@ -42,7 +42,7 @@ def slow(site: Site) -> Iterator[None]:
     os.utime(first, (OLD, OLD))
     for k in range(1, LINKS):
         (folder / f"{k}.csv").hardlink_to(first)
-    with closing(hive.connect("localhost", site.thrift_port)) as connection:
+    with thrift_session(site.thrift_port) as connection:
         connection.cursor().execute(f"CREATE TABLE slow (a INT) USING csv LOCATION '{folder}'")
         yield
         connection.cursor().execute("DROP TABLE slow")
@@ -140,7 +140,7 @@ def test_beeline(site: Site) -> None:
 @pytest.mark.usefixtures("slow")
 def test_pyhive(site: Site) -> None:
     """A cursor's `cancel` does, and its connection goes on."""
-    with closing(hive.connect("localhost", site.thrift_port)) as connection:
+    with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         with leaves_nothing(site, site.ui_port):
             cursor.execute(CREATE, async_=True)
@@ -155,7 +155,7 @@ def test_pyhive(site: Site) -> None:
 @pytest.mark.usefixtures("slow")
 def test_a_time_out(site: Site) -> None:
     """The time-out that a JDBC client sets for a query does."""
-    with closing(hive.connect("localhost", site.thrift_port)) as connection:
+    with thrift_session(site.thrift_port) as connection:
         with leaves_nothing(site, site.ui_port):
             request = ttypes.TExecuteStatementReq(
                 connection.sessionHandle, CREATE, runAsync=True, queryTimeout=3

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from typing import TYPE_CHECKING
 
-from pyhive import hive
 from pymetastore.metastore import HMS
+from thrift_session import thrift_session
 from tour import cells, check, tour
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def test_beeline(site: Site) -> None:
 def test_pyhive(site: Site) -> None:
     """PyHive does too, and sees the result columns by name."""
     lines: list[list[str]] = []
-    with closing(hive.connect("localhost", site.thrift_port)) as connection:
+    with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         create, *rest = tour("by_pyhive")
         cursor.execute(create)
@@ -64,8 +63,8 @@ def test_pyhive(site: Site) -> None:
 def test_sessions_of_one_server_are_apart(site: Site) -> None:
     """Two open sessions in different databases each index and query their own table."""
     with (
-        closing(hive.connect("localhost", site.thrift_port)) as one,
-        closing(hive.connect("localhost", site.thrift_port)) as two,
+        thrift_session(site.thrift_port) as one,
+        thrift_session(site.thrift_port) as two,
     ):
         cursors = {"first": one.cursor(), "second": two.cursor()}
         for database, cursor in cursors.items():
@@ -85,7 +84,7 @@ def test_sessions_of_one_server_are_apart(site: Site) -> None:
 
 def test_a_foreign_client_reads_the_registration(site: Site) -> None:
     """The table property is readable by any client of the metastore, as documented."""
-    with closing(hive.connect("localhost", site.thrift_port)) as connection:
+    with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         for statement in tour("registered")[:2]:
             cursor.execute(statement)

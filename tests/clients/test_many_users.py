@@ -7,11 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from pyhive import hive
 from pyhive.exc import OperationalError
+from thrift_session import thrift_session
 
 if TYPE_CHECKING:
     from conftest import Site
@@ -26,7 +25,7 @@ _CONFLICTS = re.compile(
 
 def test_many_sessions_at_once(site: Site) -> None:
     """No wrong row, nobody stuck, and no error but those of two who want the same."""
-    with closing(hive.connect("localhost", site.thrift_port)) as connection:
+    with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE many")
         for name in ("a", "b"):
@@ -49,13 +48,10 @@ def _session(
     site: Site, work: Callable[[Any, int], Counter[str]], number: int, end: float
 ) -> Counter[str]:
     done: Counter[str] = Counter()
-    connection = hive.connect("localhost", site.thrift_port, database="many")
-    cursor = connection.cursor()
-    while time.monotonic() < end:
-        done += work(cursor, number + 1000 * sum(done.values()))
-    # Its socket alone: Hive's answer to CloseSession may never come. The first that registers
-    # functions can fail for a class that Spark does not ship, and the next ones wait for it.
-    connection._transport.close()
+    with thrift_session(site.thrift_port, database="many") as connection:
+        cursor = connection.cursor()
+        while time.monotonic() < end:
+            done += work(cursor, number + 1000 * sum(done.values()))
     return done
 
 

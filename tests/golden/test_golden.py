@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from corpus import MODES, Script, Statement, read_expected, read_script, render
 from engines import SETTINGS, Engine, Result, SparkEngine, ThriftEngine
 from lab import Lab
-from pyhive import hive
+from thrift_session import thrift_session
 
 SCRIPTS = sorted(Path(__file__).parent.glob("*.sql"))
 
@@ -41,7 +40,7 @@ def spark(script: Script, lab: Lab) -> Iterator[Connect]:
 def thrift(script: Script, lab: Lab, spark: Connect, thrift_port: int) -> Iterator[Connect]:
     """Opens connections to the run's Thrift server, whose driver has made the file's tables."""
     assert spark
-    with closing(hive.connect("localhost", thrift_port, username="golden")) as client:
+    with thrift_session(thrift_port, username="golden") as client:
 
         def connect() -> Engine:
             engine = ThriftEngine(client.cursor(), lab.spark)

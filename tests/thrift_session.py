@@ -1,0 +1,23 @@
+"""A client's session of a Thrift server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyhive import hive
+
+
+@contextmanager
+def thrift_session(port: int, **options: str) -> Iterator[Any]:
+    """A PyHive connection to this machine, ended by closing its socket.
+
+    Hive's answer to CloseSession may never come: the first that registers functions can fail for a
+    class that Spark does not ship, and all that do so after it wait for it.
+    """
+    connection = hive.connect("localhost", port, **options)
+    try:
+        yield connection
+    finally:
+        connection._transport.close()
