@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 from sieve.locations import UNPROVEN, UNSETTLED, Locations
 from sieve.tables.catalog import DataFile
@@ -11,6 +11,10 @@ from sieve.tables.catalog import DataFile
 Standing = Literal["same", "unproven", "unsettled", "changed", "new"]
 """As it was when it was read; the same by its time, but it proved nothing, or was too young to be
 read; of another length or time; unknown."""
+
+AS_IT_WAS: Final[tuple[Standing, ...]] = ("same", "unproven")
+"""Of settled files: what proves nothing, such as a file without rows, is so by its time alone, and
+to read it again would prove no more."""
 
 
 def standings(known: Locations, files: Sequence[DataFile]) -> list[Standing]:

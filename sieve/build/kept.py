@@ -13,7 +13,7 @@ from sieve.build.settle import Snapshot
 from sieve.keys import Encoder
 from sieve.locations import NO_LOCATIONS, Locations
 from sieve.manifest import Manifest
-from sieve.standing import standings
+from sieve.standing import AS_IT_WAS, standings
 from sieve.types import BuildStats, RunRef
 
 Flags = npt.NDArray[np.bool_]
@@ -63,13 +63,11 @@ NOTHING: Final = Kept((), NO_LOCATIONS, None)
 def is_current(known: Locations, snapshot: Snapshot) -> bool:
     """Whether a version's locations are exactly the table's files of now.
 
-    One that proves nothing, such as a file without rows, is as it was by its time alone: to read it
-    again would prove no more. So is one that was unsettled and still is.
+    One that was unsettled and still is, is as it was.
     """
     found = zip(standings(known, snapshot.files), snapshot.settled, strict=True)
     same = all(
-        standing in ("same", "unproven") if settled else standing == "unsettled"
-        for standing, settled in found
+        standing in AS_IT_WAS if settled else standing == "unsettled" for standing, settled in found
     )
     return same and len(known.paths) == len(snapshot.files)
 
@@ -83,9 +81,7 @@ def is_one_run(base: Manifest, known: Locations) -> bool:
 def _unchanged(known: Locations, snapshot: Snapshot) -> Flags:
     """bool[n]: which locations of a version are settled files of the table as they were."""
     found = zip(snapshot.files, standings(known, snapshot.files), snapshot.settled, strict=True)
-    same = {
-        f.path for f, standing, settled in found if settled and standing in ("same", "unproven")
-    }
+    same = {f.path for f, standing, settled in found if settled and standing in AS_IT_WAS}
     return np.array([path in same for path in known.paths], np.bool_)
 
 
