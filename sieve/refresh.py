@@ -63,15 +63,18 @@ def refresh_index(table: CatalogTable, found: Found, effort: Effort, world: Worl
     base = found.need()
     for _ in range(_ATTEMPTS):
         try:
-            return _refreshed(table, found, base, effort, world)
+            version = _refreshed(table, found, base, effort, world)
         except _OvertakenError as overtaken:
             base = overtaken.newest
+            continue
         except Exception as error:
             if _is_ghost(found):
-                raise ConflictError(
-                    "SIEVE_INDEX_DROPPED", f"index {base.name} was dropped meanwhile"
-                ) from error
+                raise _dropped(base) from error
             raise
+        # A version may come between the first files that a DROP deletes and the last.
+        if version is not base and _is_ghost(found):
+            raise _dropped(base)
+        return version
     raise ConflictError(
         "SIEVE_REFRESH_CONFLICT",
         f"index {base.name} was rebuilt by others {_ATTEMPTS} times meanwhile; try again",
@@ -145,6 +148,10 @@ def _remove(found: Found, made: Refresh, base: Manifest) -> None:
         for run in (run for run in made.runs if run not in base.runs):
             discard_run(store, directory, run.id)
         discard_locations(store, directory, made.locations.file.name)
+
+
+def _dropped(base: Manifest) -> ConflictError:
+    return ConflictError("SIEVE_INDEX_DROPPED", f"index {base.name} was dropped meanwhile")
 
 
 def _is_ghost(found: Found) -> bool:
