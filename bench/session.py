@@ -82,7 +82,7 @@ def _scans(plan: Any) -> Iterator[Any]:
         yield from _scans(plan.executedPlan())
     elif kind.endswith("QueryStageExec"):
         yield from _scans(plan.plan())
-    elif kind == "FileSourceScanExec":
+    elif kind in ("FileSourceScanExec", "SieveScan"):
         yield plan
     for nested in (plan.children(), plan.subqueries()):
         for k in range(nested.size()):

@@ -119,7 +119,7 @@ def scans(plan: Any) -> Iterator[Any]:
         yield from scans(plan.plan())
     elif kind == "CommandResultExec":
         yield from scans(plan.commandPhysicalPlan())
-    elif kind == "FileSourceScanExec":
+    elif kind in ("FileSourceScanExec", "SieveScan"):
         yield plan
     for nested in (plan.children(), plan.subqueries()):
         for k in range(nested.size()):

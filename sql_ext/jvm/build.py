@@ -46,13 +46,12 @@ def inspect(home: Path) -> Spark:
 
 
 def sources(spark: Spark) -> list[Path]:
-    """The common sources and the one compatibility file of the line (``4.1``, else ``4.x``)."""
+    """The common sources and those of the line (``4.1``, else ``4.x``)."""
     major = spark.line.split(".")[0]
     for folder in (spark.line, f"{major}.x"):
-        compat = HERE / "compat" / folder / "Compat.scala"
-        if compat.exists():
-            return [*sorted((HERE / "src").glob("*.scala")), compat]
-    sys.exit(f"No sql_ext/jvm/compat/{spark.line} or {major}.x: Spark {spark.line} has no Compat.")
+        if compat := sorted((HERE / "compat" / folder).glob("*.scala")):
+            return [*sorted((HERE / "src").glob("*.scala")), *compat]
+    sys.exit(f"No sql_ext/jvm/compat/{spark.line} or {major}.x: Spark {spark.line} is not known.")
 
 
 def compile_to(spark: Spark, files: list[Path], out: Path) -> None:

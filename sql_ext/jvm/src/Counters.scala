@@ -37,14 +37,15 @@ object Counters {
     }
   }
 
-  /** The files of an indexed table have been listed for a scan. */
-  def scanned(result: Pruned): Unit = {
+  /** The files of an indexed table have been listed for a scan; how many of them it skips. */
+  def scanned(result: Pruned): Long = {
     val (kept, left) = (files(result.kept), files(result.skipped))
     scans.increment()
     if (left > 0) pruned.increment()
     listed.add(kept + left)
     skipped.add(left)
     result.reasons.keys.foreach(reason => unused.get(reason).foreach(_.increment()))
+    left
   }
 
   /** The files that a scan skips have been read again. */

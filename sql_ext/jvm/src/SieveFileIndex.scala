@@ -1,10 +1,13 @@
 package org.apache.spark.sql.sieve
 
+import java.util.concurrent.TimeUnit
+
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -18,14 +21,23 @@ class SieveFileIndex(
     val entry: Entry,
     val executing: Compat.Session) extends FileIndex {
   val delegate: FileIndex = relation.location
+  private lazy val skipped =
+    SQLMetrics.createMetric(executing.sparkContext, "number of files skipped")
+  private lazy val pruneTime = SQLMetrics.createTimingMetric(executing.sparkContext, "prune time")
+
+  /** Of the last listing; a plan has a listing of its own for each of its scans. */
+  def metrics: Map[String, SQLMetric] =
+    Map("numFilesSkipped" -> skipped, "pruneTime" -> pruneTime)
 
   override def listFiles(
       partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = {
     val listed = delegate.listFiles(partitionFilters, dataFilters)
     // One list for both: the audit asks of the files what the index was asked.
     val asked = Filters.evaluable(dataFilters)
+    val start = System.nanoTime
     val pruned = Pruner.prune(this, listed, asked)
-    Counters.scanned(pruned)
+    pruneTime.set(TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start))
+    skipped.set(Counters.scanned(pruned))
     Audit.sometimes(this, pruned, asked)
     pruned.kept
   }

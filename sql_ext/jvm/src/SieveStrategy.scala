@@ -16,6 +16,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       wrapped(scan) match {
         case Some(indexed) =>
           FileSourceStrategy(plan.transform { case l: LogicalRelation if l eq scan => indexed })
+            .map(SieveScan.in(_, session))
         case None => Nil
       }
     case _ => Nil

@@ -1,0 +1,30 @@
+package org.apache.spark.sql.sieve
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.collection.BitSet
+
+/** Spark's scan, which counts two things more; Spark copies a node by the arguments of its class. */
+class SieveScan(
+    relation: HadoopFsRelation, output: Seq[Attribute], schema: StructType,
+    partitionFilters: Seq[Expression], buckets: Option[BitSet], coalesced: Option[Int],
+    dataFilters: Seq[Expression], table: Option[TableIdentifier], unbucketed: Boolean)
+    extends FileSourceScanExec(
+      relation, output, schema, partitionFilters, buckets, coalesced, dataFilters, table,
+      unbucketed) {
+  override lazy val driverMetrics = SieveScan.metrics(copy())
+  /** Never equal to Spark's own, or Spark, which keeps what equals, would not put one for the other. */
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[SieveScan]
+  override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
+  override def hashCode: Int = super.hashCode
+}
+
+object SieveScan extends CountedScan {
+  override def of(scan: FileSourceScanExec): FileSourceScanExec = new SieveScan(
+    scan.relation, scan.output, scan.requiredSchema, scan.partitionFilters,
+    scan.optionalBucketSet, scan.optionalNumCoalescedBuckets, scan.dataFilters,
+    scan.tableIdentifier, scan.disableBucketedScan)
+}

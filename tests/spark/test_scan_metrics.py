@@ -1,0 +1,65 @@
+"""What Spark's user interface shows of a scan of an indexed table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from lab import Lab
+
+
+@pytest.fixture(scope="module")
+def table(lab: Lab) -> Iterator[str]:
+    """Ten files in the order of ``k``, with an index on it."""
+    with lab.database("shown"):
+        lab.spark.range(0, 200, 1, 10).selectExpr("id AS k", "id % 7 AS r").write.saveAsTable("t")
+        lab.sql("CREATE SIEVE INDEX ON t (k)")
+        yield "t"
+
+
+def _shown(lab: Lab, query: str) -> list[dict[str, str]]:
+    """The scans of a query that has run, each with what the SQL tab shows at its node."""
+    lab.sql(query)
+    lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    store = lab.spark._jsparkSession.sharedState().statusStore()
+    executions = store.executionsList()
+    number = executions.apply(executions.size() - 1).executionId()
+    values = store.executionMetrics(number)
+    nodes = store.planGraph(number).allNodes()
+    scans = []
+    for node in (nodes.apply(k) for k in range(nodes.size())):
+        if node.name().startswith("Scan parquet"):
+            kinds = (node.metrics().apply(k) for k in range(node.metrics().size()))
+            scans.append(
+                {m.name(): values.apply(m.accumulatorId()) for m in kinds} | {"": node.name()}
+            )
+    return scans
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_scan_shows_the_files_it_skips(lab: Lab, table: str, adaptive: str) -> None:
+    """Beside those it reads, and the time that the index took."""
+    query = f"SELECT r, count(*) FROM {table} WHERE k BETWEEN 25 AND 45 GROUP BY r"
+    with lab.setting("spark.sql.adaptive.enabled", adaptive):
+        (scan,) = _shown(lab, query)
+        lab.check(query, exactly=2)
+    assert (scan["number of files read"], scan["number of files skipped"]) == ("2", "8")
+    assert scan["prune time"].endswith(("ms", " s"))
+
+
+def test_each_scan_shows_its_own(lab: Lab, table: str) -> None:
+    """Two scans of one table in a query."""
+    query = f"SELECT * FROM {table} a JOIN {table} b ON a.r = b.r WHERE a.k = 5 AND b.k > 175"
+    shown = sorted(
+        (scan["number of files read"], scan["number of files skipped"])
+        for scan in _shown(lab, query)
+    )
+    assert shown == [("1", "9"), ("2", "8")]
+
+
+def test_a_scan_without_an_index_is_as_ever(lab: Lab, table: str) -> None:
+    """Nothing of ours on it."""
+    with lab.setting("spark.sieve.enabled", "false"):
+        (scan,) = _shown(lab, f"SELECT * FROM {table} WHERE k = 5")
+    assert scan["number of files read"] == "10"
+    assert not {"number of files skipped", "prune time"} & scan.keys()
