@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.build import finding
+from sieve.build.arrow_jobs import map_batches
 from sieve.build.kept import runs_of
 from sieve.build.rounds import Round, rounds_of
 from sieve.cache import Cache
@@ -185,7 +186,7 @@ def _lines(
     with _sent(frame, index, asked) as files:
         step = finding.look_up_keys(index.encoder, asked, index.directory, ordinals, files)
         counts = [sf.sum(name) for name in ("rows", "nulls", "nans", "missed")]
-        lines = values.mapInArrow(step, finding.SEEN_SCHEMA)
+        lines = map_batches(values, step, finding.SEEN_SCHEMA)
         return [tuple(r) for r in lines.groupBy("location").agg(*counts, sf.min("key")).collect()]
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.build import tasks
+from sieve.build.arrow_jobs import map_batches
 from sieve.build.sample import Sample
 from sieve.errors import InvalidInputError
 from sieve.map.budget import estimate_bytes, fingerprint_for
@@ -41,7 +42,7 @@ def map_rows(
         InvalidInputError: the budget cannot pay for a map of so many keys; says what could.
     """
     hashed = values.select("v", LOCATION, sf.xxhash64("v").alias("hash"))
-    pairs = hashed.mapInArrow(tasks.hash_values(sample.encoder, sample.zoom), tasks.HASHES_SCHEMA)
+    pairs = map_batches(hashed, tasks.hash_values(sample.encoder, sample.zoom), tasks.HASHES_SCHEMA)
     if whole is not None:
         pairs = pairs.where(sf.col("location").isin(list(whole)))
     pairs = pairs.persist(StorageLevel.MEMORY_AND_DISK)
@@ -56,7 +57,7 @@ def _rows(pairs: DataFrame, n_files: int, budget: int) -> DataFrame:
     parts, bits = fit_maps(n, keys, n_files, budget)
     ordered = pairs.repartitionByRange(parts, "hash") if parts > 1 else pairs.coalesce(1)
     ordered = ordered.sortWithinPartitions("hash")
-    return ordered.mapInArrow(tasks.map_hashes(n_files, bits), SPARK_SCHEMA)
+    return map_batches(ordered, tasks.map_hashes(n_files, bits), SPARK_SCHEMA)
 
 
 def fit_maps(pairs: int, keys: int, n_files: int, budget: int) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.build import tasks
+from sieve.build.arrow_jobs import map_batches
 from sieve.build.maps import map_rows
 from sieve.build.reading import Seen
 from sieve.build.survey import Survey
@@ -87,8 +88,8 @@ def _priced(
     prices = prices_for(survey.n_files, left)
     if stretches == 1:
         # One task sees all there is, so it finds the price by itself.
-        yield lambda times: pieces.mapInArrow(
-            tasks.write_whole(mass, shape, prices, left, times), SPARK_SCHEMA
+        yield lambda times: map_batches(
+            pieces, tasks.write_whole(mass, shape, prices, left, times), SPARK_SCHEMA
         )
         return
     say("weighing")
@@ -97,12 +98,14 @@ def _priced(
     curve = np.zeros(len(prices))
     weigh = tasks.weigh_stretches(mass, shape, prices, left / n)
     try:
-        weighed = pieces.mapInArrow(weigh, tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
+        weighed = (
+            map_batches(pieces, weigh, tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
+        )
         for number, size in weighed.collect():
             curve[number] = size
         price = choose_price(prices, curve, left)
-        yield lambda times: pieces.mapInArrow(
-            tasks.write_stretches(mass, shape, price * times), SPARK_SCHEMA
+        yield lambda times: map_batches(
+            pieces, tasks.write_stretches(mass, shape, price * times), SPARK_SCHEMA
         )
     finally:
         pieces.unpersist()
@@ -112,7 +115,7 @@ def _in_stretches(cuts: DataFrame, mass: Mass, stretches: int) -> DataFrame:
     """Cuts clipped to stretches of the domain; each stretch together and in one partition."""
     places = np.arange(1, stretches) * len(mass.codes) // stretches
     borders = mass.codes[places]
-    pieces = cuts.mapInArrow(tasks.split_cuts(borders), tasks.PIECES_SCHEMA)
+    pieces = map_batches(cuts, tasks.split_cuts(borders), tasks.PIECES_SCHEMA)
     pieces = pieces.repartition(stretches, "stretch") if stretches > 1 else pieces.coalesce(1)
     return pieces.sortWithinPartitions("stretch")
 
@@ -125,4 +128,4 @@ def _sieve_rows(cuts: DataFrame, n: int, span: int, options: IndexOptions) -> Da
         ordered.repartitionByRange(partitions, "code") if partitions > 1 else ordered.coalesce(1)
     )
     ordered = ordered.sortWithinPartitions("code", "location")
-    return ordered.mapInArrow(tasks.segment_pairs(options.error, hole), SPARK_SCHEMA)
+    return map_batches(ordered, tasks.segment_pairs(options.error, hole), SPARK_SCHEMA)

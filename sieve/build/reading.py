@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.build import tasks
+from sieve.build.arrow_jobs import map_batches
 from sieve.build.probes import Probes
 from sieve.build.survey import Survey
 from sieve.intervals import generous_threshold
@@ -62,7 +63,9 @@ def read_cuts(
     step = tasks.read_column(
         sample.encoder, sample.zoom, _cutting(survey, options), probes.intervals
     )
-    lines = survey.values.mapInArrow(step, tasks.CUTS_SCHEMA).persist(StorageLevel.MEMORY_AND_DISK)
+    lines = map_batches(survey.values, step, tasks.CUTS_SCHEMA).persist(
+        StorageLevel.MEMORY_AND_DISK
+    )
     try:
         seen = _seen(lines, survey, len(probes.intervals))
         cuts = lines.where(sf.col("kind") == tasks.KEY).drop("kind")

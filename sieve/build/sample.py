@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from sieve.build.arrow_jobs import map_batches
 from sieve.build.encoders import FRONT, choose_encoder
 from sieve.build.zoom import Intervals, Zoom, windows
 from sieve.keys import Encoder
@@ -110,7 +111,7 @@ def take_sample(
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
     front = sf.substring(sf.col("v"), 1, FRONT) if text else sf.col("v")
     shown = drawn.select(front.alias("v"), length.alias("bytes"), sf.xxhash64("v").alias("hash"))
-    pieces = shown.mapInArrow(_packed, "sample BINARY")
+    pieces = map_batches(shown, _packed, "sample BINARY")
     tables = [pa.ipc.open_stream(bytes(row[0])).read_all() for row in pieces.collect()]
     if not tables:
         plain, none = encoder or Encoder.for_type(column.type), np.empty(0, np.int64)
