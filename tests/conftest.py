@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from lab import THRIFT_PORT, Lab, start_session
+from xdist.scheduler import LoadFileScheduling
 
 # Drivers of tests live for seconds or minutes: what the JVM's second compiler and a parallel
 # collector would save later, they cost two cores first (a third of all the run's CPU time). With
@@ -23,6 +24,18 @@ JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSiz
 _ARCHIVE = Path(__file__).parent.parent / "build" / "spark-4.1.jsa"
 _ARCHIVED = f" -XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable" if _ARCHIVE.exists() else ""
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JVM_OPTIONS + _ARCHIVED)
+
+
+class _OneSite(LoadFileScheduling):
+    """A file's tests on one worker; on one, too, all tests of clients, who share their servers."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "clients" if nodeid.startswith("tests/clients/") else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _OneSite:
+    """How the tests are dealt out to workers."""
+    return _OneSite(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
