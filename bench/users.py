@@ -1,16 +1,18 @@
 """Many users of one Thrift server: ``make bench-users``.
 
 A real metastore and a real Thrift server are started as a user would start them. 32 sessions ask
-for single keys of a table of 1,000 files, as fast as they get answers, for 20 seconds each: without
-the index, with it, and with it while four sessions more create, refresh and drop indexes of the
-same table. Printed: queries a second, milliseconds of a query, and what asking the front end took,
-as ``sieve_status()`` counts it. All sessions together want far more than two cores can give, so the
-times are those of a server under full load.
+for single keys of a table of 1,000 files, for 20 seconds each: without the index, with it, and with
+it while four sessions more create, refresh and drop indexes of the same table. First each asks once
+in two seconds, as people do, and those four pause likewise; then all as fast as they get answers.
+Printed: queries a second, milliseconds of a query, and what asking the front end took, as
+``sieve_status()`` counts it since the server's start. As fast as they can, all sessions together
+want far more than two cores give: those times are of a server under full load.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import shutil
 import subprocess
 import sys
@@ -30,6 +32,7 @@ from rich.table import Table
 
 READERS, WRITERS, FILES, ROWS = 32, 4, 1_000, 100
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-users"
+_PAUSE_S = 2.0
 PORTS = {"metastore": 19083, "thriftserver": 19090}
 
 
@@ -92,23 +95,23 @@ def _measured(seconds: float, console: Console) -> Table:
         "greatest ms",
     ):
         table.add_column(name, justify="left" if not name else "right")
-    for label, enabled, writers in (
-        ("warming up", True, 0),
+    runs = (
         ("without the index", False, 0),
         ("with it", True, 0),
         (f"with it, {WRITERS} sessions changing indexes", True, WRITERS),
-    ):
+    )
+    _run(seconds, enabled=True, writers=0, every=_PAUSE_S)
+    for every, (label, enabled, writers) in itertools.product((_PAUSE_S, 0.0), runs):
         with console.status(label):
-            times = _run(seconds, enabled=enabled, writers=writers)
-        if label == "warming up":
-            continue
+            times = _run(seconds, enabled=enabled, writers=writers, every=every)
         status = _status()
         asking = [
             str(status[f"prune_ms_{name}"]) if enabled else ""
             for name in ("p50", "p95", "greatest")
         ]
         rate = f"{len(times) / seconds:.0f}"
-        table.add_row(label, rate, *(f"{np.percentile(times, p):.0f}" for p in (50, 95)), *asking)
+        load = label if every else f"{label}, full load"
+        table.add_row(load, rate, *(f"{np.percentile(times, p):.0f}" for p in (50, 95)), *asking)
     return table
 
 
@@ -119,25 +122,28 @@ def _status() -> dict[str, int]:
         return dict(cursor.fetchall())
 
 
-def _run(seconds: float, *, enabled: bool, writers: int) -> list[float]:
-    """Milliseconds of each query."""
+def _run(seconds: float, *, enabled: bool, writers: int, every: float) -> list[float]:
+    """Milliseconds of each query; a session begins one in so many seconds, or at once if 0."""
     end = time.monotonic() + seconds
     with ThreadPoolExecutor(READERS + writers) as pool:
-        readers = [pool.submit(_session, _read, k, end, enabled) for k in range(READERS)]
-        others = [pool.submit(_session, _write, k, end, True) for k in range(writers)]
+        readers = [pool.submit(_session, _read, k, end, every, enabled) for k in range(READERS)]
+        others = [pool.submit(_session, _write, k, end, every, True) for k in range(writers)]
         for other in others:
             other.result()
         return [taken for reader in readers for taken in reader.result()]
 
 
 def _session(
-    work: Callable[[Any, int], float], number: int, end: float, enabled: bool
+    work: Callable[[Any, int], float], number: int, end: float, every: float, enabled: bool
 ) -> list[float]:
     taken: list[float] = []
     with _connection() as connection:
         cursor = connection.cursor()
         cursor.execute(f"SET spark.sieve.enabled = {str(enabled).lower()}")
-        while time.monotonic() < end:
+        next_one = time.monotonic() + every * number / READERS
+        while next_one < end and time.monotonic() < end:
+            time.sleep(max(0.0, next_one - time.monotonic()))
+            next_one = max(next_one, time.monotonic()) + every
             taken.append(work(cursor, number + 1000 * len(taken)))
     return taken
 
