@@ -53,8 +53,13 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
         "wide = 77.01", "f = 100.0D", "f IS NULL AND late = 9", "day = DATE '2020-02-01'",
         "late = 4321 AND url = 'nope'", "late <=> 5", "late = 4321 OR late IS NULL",
     ]  # fmt: skip
-    for where in few:
-        tables.check(f"SELECT count(*), sum(row) FROM t WHERE {where}")
+    many = ("NOT (late = 5)", "late != 5", "f IS NULL", "url LIKE 'https%'", "wide > 0")
+    # One query of many scans: each of its own would take most of the time to plan.
+    scans = [
+        f"SELECT {k}, count(*), sum(row) FROM t WHERE {where}"
+        for k, where in enumerate((*few, *many))
+    ]
+    tables.check(" UNION ALL ".join(scans))
     tables.check("SELECT row FROM t WHERE late = 4000", at_most=3)
     tables.check("SELECT row FROM t WHERE day = DATE '2020-02-01'", exactly=1)
     tables.check("SELECT row FROM t WHERE late = -1", exactly=0)
@@ -62,8 +67,6 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
         tables.check(f"SELECT row FROM t WHERE noise = {noise[0][0]}", exactly=1)
         tables.check("SELECT row FROM t WHERE url = 'https://example.org/item/001234'", exactly=1)
         tables.check("SELECT row FROM t WHERE wide = 77.00", exactly=1)
-    for where in ("NOT (late = 5)", "late != 5", "f IS NULL", "url LIKE 'https%'", "wide > 0"):
-        tables.check(f"SELECT count(*), sum(row) FROM t WHERE {where}")
     for column in ("late", "url", "noise", "wide", "f", "day"):
         tables.sql(f"DROP SIEVE INDEX ON t ({column})")
 
