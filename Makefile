@@ -31,9 +31,10 @@ SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-min
 # Classes for the test run's drivers to map instead of loading: half of what a start costs.
 ARCHIVE := build/spark-4.1.jsa
 
-.PHONY: help setup jars lint type format test test-3.5 demo bench bench-lookup bench-planning bench-rivals \
-        bench-build bench-build-big bench-refresh bench-users wheel clean test-services test-hudi \
-        test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark
+.PHONY: help setup jars lint type format test test-3.5 demo demo-hudi bench bench-lookup \
+        bench-planning bench-rivals bench-build bench-build-big bench-refresh bench-users bench-hudi \
+        wheel clean test-services test-hudi test-spark test-wheel soak soak-tables soak-kills \
+        soak-crowds soak-nonsense soak-spark soak-hudi
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
@@ -109,6 +110,9 @@ test-3.5: setup ## on Spark 3.5: the SQL corpus in strict mode, a tenth of the r
 demo: setup ## TPC-H with and without the index
 	@$(BIN)/python -m bench.demo $(ARGS)
 
+demo-hudi: setup build/hudi/.fetched-$(HUDI) ## TPC-H orders as Hudi tables, on Spark 3.5
+	@$(call ON,3.5) $(BIN)/python -m bench.demo_hudi $(ARGS)
+
 bench: setup ## the measurements there are
 	@$(BIN)/python -m bench $(ARGS)
 
@@ -132,6 +136,9 @@ bench-refresh: setup ## REFRESH of 1 to 100 changed files of 1,000 against a ful
 
 bench-users: setup ## 32 sessions of one Thrift server, with and without an index
 	@$(BIN)/python -m bench users $(ARGS)
+
+bench-hudi: setup build/hudi/.fetched-$(HUDI) ## Hudi tables: its own ways to skip and Sieve's, on Spark 3.5
+	@$(call ON,3.5) $(BIN)/python -m bench hudi $(ARGS)
 
 wheel: setup $(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar) ## dist/sieve_index-*.whl with the jars of every supported Spark inside
 	@rm -rf dist
@@ -157,7 +164,7 @@ test-services: setup $(SERVICES_DONE) ## PostgreSQL, HDFS, other table formats (
 test-hudi: VERSION := $(HUDI)
 test-hudi: setup ## Hudi tables on Spark 3.5; VERSION=1.0.2: with that Hudi
 	@$(MAKE) build/hudi/.fetched-$(VERSION)
-	@HUDI_VERSION=$(VERSION) $(call ON,3.5) $(BIN)/python -m pytest -m hudi tests/hudi $(ARGS)
+	@HUDI_VERSION=$(VERSION) $(call ON,3.5) $(BIN)/python -m pytest -m 'hudi and not soak' tests/hudi $(ARGS)
 
 build/hudi/.fetched-%:
 	@command -v mvn >/dev/null || { \
@@ -167,8 +174,8 @@ build/hudi/.fetched-%:
 	  -DoutputDirectory="$(CURDIR)/build/hudi"
 	@touch $@
 
-soak: setup ## all that follows, and whatever else is long
-	@$(BIN)/python -m pytest -s -m soak $(ARGS)
+soak: setup ## all that follows but that of Hudi, and whatever else is long
+	@$(BIN)/python -m pytest -s -m soak --ignore tests/hudi $(ARGS)
 
 soak-tables: setup ## 100,000 generated table and predicate pairs
 	@$(BIN)/python -m pytest -s -m soak tests/property $(ARGS)
@@ -184,6 +191,9 @@ soak-nonsense: setup ## 1,000,000 inputs for the parsers, 10,000 damages of an i
 
 soak-spark: setup ## 1,000 rounds of DDL beside REFRESH, executors killed in a build
 	@$(BIN)/python -m pytest -s -m soak tests/spark tests/fault/test_executor_death.py $(ARGS)
+
+soak-hudi: setup build/hudi/.fetched-$(HUDI) ## 2,000 random histories of Hudi tables, on Spark 3.5
+	@$(call ON,3.5) $(BIN)/python -m pytest -s -m soak tests/hudi $(ARGS)
 
 # One more line of Spark: VERSION=4.2 takes its newest release.
 test-spark: $(VENV_DONE) ## VERSION=4.2: compile and smoke-test the shim on that Spark

@@ -15,6 +15,7 @@ BENCHES = {
     "build": "what a build takes as tables grow: seconds, memory (make bench-build)",
     "refresh": "REFRESH against a full build, versions a second (make bench-refresh)",
     "users": "32 sessions of one Thrift server, indexes changing beside them (make bench-users)",
+    "hudi": "Hudi tables: its own ways to skip and Sieve's (make bench-hudi)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }
 

@@ -10,14 +10,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
-import org.apache.spark.sql.{SaveMode, SparkSession}
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog._
 import org.apache.spark.sql.execution.CommandExecutionMode
-import org.apache.spark.sql.execution.command._
-import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
-import org.apache.spark.sql.hive.execution.{CreateHiveTableAsSelectCommand, InsertIntoHiveTable}
 
 /**
  * Tells the front end what became of tables, so that their indexes follow. The catalog's own events
@@ -105,9 +102,9 @@ class Events(first: Compat.Session) extends SparkListener with ExternalCatalogEv
       Option(e.qe).filter(_.mode == CommandExecutionMode.NON_ROOT).foreach { execution =>
         val writer = execution.sparkSession
         if (Settings.refreshAuto(writer)) {
-          execution.analyzed.collectFirst(Events.written).flatten.foreach { case (table, anew) =>
-            later(s"written $table")(written(writer, table, anew))
-          }
+          Written.by(execution.analyzed).foreach(what =>
+            later(s"written ${what.table.fold(_.toString, _.toString)}")(
+              Written.find(what, writer).foreach(written(writer, _, what.anew))))
         }
       }
     case _ =>
@@ -162,21 +159,5 @@ object Events {
         Try(session.sharedState.externalCatalog.addListener(events)).foreach(_ => following = application)
       }
     }
-  }
-
-  /** The table that a command wrote to, and whether it made it anew in the place of another. */
-  private val written: PartialFunction[Any, Option[(TableIdentifier, Boolean)]] = {
-    case c: InsertIntoHadoopFsRelationCommand => c.catalogTable.map(_.identifier -> false)
-    case c: InsertIntoHiveTable => Some(c.table.identifier -> false)
-    case c: CreateDataSourceTableAsSelectCommand =>
-      Some(c.table.identifier -> (c.mode == SaveMode.Overwrite))
-    case c: CreateHiveTableAsSelectCommand =>
-      Some(c.tableDesc.identifier -> (c.mode == SaveMode.Overwrite))
-    case c: LoadDataCommand => Some(c.table -> false)
-    case c: AlterTableAddPartitionCommand => Some(c.tableName -> false)
-    case c: AlterTableDropPartitionCommand => Some(c.tableName -> false)
-    case c: AlterTableRenamePartitionCommand => Some(c.tableName -> false)
-    case c: RepairTableCommand => Some(c.tableName -> false)
-    case c: TruncateTableCommand => Some(c.tableName -> false)
   }
 }

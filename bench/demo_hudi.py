@@ -1,0 +1,180 @@
+"""TPC-H orders as Hudi tables: updates, a compaction, queries now and then, slices off and on.
+
+The same orders twice, copy-on-write and merge-on-read, in slices by order of arrival, of which 2 %
+come late. After each thing that happens to the tables the same questions are asked, without the
+index and with it, now and as of the first commit; the rows must be the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.hudi_session import HOME, QUIET, fill, instants, settings, start_hudi_session
+from bench.session import SWITCH, files_read
+
+SLICES = 40
+FOLDER = HOME / "build" / "demo-hudi"
+KINDS = {"cow": "copy-on-write", "mor": "merge-on-read"}
+_COLUMNS = "o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate"
+_ARRIVAL = (
+    "CASE WHEN pmod(hash(o_orderkey), 50) = 0 THEN o_orderdate + pmod(hash(o_orderkey, 1), 700) "
+    "ELSE o_orderdate END"
+)
+_TYPES = (
+    "o_orderkey BIGINT, o_custkey BIGINT, o_orderstatus STRING, o_totalprice DECIMAL(15,2), "
+    "o_orderdate DATE, version BIGINT"
+)
+
+
+class Demo:
+    """The demo, telling what it does as it goes."""
+
+    def __init__(self, console: Console, spark: SparkSession) -> None:
+        self.console = console
+        self.spark = spark
+
+    def run(self, orders: Path) -> None:
+        """Both tables through all that happens to them."""
+        self.spark.read.parquet(str(orders)).createOrReplaceTempView("raw")
+        for kind, words in KINDS.items():
+            self.console.print(f"\n  [bold]orders_{kind}[/bold], {words}")
+            self._story(f"orders_{kind}", kind)
+
+    def _story(self, name: str, kind: str) -> None:
+        self._step("created", lambda: self._create(name, kind))
+        index = f"CREATE SIEVE INDEX ON {name} (o_orderkey, o_orderdate)"
+        self._step(index, lambda: self.spark.sql(index).collect())
+        table = _table()
+        self._ask(table, "as loaded", name)
+        update = (
+            f"UPDATE {name} SET o_orderstatus = 'X', version = 2 "
+            "WHERE o_orderdate BETWEEN '1996-03-01' AND '1996-03-31'"
+        )
+        self._step(update, lambda: self.spark.sql(update))
+        self._ask(table, "updated", name)
+        refresh = f"REFRESH SIEVE INDEX ON {name}"
+        self._step(refresh, lambda: self.spark.sql(refresh).collect())
+        self._ask(table, "refreshed", name)
+        if kind == "mor":
+            self._step("compaction", lambda: self._compact(name))
+            self._step(refresh, lambda: self.spark.sql(refresh).collect())
+            self._ask(table, "compacted, refreshed", name)
+        self.console.print(table)
+
+    def _step(self, title: str, work: Callable[[], object]) -> None:
+        """A line with the time that it took."""
+        started = time.monotonic()
+        with self.console.status(title):
+            work()
+        self.console.print(
+            f"  [green]✓[/green] {title} [dim]{time.monotonic() - started:.1f} s[/dim]"
+        )
+
+    def _create(self, name: str, kind: str) -> None:
+        own = {"type": kind, "primaryKey": "o_orderkey", "preCombineField": "version"} | QUIET
+        told = ", ".join(f"'{key}' = '{value}'" for key, value in own.items())
+        self.spark.sql(f"CREATE TABLE {name} ({_TYPES}) USING hudi TBLPROPERTIES ({told})")
+        fill(
+            self.spark,
+            name,
+            f"SELECT {_COLUMNS}, 1 AS version FROM (SELECT /*+ REPARTITION_BY_RANGE({SLICES}, "
+            f"arrival) */ {_COLUMNS}, {_ARRIVAL} AS arrival FROM raw)",
+        )
+
+    def _compact(self, name: str) -> None:
+        with settings(self.spark, hoodie__compact__inline__max__delta__commits="1"):
+            self.spark.sql(f"CALL run_compaction(op => 'schedule', table => '{name}')").collect()
+        self.spark.sql(f"CALL run_compaction(op => 'run', table => '{name}')").collect()
+        # Hudi tells no session of what its services did: it would go on reading the old slices.
+        self.spark.sql(f"REFRESH TABLE {name}")
+
+    def _ask(self, table: Table, when: str, name: str) -> None:
+        """Every question now and as of the first commit, a line each."""
+        first = instants(self.spark, name)[0]
+        key = self.spark.sql("SELECT max(o_orderkey) FROM raw").collect()[0][0] // 64 * 32 + 1
+        for words, then in (("now", ""), ("first commit", f"TIMESTAMP AS OF '{first}'")):
+            for where in (
+                f"o_orderkey = {key}",
+                "o_orderdate = '1996-03-15'",
+                "o_orderdate BETWEEN '1994-05-02' AND '1994-05-04'",
+            ):
+                query = f"SELECT {_COLUMNS} FROM {name} {then} WHERE {where}"
+                without, off = self._slices(query, on=False)
+                with_, on = self._slices(query, on=True)
+                if without != with_:
+                    raise SystemExit(f"WRONG: other rows with the index than without\n  {query}")
+                found = f"{sum(with_.values()):,} [green]✓[/green]"
+                table.add_row(when, words, where, str(off), f"[bold cyan]{on}[/bold cyan]", found)
+        table.add_section()
+
+    def _slices(self, query: str, *, on: bool) -> tuple[Counter[str], int]:
+        self.spark.conf.set(SWITCH, str(on).lower())
+        # What Hudi itself would skip by statistics is not this demo's subject.
+        with settings(self.spark, hoodie__enable__data__skipping="false"):
+            frame = self.spark.sql(query)
+            rows = Counter(map(repr, frame.collect()))
+        return rows, files_read(frame)
+
+
+def _table() -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for title in ("\nthe table is", "\nas of", "\nWHERE"):
+        table.add_column(title, no_wrap=True)
+    for title in ("slices\nread", "[bold cyan]Sieve\nreads[/bold cyan]", "same\nrows"):
+        table.add_column(title, justify="right", no_wrap=True)
+    return table
+
+
+def _orders(scale: float) -> Path:
+    """TPC-H orders of a scale, one Parquet file; an earlier run's is used again."""
+    target = FOLDER / f"orders-{scale}.parquet"
+    if not target.exists():
+        part = FOLDER / "raw.tmp"
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        command = [Path(sys.executable).parent / "tpchgen-cli", "parquet", "-s", str(scale)]
+        subprocess.run(
+            [*command, "--tables=orders", f"--output-dir={part}"], check=True, capture_output=True
+        )
+        (part / "orders.parquet").rename(target)
+        part.rmdir()
+    return target
+
+
+def main() -> None:
+    """Run the demo."""
+    parser = argparse.ArgumentParser(prog="make demo-hudi ARGS=...", description=__doc__)
+    parser.add_argument(
+        "--scale", type=float, default=0.1, help="TPC-H scale factor (default: 0.1)"
+    )
+    scale = parser.parse_args().scale
+    if scale <= 0:
+        parser.error("--scale is a number above 0")
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    started = time.monotonic()
+    console.print(f"\n[bold]Sieve[/bold] on Hudi tables: TPC-H orders at scale {scale}")
+    orders = _orders(scale)
+    for old in ("metastore_db", "spark-warehouse"):
+        shutil.rmtree(FOLDER / old, ignore_errors=True)
+    spark = start_hudi_session(FOLDER)
+    try:
+        Demo(console, spark).run(orders)
+    finally:
+        spark.stop()
+    console.print(f"\n[dim]Done in {time.monotonic() - started:.0f} s.[/dim]")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""A Spark with Hudi and Sieve in it, and Hudi tables to measure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from bench.session import start_session
+from sql_ext.launch import hudi_settings, shipped_settings
+from sql_ext.spark_home import find_spark
+
+HOME = Path(__file__).resolve().parent.parent
+QUIET = {
+    "hoodie.compact.inline": "false",
+    "hoodie.metadata.index.column.stats.enable": "false",
+    "hoodie.metadata.index.partition.stats.enable": "false",
+}
+"""Properties of a table that is to be as it was written, without Hudi's statistics."""
+
+
+def start_hudi_session(folder: Path) -> SparkSession:
+    """A session as `sieve sql --hudi` has it, with the bundle that the make target has fetched."""
+    spark = find_spark(os.environ)
+    bundles = sorted((HOME / "build" / "hudi").glob(f"hudi-spark{spark.line}-bundle_*.jar"))
+    if not bundles:
+        raise SystemExit(
+            f"build/hudi has no bundle of Hudi for Spark {spark.line}: run `make bench-hudi` or "
+            "`make demo-hudi`, which fetch it"
+        )
+    shipped = shipped_settings(spark, os.environ)
+    jars = [shipped["spark.jars"], str(bundles[-1])]
+    named = {"spark.jars": ",".join(jars), "spark.driver.extraClassPath": ":".join(jars)}
+    quiet = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "4"}
+    session = start_session(folder, hudi_settings(spark, named) | named | quiet)
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+@contextmanager
+def settings(spark: SparkSession, **values: str) -> Iterator[None]:
+    """Settings of the session for a while, dots written as two underscores."""
+    keys = {key.replace("__", "."): value for key, value in values.items()}
+    before = {key: spark.conf.get(key, None) for key in keys}
+    for key, value in keys.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
+
+
+def fill(spark: SparkSession, table: str, query: str) -> None:
+    """Rows of a query in one commit; each of its partitions becomes a slice."""
+    with settings(
+        spark,
+        hoodie__spark__sql__insert__into__operation="bulk_insert",
+        hoodie__bulkinsert__sort__mode="NONE",
+    ):
+        spark.sql(f"INSERT INTO {table} {query}")
+
+
+def folder_of(spark: SparkSession, table: str) -> Path:
+    """Where a table lies."""
+    facts = {row[0]: row[1] for row in spark.sql(f"DESCRIBE EXTENDED {table}").collect()}
+    return Path(facts["Location"].removeprefix("file:"))
+
+
+def instants(spark: SparkSession, table: str) -> list[str]:
+    """The completed commits of a table that change rows, as TIMESTAMP AS OF names them."""
+    timeline = folder_of(spark, table) / ".hoodie" / "timeline"
+    kinds = (".commit", ".deltacommit", ".replacecommit")
+    done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))
+    return sorted(stem.split("_")[0] for stem in done if "_" in stem)
