@@ -17,10 +17,15 @@ from sieve.errors import (
 from sieve.local_store import LocalStore
 from sieve.permissions import Permissions, behind, mode_for, without_acl
 from sieve.store import base_name, join, parent, split, store_for
-from tests.unit.store_contract import AtomicCreateContract, StoreContract, open_to_others
+from tests.unit.store_contract import (
+    AtomicCreateContract,
+    PermissionsContract,
+    StoreContract,
+    open_to_others,
+)
 
 
-class TestLocalStore(StoreContract, AtomicCreateContract):
+class TestLocalStore(StoreContract, PermissionsContract, AtomicCreateContract):
     """The contract over a folder of this machine."""
 
     @pytest.fixture
