@@ -178,8 +178,8 @@ soak: setup ## all that follows, and whatever else is long
 soak-tables: setup ## 100,000 generated table and predicate pairs
 	@$(BIN)/python -m pytest -s -m soak tests/property $(ARGS)
 
-soak-kills: setup ## 1,000 writers killed at any time, 100 stopped before their commit
-	@$(BIN)/python -m pytest -s -m soak tests/fault/test_deaths.py $(ARGS)
+soak-kills: setup ## 1,000 writers killed at any time, 100 stopped before their commit; drivers at each effect
+	@$(BIN)/python -m pytest -s -m soak tests/fault/test_deaths.py tests/fault/test_driver_death.py $(ARGS)
 
 soak-crowds: setup ## 8 writers of 50 statements and 4 readers; each statement within each other
 	@$(BIN)/python -m pytest -s -m soak tests/fault/test_crowds.py tests/fault/test_races.py $(ARGS)
