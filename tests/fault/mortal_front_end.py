@@ -26,16 +26,12 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     """A method before whose effect, or between it and the next one, everything may end."""
 
     def called(self: Any, *args: Any) -> Any:
-        if due(f"before {name} {args[0]}"):
+        uri = str(args[0])
+        if due(f"before {name} {uri.partition('/.sieve/')[2] or uri}"):
             end()
         result = call(self, *args)
-        uri = str(args[0])
         # Spark writes the run that a claim has told of.
-        if (
-            name == "create"
-            and "/intents/run-" in uri
-            and due(f"while the run of {uri} is written")
-        ):
+        if name == "create" and "/intents/run-" in uri and due("while a run is written"):
             run = Path(uri.removeprefix("file:").replace("/intents/run-", "/runs/"))
             threading.Thread(target=end_when, args=(run / "_temporary",), daemon=True).start()
         return result
