@@ -189,6 +189,22 @@ def test_a_bucket_stands_for_a_group(store: Store, folder: str, jvm: Any, conf: 
         store.permissions(join(folder, "none"))
 
 
+def test_half_a_file_is_not_put(
+    store: S3Store, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer that fails between two pieces leaves nothing: closing the stream would put one."""
+
+    def write_half(stream: Any, data: bytes) -> None:
+        stream.write(data[:1])
+        raise MemoryError
+
+    store.create(join(folder, "before"), b"x")
+    monkeypatch.setattr(s3_store, "write", write_half)
+    with pytest.raises(MemoryError):
+        store.create(join(folder, "1.json"), b"xy")
+    assert [entry.name for entry in store.list(folder)] == ["before"]
+
+
 def test_large_files_are_put_whole_or_not_at_all(
     conf: Any, store: S3Store, folder: str, gate: Gate
 ) -> None:
