@@ -34,11 +34,12 @@ def jvm() -> Iterator[Any]:
 
 
 @pytest.fixture(autouse=True)
-def as_new(gate: Gate) -> None:
-    """Nothing is known of the buckets, and no fault is left."""
+def as_new(gate: Gate) -> Iterator[None]:
+    """Nothing is known of the buckets, and no fault is left to others."""
     s3_store._lacks.clear()
-    gate.faults.clear()
     gate.puts.clear()
+    yield
+    gate.faults.clear()
 
 
 @pytest.fixture
