@@ -20,13 +20,16 @@ SERVICES_DONE := build/services/.sieve-setup
 # for much of a test is waiting: for files to settle, for a server to start, for the other side.
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
-# What the tests of services run beside Spark's jars: a JDBC driver, HDFS with what it leans on, and
-# table formats that are not ours.
+# What the tests of services run beside Spark's jars: a JDBC driver, HDFS with what it leans on,
+# Hadoop's client of S3 (with 600 MB of Amazon's), and table formats that are not ours.
 SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-minicluster:3.4.2 \
             org.mockito:mockito-core:2.28.2 junit:junit:4.13.2 \
+            org.apache.hadoop:hadoop-aws:3.4.2 software.amazon.awssdk:bundle:2.29.52 \
             io.delta:delta-spark_4.1_2.13:4.4.0 io.delta:delta-storage:4.4.0 \
             org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 \
             org.apache.spark:spark-avro_2.13:4.1.1
+# An S3 server, in an environment of its own: it brings much along that nothing else needs.
+MOTO     := 5.2.5
 
 # Classes for the test run's drivers to map instead of loading: half of what a start costs.
 ARCHIVE := build/spark-4.1.jsa
@@ -147,7 +150,7 @@ wheel: setup $(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar) ## dist/sieve_index
 test-wheel: wheel ## the wheel in empty environments beside PySpark 4.1 and 3.5
 	@$(BIN)/python -m pytest -m wheel $(ARGS)
 
-$(SERVICES_DONE): Makefile
+$(SERVICES_DONE): Makefile | $(VENV_DONE)
 	@command -v mvn >/dev/null || { \
 	  echo "The tests of services need Maven: run 'apt-get install maven'."; exit 1; }
 	@for artifact in $(SERVICES); do \
@@ -155,9 +158,12 @@ $(SERVICES_DONE): Makefile
 	  [ -e "build/services/$${name/:/-}.jar" ] || { echo "Fetching $$artifact"; \
 	    mvn -B -q dependency:copy -Dartifact="$$artifact" \
 	      -DoutputDirectory="$(CURDIR)/build/services"; } || exit 1; done
+	@moto=build/services/moto-$(MOTO); \
+	[ -x $$moto/bin/moto_server ] || { echo "Fetching moto $(MOTO)"; $(BIN)/python -m venv $$moto && \
+	  $$moto/bin/python -m pip install --quiet --disable-pip-version-check 'moto[server]==$(MOTO)'; }
 	@touch $@
 
-test-services: setup $(SERVICES_DONE) ## PostgreSQL, HDFS, other table formats (says what is missing)
+test-services: setup $(SERVICES_DONE) ## PostgreSQL, HDFS, S3, other table formats (says what is missing)
 	@$(BIN)/python -m pytest -m services $(ARGS)
 
 # There is a bundle for each line of Spark; VERSION=1.0.2 takes another release of Hudi.
@@ -180,8 +186,8 @@ soak: setup ## all that follows but that of Hudi, and whatever else is long
 soak-tables: setup ## 100,000 generated table and predicate pairs
 	@$(BIN)/python -m pytest -s -m soak tests/property $(ARGS)
 
-soak-kills: setup ## 1,000 writers killed at any time, 100 stopped before their commit
-	@$(BIN)/python -m pytest -s -m soak tests/fault/test_deaths.py $(ARGS)
+soak-kills: setup ## 1,000 writers killed at any time, 100 stopped before their commit; drivers at each effect
+	@$(BIN)/python -m pytest -s -m soak tests/fault/test_deaths.py tests/fault/test_driver_death.py $(ARGS)
 
 soak-crowds: setup ## 8 writers of 50 statements and 4 readers; each statement within each other
 	@$(BIN)/python -m pytest -s -m soak tests/fault/test_crowds.py tests/fault/test_races.py $(ARGS)

@@ -119,19 +119,24 @@ class Store(Reader, Protocol):
         ...
 
 
-def store_for(uri: str, jvm: Any, conf: Any) -> Store:
-    """The store that serves a URI: the local one for ``file:``, else Hadoop's through the JVM.
+def store_for(uri: str, jvm: Any, conf: Any, *, single_writer: bool = False) -> Store:
+    """The store that serves a URI: the local one, or through the JVM S3's or HDFS's.
 
     Args:
         uri: any URI of the file system.
         jvm: py4j view of the driver's JVM.
         conf: the session's ``org.apache.hadoop.conf.Configuration``, a py4j object.
+        single_writer: the user's word that no other driver writes indexes on S3.
     """
     scheme, _, _ = split(uri)
     if scheme == "file":
         from sieve.local_store import LocalStore
 
         return LocalStore()
+    if scheme == "s3a":
+        from sieve.s3_store import S3Store
+
+        return S3Store(jvm, conf, single_writer=single_writer)
     from sieve.hadoop_store import HadoopStore
 
     return HadoopStore(jvm, conf)

@@ -41,8 +41,11 @@ def _serve() -> None:
     driver = gateway.entry_point
     roots = Roots(driver)
 
+    single_writer = bool(driver.context().getConf().getBoolean("spark.sieve.single.writer", False))
+
     def open_store(uri: str) -> Store:
-        return store_for(uri, gateway.jvm, driver.context().hadoopConfiguration())
+        conf = driver.context().hadoopConfiguration()
+        return store_for(uri, gateway.jvm, conf, single_writer=single_writer)
 
     pruning = PruneService(roots, open_store)
     statements = StatementService(gateway, roots, open_store, pruning)

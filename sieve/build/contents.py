@@ -13,6 +13,7 @@ import numpy as np
 from sieve.build.kept import NOTHING, Kept
 from sieve.build.run import BuiltRun, build_run
 from sieve.build.settle import Snapshot
+from sieve.build.unreadable import named_if_unreadable
 from sieve.claims import claim_locations, discard_run
 from sieve.errors import SieveError, UnavailableError
 from sieve.instants import iso
@@ -56,7 +57,8 @@ def build_contents(
 
     Raises:
         UnsupportedError: the table's options make its values hang on what else a query reads.
-        Py4JJavaError: a data file cannot be read; Spark's message names it.
+        Py4JJavaError: Spark failed; where a data file cannot be read its message names it.
+        UnavailableError: a data file cannot be read, and Spark's message does not name it.
     """
     refused = refuse_option(table.info.label, table.info.fingerprint_parts)
     if refused is not None:
@@ -71,17 +73,18 @@ def build_contents(
     files = [snapshot.files[number] for number in numbers]
     built = _NO_RUN
     if files:
-        built = build_run(
-            table.frame(numbers),
-            column,
-            [file.length for file in files],
-            options,
-            store,
-            index_dir,
-            counted=table.info.format_name in COUNTED,
-            encoder=kept.encoder,
-            say=world.say,
-        )
+        with named_if_unreadable(table, column, files, numbers, world):
+            built = build_run(
+                table.frame(numbers),
+                column,
+                [file.length for file in files],
+                options,
+                store,
+                index_dir,
+                counted=table.info.format_name in COUNTED,
+                encoder=kept.encoder,
+                say=world.say,
+            )
     young = [f for f, settled in zip(snapshot.files, snapshot.settled, strict=True) if not settled]
     roots = roots_of(table, snapshot.files)
     first_slot = sum(run.locations for run in kept.runs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -74,7 +75,8 @@ def reads(it: Driver, files: int) -> None:
 def test_drivers_and_their_metastore(server: Metastore, tmp_path: Path) -> None:
     """What one driver publishes, disables and drops, another acts on within the registry's time.
 
-    A CREATE whose metastore goes away says so and leaves no file, and its driver goes on; a driver
+    A registration that another tool writes back costs one warning, and the next CREATE mends it. A
+    CREATE whose metastore goes away says so and leaves no file, and its driver goes on; a driver
     that ends takes its front end with it.
     """
     with driver(tmp_path / "a", **server.conf) as one, driver(tmp_path / "b", **server.conf) as two:
@@ -95,6 +97,16 @@ def test_drivers_and_their_metastore(server: Metastore, tmp_path: Path) -> None:
         assert one.sql("SHOW SIEVE INDEXES IN shop") == []
         assert one.logged("is read in full: index-corrupt") == 0
 
+        two.sql("CREATE SIEVE INDEX ON shop.t (id) OPTIONS (error = 1)")
+        reads(one, 1)
+        old = dict(one.sql("SHOW TBLPROPERTIES shop.t"))["sieve.index.id_sieve"]
+        two.sql("DROP SIEVE INDEX ON shop.t (id)")
+        two.sql(f"ALTER TABLE shop.t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{old}')")
+        gone = f"{json.loads(old)['uuid']} holds no version"
+        wait_until(lambda: one.files(POINT) == 10 and one.logged(gone), "it learns of the relic")
+        for _ in range(3):
+            assert one.files(POINT) == 10
+        assert one.logged(gone) == 1, "one warning a cause"
         two.sql("CREATE SIEVE INDEX ON shop.t (id) OPTIONS (error = 1)")
         reads(one, 1)
         (pid,) = front_ends(two.jvm)

@@ -1,4 +1,4 @@
-"""PostgreSQL and HDFS on this machine, each started when a test first needs it."""
+"""PostgreSQL, HDFS and an S3 server on this machine, each started when a test first needs it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lab import Lab
 
 from sieve.store import Store, store_for
 from tests.services import hdfs as name_node
-from tests.services import postgres
+from tests.services import postgres, s3
 from tests.services.postgres import Postgres
 
 
@@ -25,6 +25,13 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URI of an empty HDFS of one data node, without a slash at its end."""
     with name_node.started(tmp_path_factory.mktemp("hdfs")) as uri:
         yield uri
+
+
+@pytest.fixture(scope="session")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Gate]:
+    """The way to an S3 server with three buckets that keep nothing yet."""
+    with s3.started(tmp_path_factory.mktemp("s3")) as way:
+        yield way
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import pytest
 from sieve.hadoop_store import HadoopStore
 from sieve.permissions import Permissions
 from sieve.store import Store, join
-from tests.unit.store_contract import AtomicCreateContract, StoreContract
+from tests.unit.store_contract import AtomicCreateContract, PermissionsContract, StoreContract
 
 pytestmark = pytest.mark.services
 
 
-class TestHdfs(StoreContract, AtomicCreateContract):
+class TestHdfs(StoreContract, PermissionsContract, AtomicCreateContract):
     """The whole contract over HDFS."""
 
     @pytest.fixture

@@ -110,6 +110,22 @@ class StoreContract:
         with pytest.raises(GoneError):
             store.now_ms(join(folder, "none"))
 
+    def test_foreign_uris_are_refused(self, store: Store, folder: str) -> None:
+        """Other schemes and ways out of the folder raise before anything is touched."""
+        for uri in ("http://host/x", "/no/scheme", join(folder, "x") + "/../../y", folder + "\0"):
+            for reach in (store.read, store.delete):
+                with pytest.raises((InvalidInputError, UnsupportedError)):
+                    reach(uri)
+
+    def test_parent_finds_the_folder(self, store: Store, folder: str) -> None:
+        """The parent of a member is its folder, and is listed by the store."""
+        store.create(join(folder, "f"), b"")
+        assert store.list(parent(join(folder, "f"))) == store.list(folder)
+
+
+class PermissionsContract:
+    """For backends with owners, groups and modes; needs the same fixtures."""
+
     def test_new_folders_and_files_are_as_open_as_their_folder(
         self, store: Store, folder: str
     ) -> None:
@@ -139,18 +155,6 @@ class StoreContract:
         store.restrict(inner, Permissions(own.owner, own.group, 0o755))
         store.restrict(folder, Permissions(own.owner, own.group, 0o700))
         assert store.permissions(inner).mode == 0o700
-
-    def test_foreign_uris_are_refused(self, store: Store, folder: str) -> None:
-        """Other schemes and ways out of the folder raise before anything is touched."""
-        for uri in ("http://host/x", "/no/scheme", join(folder, "x") + "/../../y", folder + "\0"):
-            for reach in (store.read, store.delete):
-                with pytest.raises((InvalidInputError, UnsupportedError)):
-                    reach(uri)
-
-    def test_parent_finds_the_folder(self, store: Store, folder: str) -> None:
-        """The parent of a member is its folder, and is listed by the store."""
-        store.create(join(folder, "f"), b"")
-        assert store.list(parent(join(folder, "f"))) == store.list(folder)
 
 
 class AtomicCreateContract:

@@ -14,7 +14,7 @@ from pyspark.java_gateway import launch_gateway
 from sieve.errors import InvalidInputError, UnavailableError, UnknownOutcomeError, UnsupportedError
 from sieve.hadoop_store import HadoopStore
 from sieve.store import store_for
-from tests.unit.store_contract import StoreContract, open_to_others
+from tests.unit.store_contract import PermissionsContract, StoreContract, open_to_others
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def conf(jvm: Any) -> Any:
     return conf
 
 
-class TestHadoopOverLocalFiles(StoreContract):
+class TestHadoopOverLocalFiles(StoreContract, PermissionsContract):
     """The contract but for atomic creates: Hadoop's local rename looks first and then leaps."""
 
     @pytest.fixture
@@ -52,7 +52,7 @@ class TestHadoopOverLocalFiles(StoreContract):
         return f"file:{tmp_path}"
 
 
-@pytest.mark.parametrize("scheme", ["s3a", "abfss", "http", "viewfs"])
+@pytest.mark.parametrize("scheme", ["s3", "abfss", "http", "viewfs"])
 def test_schemes_without_an_atomic_rename(scheme: str) -> None:
     """A file system that cannot decide between two writers is refused before it is asked."""
     store = store_for(f"{scheme}://place/x", None, None)

@@ -16,11 +16,17 @@ from sieve.errors import (
 )
 from sieve.local_store import LocalStore
 from sieve.permissions import Permissions, behind, mode_for, without_acl
+from sieve.s3_store import S3Store
 from sieve.store import base_name, join, parent, split, store_for
-from tests.unit.store_contract import AtomicCreateContract, StoreContract, open_to_others
+from tests.unit.store_contract import (
+    AtomicCreateContract,
+    PermissionsContract,
+    StoreContract,
+    open_to_others,
+)
 
 
-class TestLocalStore(StoreContract, AtomicCreateContract):
+class TestLocalStore(StoreContract, PermissionsContract, AtomicCreateContract):
     """The contract over a folder of this machine."""
 
     @pytest.fixture
@@ -202,8 +208,9 @@ def test_join_takes_plain_names_only(name: str) -> None:
         join("file:/a", name)
 
 
-def test_local_uris_need_no_jvm() -> None:
-    """The file scheme is served without asking the JVM."""
+def test_the_scheme_picks_the_store() -> None:
+    """The scheme tells who serves, without asking the JVM."""
     assert isinstance(store_for("file:/x", None, None), LocalStore)
+    assert isinstance(store_for("s3a://bucket/x", None, None), S3Store)
     with pytest.raises(InvalidInputError):
         LocalStore().read("file://elsewhere/x")

@@ -1,0 +1,68 @@
+"""Which data file failed a build, where Spark's own error does not say (Spark 3.5 on Parquet)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as sf
+
+from sieve.errors import UnavailableError
+from sieve.tables.catalog import CatalogTable, Column, DataFile
+from sieve.world import World
+
+_FAILURES = (Py4JJavaError, PySparkException)
+
+
+@contextmanager
+def named_if_unreadable(
+    table: CatalogTable,
+    column: Column,
+    files: Sequence[DataFile],
+    numbers: Sequence[int],
+    world: World,
+) -> Iterator[None]:
+    """Raise an error that names the file when the block fails because one cannot be read.
+
+    The files are read again by halves, which takes as long as to read them all once or twice.
+
+    Args:
+        table: the table.
+        column: what is read of it.
+        files: those that the block reads.
+        numbers: of each, in the table's last listing.
+        world: the means.
+
+    Raises:
+        UnavailableError: a file cannot be read; the cause is Spark's error.
+    """
+    try:
+        yield
+    except _FAILURES as error:
+        world.check_cancelled()
+        told = str(error)
+        if any(file.path.rpartition("/")[2] in told for file in files):
+            raise
+        suspects = list(zip(files, numbers, strict=True))
+        while len(suspects) > 1:
+            half = suspects[: len(suspects) // 2]
+            suspects = half if _fails(table, column, half) else suspects[len(half) :]
+        if not _fails(table, column, suspects):
+            # It was something else, or has passed.
+            raise
+        raise UnavailableError(
+            "SIEVE_FILE_UNREADABLE",
+            f"{suspects[0][0].path} of table {table.info.label} cannot be read; restore it, or "
+            "take it out of the table",
+        ) from error
+
+
+def _fails(table: CatalogTable, column: Column, suspects: Sequence[tuple[DataFile, int]]) -> bool:
+    frame = table.frame([number for _, number in suspects]).select(sf.col(column.expression))
+    try:
+        frame.write.format("noop").mode("overwrite").save()
+    except _FAILURES:
+        return True
+    return False

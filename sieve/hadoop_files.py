@@ -1,0 +1,149 @@
+"""What Hadoop's file systems do alike, through the driver's JVM: reading, listing, deleting."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
+
+from sieve.errors import CorruptError, UnavailableError, UnsupportedError
+from sieve.store import READ_LIMIT, Entries, Entry, GoneError, split
+
+CHUNK = 4 << 20
+"""Bytes that cross the bridge in one call."""
+
+DENIED = frozenset(
+    {"org.apache.hadoop.security.AccessControlException", "java.nio.file.AccessDeniedException"}
+)
+"""Refusals for want of a right, which change nothing."""
+
+_GONE = frozenset(
+    {
+        "java.io.FileNotFoundException",
+        "java.nio.file.NoSuchFileException",
+        "org.apache.hadoop.fs.ParentNotDirectoryException",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HadoopFiles:
+    """The part of `sieve.store.Store` that hangs on no file system's own ways.
+
+    Attributes:
+        jvm: py4j view of the driver's JVM.
+        conf: the session's ``org.apache.hadoop.conf.Configuration``, a py4j object.
+        schemes: schemes to serve.
+    """
+
+    jvm: Any
+    conf: Any
+    schemes: frozenset[str]
+
+    def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
+        fs, path = self.open(uri)
+        with failures("read", uri):
+            left = int(fs.getFileStatus(path).getLen())
+            if left > limit:
+                raise CorruptError("SIEVE_FILE_TOO_LARGE", f"{uri} is longer than {limit} bytes")
+            stream = fs.open(path)
+            chunks = []
+            try:
+                while left > 0:
+                    size = min(left, CHUNK)
+                    # The one call on every class path that hands a byte array over by value.
+                    chunks.append(self.jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
+                    left -= size
+            finally:
+                stream.close()
+        return b"".join(chunks)
+
+    def size(self, uri: str) -> int | None:
+        status = self._status(uri)
+        return None if status is None or status.isDirectory() else int(status.getLen())
+
+    def exists(self, uri: str) -> bool:
+        return self._status(uri) is not None
+
+    def list(self, uri: str) -> Entries:
+        fs, path = self.open(uri)
+        with failures("list", uri):
+            if not fs.getFileStatus(path).isDirectory():
+                raise GoneError("SIEVE_FILE_GONE", f"cannot list {uri}: it is not a folder")
+            entries = [
+                Entry(
+                    name=status.getPath().getName(),
+                    size=int(status.getLen()) if status.isFile() else 0,
+                    mtime_ms=int(status.getModificationTime()),
+                    is_dir=bool(status.isDirectory()),
+                )
+                for status in fs.listStatus(path)
+            ]
+        return sorted(entries, key=lambda entry: entry.name)
+
+    def delete(self, uri: str) -> None:
+        fs, path = self.open(uri)
+        with contextlib.suppress(GoneError), failures("delete", uri):
+            if not fs.delete(path, True) and fs.exists(path):
+                raise UnavailableError("SIEVE_STORE_UNAVAILABLE", f"{uri} could not be deleted")
+
+    def open(self, uri: str) -> tuple[Any, Any]:
+        """The file system and the path of a URI, or a refusal of its scheme."""
+        scheme, _, _ = split(uri)
+        if scheme not in self.schemes:
+            raise UnsupportedError(
+                "SIEVE_STORE_UNSUPPORTED",
+                f"indexes cannot be kept on {scheme}: ({uri}), where two writers could both make "
+                "the same version; set spark.sieve.path to a folder on hdfs:, s3a: or file:",
+            )
+        path = self.path(uri)
+        with failures("reach", uri):
+            return path.getFileSystem(self.conf), path
+
+    def path(self, uri: str) -> Any:
+        """The Hadoop path of a URI."""
+        return self.jvm.org.apache.hadoop.fs.Path(uri)
+
+    def _status(self, uri: str) -> Any:
+        fs, path = self.open(uri)
+        try:
+            with failures("look up", uri):
+                return fs.getFileStatus(path)
+        except GoneError:
+            return None
+
+
+def write(stream: Any, data: bytes) -> None:
+    """Send bytes into a Java stream."""
+    for start in range(0, len(data), CHUNK):
+        stream.write(data[start : start + CHUNK])
+
+
+def kind_of(error: Exception) -> str:
+    """Class name of the Java exception; "" when the bridge itself failed."""
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getClass().getName())
+    return ""
+
+
+def summary_of(error: Exception) -> str:
+    """First line of a Java exception; its stack trace stays in the cause."""
+    text = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else str(error)
+    return text.partition("\n")[0][:300]
+
+
+@contextmanager
+def failures(verb: str, uri: str) -> Iterator[None]:
+    """Turn Java exceptions, and the loss of the bridge, into our errors, naming the file."""
+    try:
+        yield
+    except (Py4JJavaError, Py4JNetworkError) as error:
+        if kind_of(error) in _GONE:
+            raise GoneError("SIEVE_FILE_GONE", f"cannot {verb} {uri}: it is not there") from error
+        raise UnavailableError(
+            "SIEVE_STORE_UNAVAILABLE", f"cannot {verb} {uri}: {summary_of(error)}"
+        ) from error

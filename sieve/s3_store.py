@@ -1,0 +1,225 @@
+"""The store for S3 and what speaks its protocol: a conditional put decides who creates a file.
+
+``If-None-Match: *`` is Hadoop's since 3.4.2. A store may ignore it and say yes to everybody, so a
+bucket is tried out before it is relied on. Nothing here is renamed, which on S3 means copied.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+
+from sieve.errors import UnavailableError, UnknownOutcomeError, UnsupportedError
+from sieve.hadoop_files import DENIED, HadoopFiles, failures, kind_of, summary_of, write
+from sieve.permissions import Permissions
+from sieve.store import GoneError, join, parent, split
+
+log = logging.getLogger(__name__)
+
+IF_ABSENT: Final = "fs.option.create.conditional.overwrite"
+"""Hadoop's name of the condition: of the option, and of the capability of those who know it."""
+
+PAUSES: Final = (0.1, 0.4, 1.6)
+"""Seconds before a put is sent again that met another at work on the same name."""
+
+_WRITER: Final = "sieve-writer"
+_NOT_IMPLEMENTED: Final = 501
+_MET_ANOTHER: Final = 409
+_IS_THERE: Final = 412
+
+_lacks: dict[str, str] = {}
+"""By bucket, why its puts decide nothing; "" where they do. As asked once by this process."""
+
+_alone = threading.Lock()
+"""Held from the look to the put where the put itself does not look."""
+
+
+@dataclass(frozen=True, slots=True)
+class S3Store(HadoopFiles):
+    """`sieve.store.Store` over ``s3a:``.
+
+    Attributes:
+        schemes: schemes to serve.
+        single_writer: whether to write where puts are not conditional, on the user's word that no
+            other process does.
+    """
+
+    schemes: frozenset[str] = frozenset({"s3a"})
+    single_writer: bool = False
+
+    def create(self, uri: str, data: bytes) -> bool:
+        fs, path = self.open(uri)
+        _expect_folder(fs, path.getParent(), "create", uri)
+        lack = self._lack(fs, uri)
+        if not lack:
+            return self._put_if_absent(fs, path, uri, data)
+        if not self.single_writer:
+            raise UnsupportedError(
+                "SIEVE_STORE_UNSUPPORTED",
+                f"cannot create {uri} if absent: {lack}, so two writers could both make the same "
+                "version; set spark.sieve.path to a folder on a file system that decides, or, "
+                "if no other driver ever writes to indexes on this store, start this one with "
+                "spark.sieve.single.writer=true",
+            )
+        with _alone:
+            with failures("create", uri):
+                if fs.exists(path):
+                    return False
+            self._put(fs, path, uri, data)
+        return True
+
+    def mkdirs(self, uri: str) -> None:
+        fs, path = self.open(uri)
+        with failures("make folder", uri):
+            fs.mkdirs(path)
+
+    def now_ms(self, dir_uri: str) -> int:
+        fs, folder = self.open(dir_uri)
+        _expect_folder(fs, folder, "probe the clock in", dir_uri)
+        probe = self.path(join(dir_uri, f".probe-{secrets.token_hex(16)}"))
+        with failures("probe the clock in", dir_uri):
+            fs.createFile(probe).build().close()
+            try:
+                return int(fs.getFileStatus(probe).getModificationTime())
+            finally:
+                fs.delete(probe, False)
+
+    def permissions(self, uri: str) -> Permissions:
+        """The bucket stands for a group: those whom its policy lets in, which S3A does not tell."""
+        fs, path = self.open(uri)
+        with failures("read the permissions of", uri):
+            owner = str(fs.getFileStatus(path).getOwner())
+        return Permissions(owner, _bucket(uri), 0o770)
+
+    def restrict(self, uri: str, like: Permissions) -> Permissions:
+        now = self.permissions(uri)
+        if like.group != now.group:
+            raise UnsupportedError(
+                "SIEVE_STORE_PERMISSIONS",
+                f"nothing keeps those who may not read the table from {uri}: a bucket knows no "
+                "owner, group and mode; set spark.sieve.path to a folder on the table's file "
+                "system, for a table on S3 in its bucket",
+            )
+        return now
+
+    def _lack(self, fs: Any, uri: str) -> str:
+        """Why puts into the bucket of a URI decide nothing; "" where they do."""
+        bucket = _bucket(uri)
+        if bucket not in _lacks:
+            lack = self._try_out(fs, parent(uri))
+            if lack and self.single_writer:
+                log.warning("%s: %s; it is written to as if by one driver alone", bucket, lack)
+            _lacks[bucket] = lack
+        return _lacks[bucket]
+
+    def _try_out(self, fs: Any, folder: str) -> str:
+        uri = join(folder, f".probe-{secrets.token_hex(16)}")
+        path = self.path(uri)
+        with failures("try out", uri):
+            if not fs.hasPathCapability(path, IF_ABSENT):
+                version = self.jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+                return (
+                    f"Hadoop {version} cannot ask for it (3.4.2 and later can, unless "
+                    "fs.s3a.create.conditional.enabled is false)"
+                )
+        try:
+            made = [self._put_if_absent(fs, path, uri, b"") for _ in range(2)]
+        except UnknownOutcomeError as error:
+            if _status(error.__cause__) == _NOT_IMPLEMENTED:
+                return "its server answers that it knows no conditions"
+            raise UnavailableError(
+                "SIEVE_STORE_UNAVAILABLE",
+                f"cannot tell whether {_bucket(uri)} decides between writers: {error.message}",
+            ) from error
+        finally:
+            with contextlib.suppress(Py4JJavaError, Py4JNetworkError):
+                fs.delete(path, False)
+        return "" if made == [True, False] else "its server ignores If-None-Match"
+
+    def _put_if_absent(self, fs: Any, path: Any, uri: str, data: bytes) -> bool:
+        writer, pauses = secrets.token_hex(16), [*PAUSES]
+        while True:
+            try:
+                self._put(fs, path, uri, data, writer)
+            except UnknownOutcomeError as error:
+                status = _status(error.__cause__)
+                if status == _IS_THERE:
+                    return self._is_ours(fs, path, uri, writer)
+                if status != _MET_ANOTHER or not pauses:
+                    raise
+            else:
+                return True
+            # Another put of the name is at work, which may be an earlier one of ours.
+            time.sleep(pauses.pop(0) * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+
+    def _put(self, fs: Any, path: Any, uri: str, data: bytes, writer: str | None = None) -> None:
+        """Put an object, as a writer that is named in it only if there is none of that name."""
+        with failures("create", uri):
+            builder = fs.createFile(path).overwrite(True)
+            if writer is not None:
+                builder = builder.must(IF_ABSENT, True).must(
+                    f"fs.s3a.create.header.{_WRITER}", writer
+                )
+            stream = builder.build()
+            try:
+                write(stream, data)
+            except BaseException:
+                # Closing it would put the half that has been written.
+                with contextlib.suppress(Py4JError):
+                    stream.abort()
+                raise
+        try:
+            stream.close()
+        except (Py4JJavaError, Py4JNetworkError) as error:
+            if kind_of(error) in DENIED:
+                raise UnavailableError(
+                    "SIEVE_STORE_UNAVAILABLE", f"cannot create {uri}: {summary_of(error)}"
+                ) from error
+            raise _doubt(uri, error) from error
+
+    def _is_ours(self, fs: Any, path: Any, uri: str, writer: str) -> bool:
+        """Whether what is there is the effect of a request of ours whose reply was lost.
+
+        S3A and the SDK below it send requests again, and may meet their own success.
+        """
+        try:
+            there = fs.getXAttrs(path).get(f"header.{_WRITER}")
+        except (Py4JJavaError, Py4JNetworkError) as error:
+            raise _doubt(uri, error) from error
+        return there is not None and bytes(there) == writer.encode("ascii")
+
+
+def _bucket(uri: str) -> str:
+    scheme, authority, _ = split(uri)
+    return f"{scheme}://{authority}"
+
+
+def _expect_folder(fs: Any, folder: Any, verb: str, uri: str) -> None:
+    with failures(verb, uri):
+        if not fs.getFileStatus(folder).isDirectory():
+            raise GoneError("SIEVE_FILE_GONE", f"cannot {verb} {uri}: the folder is a file")
+
+
+def _status(error: BaseException | None) -> int | None:
+    """The HTTP status in the causes of a Java exception; None where there was no answer."""
+    cause = error.java_exception if isinstance(error, Py4JJavaError) else None
+    while cause is not None:
+        if str(cause.getClass().getName()).startswith("software.amazon.awssdk.services.s3.model."):
+            return int(cause.statusCode())
+        cause = cause.getCause()
+    return None
+
+
+def _doubt(uri: str, error: Exception) -> UnknownOutcomeError:
+    return UnknownOutcomeError(
+        "SIEVE_STORE_UNKNOWN_OUTCOME",
+        f"{uri} may or may not have been created: {summary_of(error)}",
+    )

@@ -1,0 +1,222 @@
+"""The store contract over S3; faults of its puts; stores that ignore the condition."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pyspark.java_gateway import launch_gateway
+
+from sieve import s3_store
+from sieve.errors import UnavailableError, UnknownOutcomeError, UnsupportedError
+from sieve.permissions import Permissions
+from sieve.s3_store import S3Store
+from sieve.store import GoneError, Store, join, store_for
+from tests.services.s3 import ANCIENT, HEEDLESS, KEEPING, Fault, Gate, jars
+from tests.unit.store_contract import AtomicCreateContract, StoreContract
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture(scope="module")
+def jvm() -> Iterator[Any]:
+    """A JVM with Spark's jars and Hadoop's client of S3."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--driver-class-path {jars()} pyspark-shell")
+        gateway = launch_gateway()
+    yield gateway.jvm
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(30)
+
+
+@pytest.fixture(autouse=True)
+def as_new(gate: Gate) -> Iterator[None]:
+    """Nothing is known of the buckets, and no fault is left to others."""
+    s3_store._lacks.clear()
+    gate.puts.clear()
+    yield
+    gate.faults.clear()
+
+
+@pytest.fixture
+def conf(jvm: Any, gate: Gate) -> Any:
+    """A configuration that leads to the server."""
+    conf = jvm.org.apache.hadoop.conf.Configuration()
+    for key, value in gate.conf.items():
+        conf.set(key, value)
+    return conf
+
+
+@pytest.fixture
+def store(jvm: Any, conf: Any) -> Store:
+    """The store as the front end opens it."""
+    return store_for(f"s3a://{KEEPING}/", jvm, conf)
+
+
+@pytest.fixture
+def folder(store: Store) -> str:
+    """An empty folder of its own."""
+    folder = f"s3a://{KEEPING}/test-{uuid4()}"
+    store.mkdirs(folder)
+    return folder
+
+
+class TestS3(StoreContract, AtomicCreateContract):
+    """The contract but for permissions, which S3A does not tell."""
+
+
+def elsewhere(
+    jvm: Any, conf: Any, bucket: str, *, single_writer: bool = False
+) -> tuple[Store, str]:
+    """A store of a bucket, and an empty folder there."""
+    folder = f"s3a://{bucket}/test-{uuid4()}"
+    store = store_for(folder, jvm, conf, single_writer=single_writer)
+    store.mkdirs(folder)
+    return store, folder
+
+
+def test_a_bucket_is_tried_out_once(store: Store, folder: str, gate: Gate) -> None:
+    """Two puts of one name, of which one wins, before the first create; then nothing more."""
+    store.create(join(folder, "1"), b"x")
+    store.create(join(folder, "2"), b"x")
+    probe, again, *others = gate.puts
+    assert (probe[1], again[1]) == (200, 412)
+    assert probe[0] == again[0]
+    assert [key.rpartition("/")[2] for key, _ in others] == ["1", "2"]
+    assert [entry.name for entry in store.list(folder)] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("bucket", "why"),
+    [(HEEDLESS, "its server ignores If-None-Match"), (ANCIENT, "it knows no conditions")],
+)
+def test_a_bucket_that_decides_nothing(jvm: Any, conf: Any, bucket: str, why: str) -> None:
+    """It is refused for several writers, with what may be done; nothing is left, reads work."""
+    store, folder = elsewhere(jvm, conf, bucket)
+    for _ in range(2):
+        with pytest.raises(UnsupportedError, match=f"{why}.*spark.sieve.path.*single.writer=true"):
+            store.create(join(folder, "1.json"), b"x")
+    assert store.list(folder) == []
+
+
+def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
+    """A client without conditional puts is refused before it puts anything."""
+    conf.set("fs.s3a.create.conditional.enabled", "false")
+    conf.set("fs.s3a.impl.disable.cache", "true")
+    store, folder = elsewhere(jvm, conf, KEEPING)
+    with pytest.raises(UnsupportedError, match=r"Hadoop 3\.\d\.\d cannot ask for it"):
+        store.create(join(folder, "1.json"), b"x")
+
+
+def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
+    """On the user's word that nobody else writes, this process looks before it puts; it warns."""
+    store, folder = elsewhere(jvm, conf, HEEDLESS, single_writer=True)
+    with caplog.at_level(logging.WARNING):
+        TestS3().test_second_create_changes_nothing(store, folder)
+        TestS3().test_create_does_not_make_folders(store, folder)
+        crowded = join(folder, "crowded")
+        store.mkdirs(crowded)
+        TestS3().test_one_of_many_creators_wins(store, crowded)
+    (warning,) = [r.getMessage() for r in caplog.records if "one driver alone" in r.getMessage()]
+    assert HEEDLESS in warning
+    gate.faults.append(Fault(".*/u", 500, takes_effect=True))
+    # Without a condition a request that is sent again puts the same bytes again.
+    assert store.create(join(folder, "u"), b"x") is True
+
+
+@pytest.mark.parametrize("status", [500, 503, 409])
+def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status: int) -> None:
+    """A put that took effect and is sent again meets 412; the name in it tells that it is ours."""
+    gate.faults.append(Fault(".*/1.json", status, takes_effect=True))
+    assert store.create(join(folder, "1.json"), b"x") is True
+    assert [s for key, s in gate.puts if key.endswith("1.json")] == [status, 412]
+    gate.faults.append(Fault(".*/1.json", status, takes_effect=True))
+    assert store.create(join(folder, "1.json"), b"x") is False
+
+
+def test_a_conflict_is_tried_again(store: Store, folder: str, gate: Gate) -> None:
+    """409 says that another put of the name is at work: this one had no effect, and goes again."""
+    gate.faults += [Fault(".*/1.json", 409)] * 2
+    assert store.create(join(folder, "1.json"), b"x") is True
+    assert [s for key, s in gate.puts if key.endswith("1.json")] == [409, 409, 200]
+
+
+def test_no_end_of_conflicts(store: Store, folder: str, gate: Gate) -> None:
+    """A name on which the store never decides has an unknown outcome, not a false one."""
+    gate.faults += [Fault(".*/1.json", 409)] * 20
+    with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
+        store.create(join(folder, "1.json"), b"x")
+
+
+@pytest.mark.parametrize("takes_effect", [True, False])
+def test_no_end_of_faults(store: Store, folder: str, gate: Gate, takes_effect: bool) -> None:
+    """What never answers has an unknown outcome, whether it took effect or not."""
+    gate.faults += [Fault(".*/1.json", 500, takes_effect)] + [Fault(".*/1.json", 500)] * 20
+    with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
+        store.create(join(folder, "1.json"), b"x")
+    assert store.exists(join(folder, "1.json")) is takes_effect
+
+
+def test_a_refusal_has_no_effect(store: Store, folder: str, gate: Gate) -> None:
+    """A put for which the right is missing is known not to have happened."""
+    store.create(join(folder, "before"), b"x")
+    gate.faults.append(Fault(".*/1.json", 403))
+    with pytest.raises(UnavailableError, match=r"1\.json"):
+        store.create(join(folder, "1.json"), b"x")
+
+
+def test_a_bucket_that_cannot_be_tried_out(store: Store, folder: str, gate: Gate) -> None:
+    """A fault of the trial is unavailable, not a judgement: the next create tries again."""
+    gate.faults += [Fault(r".*/\.probe-.*", 500)] * 20
+    with pytest.raises(UnavailableError, match="cannot tell whether"):
+        store.create(join(folder, "1.json"), b"x")
+    gate.faults.clear()
+    assert store.create(join(folder, "1.json"), b"x") is True
+
+
+def test_a_bucket_stands_for_a_group(store: Store, folder: str, jvm: Any, conf: Any) -> None:
+    """An index may lie in its table's bucket, and nowhere else that S3A reaches."""
+    assert store.restrict(folder, store.permissions(folder)) == store.permissions(folder)
+    other, there = elsewhere(jvm, conf, HEEDLESS)
+    for like in (other.permissions(there), Permissions("root", "root", 0o755)):
+        with pytest.raises(UnsupportedError, match=r"spark\.sieve\.path.*in its bucket"):
+            store.restrict(folder, like)
+    assert store.permissions(folder).mode & 0o007 == 0
+    with pytest.raises(GoneError):
+        store.permissions(join(folder, "none"))
+
+
+def test_half_a_file_is_not_put(
+    store: S3Store, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer that fails between two pieces leaves nothing: closing the stream would put one."""
+
+    def write_half(stream: Any, data: bytes) -> None:
+        stream.write(data[:1])
+        raise MemoryError
+
+    store.create(join(folder, "before"), b"x")
+    monkeypatch.setattr(s3_store, "write", write_half)
+    with pytest.raises(MemoryError):
+        store.create(join(folder, "1.json"), b"xy")
+    assert [entry.name for entry in store.list(folder)] == ["before"]
+
+
+def test_large_files_are_put_whole_or_not_at_all(
+    conf: Any, store: S3Store, folder: str, gate: Gate
+) -> None:
+    """What is uploaded in parts is decided on, too; and what breaks on the way is not there."""
+    conf.set("fs.s3a.multipart.size", "5M")
+    conf.set("fs.s3a.impl.disable.cache", "true")
+    data = bytes(12 << 20)
+    assert store.create(join(folder, "big"), data) is True
+    assert store.create(join(folder, "big"), b"x" + data[1:]) is False
+    assert store.read(join(folder, "big"))[:1] == b"\0"
+    gate.faults += [Fault(".*/broken", 500)] * 500
+    with pytest.raises((UnavailableError, UnknownOutcomeError)):
+        store.create(join(folder, "broken"), data)
+    assert not store.exists(join(folder, "broken"))
