@@ -46,12 +46,18 @@ def inspect(home: Path) -> Spark:
 
 
 def sources(spark: Spark) -> list[Path]:
-    """The common sources and those of the line (``4.1``, else ``4.x``)."""
+    """The common sources, and of those that differ by line the nearest of a name (4.3, else 4.x)."""
     major = spark.line.split(".")[0]
-    for folder in (spark.line, f"{major}.x"):
-        if compat := sorted((HERE / "compat" / folder).glob("*.scala")):
-            return [*sorted((HERE / "src").glob("*.scala")), *compat]
-    sys.exit(f"No sql_ext/jvm/compat/{spark.line} or {major}.x: Spark {spark.line} is not known.")
+    nearest = {
+        file.name: file
+        for folder in (f"{major}.x", spark.line)
+        for file in (HERE / "compat" / folder).glob("*.scala")
+    }
+    if not nearest:
+        sys.exit(
+            f"No sql_ext/jvm/compat/{spark.line} or {major}.x: Spark {spark.line} is not known."
+        )
+    return sorted([*(HERE / "src").glob("*.scala"), *nearest.values()])
 
 
 def compile_to(spark: Spark, files: list[Path], out: Path) -> None:

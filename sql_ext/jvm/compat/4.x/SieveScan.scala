@@ -25,7 +25,8 @@ class SieveScan(
 }
 
 object SieveScan extends CountedScan {
-  override def of(scan: FileSourceScanExec): FileSourceScanExec = new SieveScan(
+  override protected def kind: Class[_ <: FileSourceScanExec] = classOf[SieveScan]
+  override protected def of(scan: FileSourceScanExec): FileSourceScanExec = new SieveScan(
     scan.relation, scan.stream, scan.output, scan.requiredSchema, scan.partitionFilters,
     scan.optionalBucketSet, scan.optionalNumCoalescedBuckets, scan.dataFilters,
     scan.tableIdentifier, scan.disableBucketedScan)
