@@ -46,7 +46,7 @@ def inspect(home: Path) -> Spark:
 
 
 def sources(spark: Spark) -> list[Path]:
-    """The common sources, and of those that differ by line the nearest of a name (4.3, else 4.x)."""
+    """The common sources, and of those that differ by line the nearest of each name."""
     major = spark.line.split(".")[0]
     nearest = {
         file.name: file
