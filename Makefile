@@ -1,8 +1,11 @@
 # What CI runs and what a newcomer types are the same targets; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-# Two at once: the machine that is least has two cores.
-MAKEFLAGS += --no-print-directory -j2
+MAKEFLAGS += --no-print-directory
+# Two at once: the least machine has two cores.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j2
+endif
 
 BIN     := .venv/bin
 SPARK35 := 3.5.9

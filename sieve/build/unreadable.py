@@ -14,6 +14,8 @@ from sieve.tables.catalog import CatalogTable, Column, DataFile
 from sieve.world import World
 
 _FAILURES = (Py4JJavaError, PySparkException)
+_BY_A_TASK = "Job aborted due to stage failure"
+"""What Spark says of a job that a task has failed, and not of one that was cancelled."""
 
 
 @contextmanager
@@ -37,13 +39,14 @@ def named_if_unreadable(
 
     Raises:
         UnavailableError: a file cannot be read; the cause is Spark's error.
+        Py4JJavaError, PySparkException: the reading was cancelled.
     """
     try:
         yield
     except _FAILURES as error:
         world.check_cancelled()
         told = str(error)
-        if any(file.path.rpartition("/")[2] in told for file in files):
+        if _BY_A_TASK not in told or any(f.path.rpartition("/")[2] in told for f in files):
             raise
         suspects = list(zip(files, numbers, strict=True))
         while len(suspects) > 1:
@@ -63,6 +66,8 @@ def _fails(table: CatalogTable, column: Column, suspects: Sequence[tuple[DataFil
     frame = table.frame([number for _, number in suspects]).select(sf.col(column.expression))
     try:
         frame.write.format("noop").mode("overwrite").save()
-    except _FAILURES:
+    except _FAILURES as error:
+        if _BY_A_TASK not in str(error):
+            raise
         return True
     return False
