@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from py4j.protocol import get_return_value
 from pyspark.java_gateway import launch_gateway
 
 from sieve import s3_store
@@ -27,7 +28,10 @@ def jvm() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_SUBMIT_ARGS", f"--driver-class-path {jars()} pyspark-shell")
         gateway = launch_gateway()
-    yield gateway.jvm
+    with pytest.MonkeyPatch.context() as patch:
+        # A session of this process, if there was one, translates exceptions by asking its own JVM.
+        patch.setattr("py4j.java_gateway.get_return_value", get_return_value)
+        yield gateway.jvm
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(30)
