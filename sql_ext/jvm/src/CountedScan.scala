@@ -4,8 +4,22 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.metric.SQLMetric
 
-/** Scans that show in Spark's user interface, beside the files read, how many the index has skipped. */
-trait CountedScan {
+/** A scan that shows in Spark's user interface, beside the files read, how many the index has skipped. */
+trait CountedScan extends FileSourceScanExec {
+  /** What the driver counts: what it does of Spark's own scan, and what the listing does. */
+  override lazy val driverMetrics: Map[String, SQLMetric] = relation.location match {
+    case index: SieveFileIndex => copy().driverMetrics ++ index.metrics
+    case _ => copy().driverMetrics
+  }
+
+  /** Never equal to Spark's own, or Spark, which keeps what equals, would not put one for the other. */
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[CountedScan]
+  override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
+  override def hashCode: Int = super.hashCode
+}
+
+/** Puts such scans into plans. */
+trait CountedScans {
   /** The class that counts. */
   protected def kind: Class[_ <: FileSourceScanExec]
 
@@ -25,10 +39,4 @@ trait CountedScan {
     }
 
   private lazy val arity = kind.getConstructors.head.getParameterCount
-
-  /** What the driver counts of a scan: what Spark does, and what its listing does. */
-  def metrics(scan: FileSourceScanExec): Map[String, SQLMetric] = scan.relation.location match {
-    case index: SieveFileIndex => scan.driverMetrics ++ index.metrics
-    case _ => scan.driverMetrics
-  }
 }

@@ -16,15 +16,10 @@ class SieveScan(
     unbucketed: Boolean)
     extends FileSourceScanExec(
       relation, stream, output, schema, partitionFilters, buckets, coalesced, dataFilters, table,
-      unbucketed) {
-  override lazy val driverMetrics = SieveScan.metrics(copy())
-  /** Never equal to Spark's own, or Spark, which keeps what equals, would not put one for the other. */
-  override def canEqual(other: Any): Boolean = other.isInstanceOf[SieveScan]
-  override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
-  override def hashCode: Int = super.hashCode
-}
+      unbucketed)
+    with CountedScan
 
-object SieveScan extends CountedScan {
+object SieveScan extends CountedScans {
   override protected def kind: Class[_ <: FileSourceScanExec] = classOf[SieveScan]
   override protected def of(scan: FileSourceScanExec): FileSourceScanExec = new SieveScan(
     scan.relation, scan.stream, scan.output, scan.requiredSchema, scan.partitionFilters,
