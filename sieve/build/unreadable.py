@@ -16,6 +16,8 @@ from sieve.world import World
 _FAILURES = (Py4JJavaError, PySparkException)
 _BY_A_TASK = "Job aborted due to stage failure"
 """What Spark says of a job that a task has failed, and not of one that was cancelled."""
+_READER = "FileScanRDD"
+"""What is on the stack of a failure to read a file, and not of others, such as want of memory."""
 
 
 @contextmanager
@@ -46,7 +48,8 @@ def named_if_unreadable(
     except _FAILURES as error:
         world.check_cancelled()
         told = str(error)
-        if _BY_A_TASK not in told or any(f.path.rpartition("/")[2] in told for f in files):
+        by_reading = _BY_A_TASK in told and _READER in told
+        if not by_reading or any(file.path.rpartition("/")[2] in told for file in files):
             raise
         suspects = list(zip(files, numbers, strict=True))
         while len(suspects) > 1:
