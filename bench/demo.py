@@ -22,9 +22,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench import report
-from bench.lineitem import BY_DATE, BY_ORDER, FILES, cut, generate
+from bench.lineitem import BY_DATE, BY_ORDER, FILES, cut
 from bench.queries import Footers, Query, demo_queries
 from bench.session import SWITCH, files_read, start_session
+from bench.tpch import generate
 
 ROUNDS = 5
 INDEXES = (
@@ -81,7 +82,7 @@ class Demo:
             )
             return found
         with self.step(f"TPC-H lineitem at scale {self.scale}"):
-            raw = generate(folder, self.scale)
+            raw = generate(folder, "lineitem", self.scale)
         for table in found:
             with self.step(f"{table}: {FILES} Parquet files") as say:
                 cut(raw, table, self.scale, say)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from rich.table import Table
 
 from bench.hudi_session import HOME, QUIET, fill, instants, settings, start_hudi_session
 from bench.session import SWITCH, files_read
+from bench.tpch import generate
 
 SLICES = 40
 FOLDER = HOME / "build" / "demo-hudi"
@@ -137,22 +137,6 @@ def _table() -> Table:
     return table
 
 
-def _orders(scale: float) -> Path:
-    """TPC-H orders of a scale, one Parquet file; an earlier run's is used again."""
-    target = FOLDER / f"orders-{scale}.parquet"
-    if not target.exists():
-        part = FOLDER / "raw.tmp"
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-        command = [Path(sys.executable).parent / "tpchgen-cli", "parquet", "-s", str(scale)]
-        subprocess.run(
-            [*command, "--tables=orders", f"--output-dir={part}"], check=True, capture_output=True
-        )
-        (part / "orders.parquet").rename(target)
-        part.rmdir()
-    return target
-
-
 def main() -> None:
     """Run the demo."""
     parser = argparse.ArgumentParser(prog="make demo-hudi ARGS=...", description=__doc__)
@@ -165,7 +149,7 @@ def main() -> None:
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
     started = time.monotonic()
     console.print(f"\n[bold]Sieve[/bold] on Hudi tables: TPC-H orders at scale {scale}")
-    orders = _orders(scale)
+    orders = generate(FOLDER / f"scale-{scale}", "orders", scale)
     for old in ("metastore_db", "spark-warehouse"):
         shutil.rmtree(FOLDER / old, ignore_errors=True)
     spark = start_hudi_session(FOLDER)

@@ -12,8 +12,6 @@ Which rows are late is a hash of their key, so every run at a scale makes the sa
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,22 +35,6 @@ _ROWS_HELD = 60_000
 
 Numbers = npt.NDArray[np.int64]
 Say = Callable[[float], None]
-
-
-def generate(folder: Path, scale: int) -> Path:
-    """The raw table of a scale, one Parquet file, made by tpchgen-cli."""
-    target = folder / "lineitem.parquet"
-    if not target.exists():
-        part = folder / "raw.tmp"
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-        command = [Path(sys.executable).parent / "tpchgen-cli", "parquet", "-s", str(scale)]
-        subprocess.run(
-            [*command, "--tables=lineitem", f"--output-dir={part}"], check=True, capture_output=True
-        )
-        (part / "lineitem.parquet").rename(target)
-        part.rmdir()
-    return target
 
 
 def cut(raw: Path, table: str, scale: int, say: Say) -> Path:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
 from sieve.errors import CorruptError, UnavailableError, UnsupportedError
-from sieve.store import READ_LIMIT, Entries, Entry, GoneError, split
+from sieve.store import READ_LIMIT, Entries, Entry, GoneError, join, split
 
 CHUNK = 4 << 20
 """Bytes that cross the bridge in one call."""
@@ -31,7 +33,7 @@ _GONE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class HadoopFiles:
+class HadoopFiles(ABC):
     """The part of `sieve.store.Store` that hangs on no file system's own ways.
 
     Attributes:
@@ -90,6 +92,20 @@ class HadoopFiles:
         with contextlib.suppress(GoneError), failures("delete", uri):
             if not fs.delete(path, True) and fs.exists(path):
                 raise UnavailableError("SIEVE_STORE_UNAVAILABLE", f"{uri} could not be deleted")
+
+    def now_ms(self, dir_uri: str) -> int:
+        fs, _ = self.open(dir_uri)
+        probe = self.path(join(dir_uri, f".probe-{secrets.token_hex(16)}"))
+        with failures("probe the clock in", dir_uri):
+            self.touch(fs, probe)
+            try:
+                return int(fs.getFileStatus(probe).getModificationTime())
+            finally:
+                fs.delete(probe, False)
+
+    @abstractmethod
+    def touch(self, fs: Any, path: Any) -> None:
+        """Make an empty file in a folder that is there."""
 
     def open(self, uri: str) -> tuple[Any, Any]:
         """The file system and the path of a URI, or a refusal of its scheme."""

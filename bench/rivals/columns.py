@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bench.lineitem import generate
 from bench.texts import TEXTS
+from bench.tpch import generate
 from sieve.build.encoders import choose_encoder
 from sieve.build.sample import WANTED
 from sieve.keys import Encoder
@@ -196,7 +196,7 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
         return _of_strings(name, values, files, rng)
     title, order = name.split(", ")
     type_name, width = LINEITEM[title]
-    values = pq.read_table(generate(folder, 1), columns=[title])[title].slice(0, rows)
+    values = pq.read_table(generate(folder, "lineitem", 1), columns=[title])[title].slice(0, rows)
     if type_name == "string":
         values = values.cast(pa.string())
     values = values.combine_chunks()

@@ -91,9 +91,13 @@ def swept(it: Driver, root: Path) -> None:
 
 
 def drivers(folder: Path, conf: dict[str, str]) -> Iterator[tuple[int, Driver]]:
-    """One after the other, numbered."""
+    """One after the other, numbered; the first has made the table and its first index."""
     for number in itertools.count():
         with driver(folder / f"driver-{number}", **conf) as it:
+            if number == 0:
+                it.sql("CREATE DATABASE d")
+                it.sql(f"CREATE TABLE d.t USING parquet AS {ROWS}")
+                it.sql("CREATE SIEVE INDEX ON d.t (id)")
             yield number, it
 
 
@@ -103,11 +107,7 @@ def test_a_driver_killed_at_each_effect_of_a_create(tmp_path: Path, conf: dict[s
     root = tmp_path / "warehouse" / "d.db" / ".sieve"
     deaths = []
     for number, it in drivers(tmp_path, conf):
-        if number == 0:
-            it.sql("CREATE DATABASE d")
-            it.sql(f"CREATE TABLE d.t USING parquet AS {ROWS}")
-            it.sql("CREATE SIEVE INDEX ON d.t (id)")
-        else:
+        if number > 0:
             assert check(it, BY_ID) == 1
             by_r = check(it, BY_R)
             if names(it) == ["id_sieve"]:
@@ -133,11 +133,7 @@ def test_a_driver_killed_at_each_effect_of_a_refresh(tmp_path: Path, conf: dict[
     """The old version or the new one is in force, whole; the next REFRESH works."""
     deaths = []
     for number, it in drivers(tmp_path, conf):
-        if number == 0:
-            it.sql("CREATE DATABASE d")
-            it.sql(f"CREATE TABLE d.t USING parquet AS {ROWS}")
-            it.sql("CREATE SIEVE INDEX ON d.t (id)")
-        else:
+        if number > 0:
             assert check(it, BY_ID) == 1
             it.sql("REFRESH SIEVE INDEX ON d.t")
             assert check(it, BY_ID) == 1
