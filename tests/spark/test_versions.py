@@ -77,11 +77,12 @@ def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
     with lab.database("dead_writer"):
         create(lab)
         at = folder(lab)
+        (run,) = (at / "runs").iterdir()
+        in_force = at / "intents" / f"run-{run.name}"
         for name in ("a" * 32, "b" * 32):
             (at / "runs" / name).mkdir()
             (at / "runs" / name / "part-0.parquet").write_bytes(b"half")
         claims = [at / "intents" / f"run-{'a' * 32}", at / "intents" / f"run-{'c' * 32}"]
-        in_force = at / "intents" / f"run-{next((at / 'runs').glob('[!ab]*')).name}"
         for claim in (*claims, in_force):
             claim.touch()
         assert lab.sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS") == [("id_sieve", 0, 0, 0)]
