@@ -2,8 +2,8 @@
 
 The table has 1,000 Parquet files of 20,000 rows (``--rows``) with one column of ascending 64-bit
 keys, 1 % of them anywhere. For each count of changed files: so many files are written anew in place
-of others, REFRESH is timed (the two seconds included for which the newest file must have settled,
-which are shown beside it), then REFRESH ... FULL of the same table in the same run.
+of others, REFRESH is timed (with the time until the newest file has settled, which is shown beside
+it), then REFRESH ... FULL of the same table in the same run.
 
 Versions a second: 1, 4 and 8 writers, each a process that publishes versions of one index on a
 local file system as fast as it can, with all that belongs to it: plan, render, create-if-absent,
@@ -29,6 +29,7 @@ from rich.table import Table
 
 from bench.made_version import make_version
 from bench.session import start_session
+from sieve.build.settle import settles_at
 from sieve.local_store import LocalStore
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
@@ -111,8 +112,8 @@ def _change(spark: SparkSession, count: int) -> None:
 
 def _young(spark: SparkSession) -> float:
     """Seconds until the newest file is settled."""
-    newest = max(path.stat().st_mtime for path in _files(spark))
-    return max(0.0, newest + 2 - time.time())
+    settled = max(settles_at(int(path.stat().st_mtime * 1000)) for path in _files(spark))
+    return max(0.0, settled / 1000 - time.time())
 
 
 def _versions() -> Table:

@@ -1,7 +1,8 @@
 """Which files of a listing are settled: old enough that a later change must change their time.
 
 The rule is git's for "racily clean" entries: a file written within the resolution of its time may
-change again without its time showing it.
+change again without its time showing it. The coarsest file systems count in two seconds. One that
+shows a part of a second counts in less than one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from sieve.tables.catalog import CatalogTable, DataFile
 from sieve.tables.kinds import UNCHANGING
 
 SETTLE_MS = 2000
+FINE_SETTLE_MS = 1000
+"""Where the file's own time is no whole second."""
 FOREIGN_CLOCK_MS = 60_000
 """How much a file system's clock that cannot be asked may differ from the driver's."""
 
@@ -70,7 +73,7 @@ def settled_snapshot(
     """
     snapshot = _snapshot(list_files, store, index_dir, clock)
     # A file whose time lies in the future is not waited for, and holds up no other.
-    waits = (file.mtime + SETTLE_MS - snapshot.instant_ms for file in snapshot.files)
+    waits = (settles_at(file.mtime) - snapshot.instant_ms for file in snapshot.files)
     wait_ms = max((wait for wait in waits if 0 < wait <= SETTLE_MS), default=0)
     if wait_ms and not all(snapshot.settled):
         sleep((wait_ms + 10) / 1000)
@@ -92,7 +95,12 @@ def _snapshot(
     home = split(index_dir)[:2]
     files = tuple(list_files())
     settled = tuple(
-        file.mtime + SETTLE_MS <= (own if split(file.path)[:2] == home else now - FOREIGN_CLOCK_MS)
+        settles_at(file.mtime) <= (own if split(file.path)[:2] == home else now - FOREIGN_CLOCK_MS)
         for file in files
     )
     return Snapshot(files, settled, own if all(split(f.path)[:2] == home for f in files) else now)
+
+
+def settles_at(mtime: int) -> int:
+    """When a file of this time is settled; both in ms since the epoch."""
+    return mtime + (FINE_SETTLE_MS if mtime % 1000 else SETTLE_MS)

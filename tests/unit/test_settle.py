@@ -49,7 +49,7 @@ def aged(ms: int, name: str = "a", root: str = "file:/warehouse/t") -> DataFile:
 
 
 def test_two_seconds_are_enough_and_need_no_wait() -> None:
-    """A file of exactly two seconds is settled at once."""
+    """A file of exactly that age is settled at once."""
     disk = Clocked()
     snapshot = disk.snapshot([aged(2000), aged(5000, "b")])
     assert snapshot.settled == (True, True)
@@ -57,14 +57,24 @@ def test_two_seconds_are_enough_and_need_no_wait() -> None:
     assert disk.waited == []
 
 
-def test_a_young_file_is_waited_for() -> None:
-    """The rest of its two seconds passes, then the table is listed anew."""
+def test_a_time_with_a_part_of_a_second_needs_one_second() -> None:
+    """Whoever counts milliseconds counts no whole seconds; a whole one may be of either kind."""
     disk = Clocked()
-    files = [aged(1999), aged(300, "b")]
+    assert disk.snapshot([aged(1001), aged(1999, "b")]).settled == (True, True)
+    assert disk.waited == []
+    files = [aged(999), aged(1, "b")]
+    assert disk.snapshot(files, files).settled == (True, True)
+    assert disk.waited == [1.009]
+
+
+def test_a_young_file_is_waited_for() -> None:
+    """The rest of its time passes, then the table is listed anew."""
+    disk = Clocked(NOW + 500)
+    files = [aged(1499), aged(0, "b")]
     snapshot = disk.snapshot(files, files)
     assert snapshot.settled == (True, True)
-    assert disk.waited == [1.71]
-    assert snapshot.instant_ms == NOW + 1710
+    assert disk.waited == [1.51]
+    assert snapshot.instant_ms == NOW + 2010
 
 
 def test_what_changes_during_the_wait_stays_unsettled() -> None:
@@ -84,7 +94,7 @@ def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
     assert disk.waited == []
     files = [aged(-3_600_000), aged(500, "b")]
     assert disk.snapshot(files, files).settled == (False, True)
-    assert disk.waited == [1.51]
+    assert disk.waited == [0.51]
 
 
 def test_without_a_probe_a_minute_must_have_passed_by_the_drivers_clock() -> None:
