@@ -1,12 +1,14 @@
 """Many users of one Thrift server: ``make bench-users``.
 
 A real metastore and a real Thrift server are started as a user would start them. 32 sessions ask
-for single keys of a table of 1,000 files, for 20 seconds each: without the index, with it, and with
+for single keys of a table of 1,000 files, for 40 seconds each: without the index, with it, and with
 it while four sessions more create, refresh and drop indexes of the same table. First each asks once
-in two seconds, as people do, and those four pause likewise; then all as fast as they get answers.
-Printed: queries a second, milliseconds of a query, and what asking the front end took, as
-``sieve_status()`` counts it since the server's start. As fast as they can, all sessions together
-want far more than two cores give: those times are of a server under full load.
+in four seconds, as people do, and those four begin anew every twenty; then all as fast as they get
+answers.
+Printed: queries a second, milliseconds of a query, and what asking the front end took in the last
+256 calls, as ``sieve_status()`` tells it (the greatest since the server's start). As fast as they
+can, all sessions together want far more than two cores give: those times are of a server under full
+load.
 """
 
 from __future__ import annotations
@@ -32,14 +34,14 @@ from rich.table import Table
 
 READERS, WRITERS, FILES, ROWS = 32, 4, 1_000, 100
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-users"
-_PAUSE_S = 2.0
+_PAUSE_S, _WRITERS_PAUSE_S = 4.0, 20.0
 PORTS = {"metastore": 19083, "thriftserver": 19090}
 
 
 def main() -> None:
     """Start the servers, measure, print one table, stop the servers."""
     parser = argparse.ArgumentParser(prog="python -m bench users", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--seconds", type=float, default=40.0)
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     shutil.rmtree(FOLDER, ignore_errors=True)
@@ -100,17 +102,17 @@ def _measured(seconds: float, console: Console) -> Table:
         ("with it", True, 0),
         (f"with it, {WRITERS} sessions changing indexes", True, WRITERS),
     )
-    _run(seconds, enabled=True, writers=0, every=_PAUSE_S)
-    for every, (label, enabled, writers) in itertools.product((_PAUSE_S, 0.0), runs):
+    _run(seconds, enabled=True, writers=0, pauses=True)
+    for pauses, (label, enabled, writers) in itertools.product((True, False), runs):
         with console.status(label):
-            times = _run(seconds, enabled=enabled, writers=writers, every=every)
+            times = _run(seconds, enabled=enabled, writers=writers, pauses=pauses)
         status = _status()
         asking = [
             str(status[f"prune_ms_{name}"]) if enabled else ""
             for name in ("p50", "p95", "greatest")
         ]
         rate = f"{len(times) / seconds:.0f}"
-        load = label if every else f"{label}, full load"
+        load = label if pauses else f"{label}, full load"
         table.add_row(load, rate, *(f"{np.percentile(times, p):.0f}" for p in (50, 95)), *asking)
     return table
 
@@ -122,12 +124,13 @@ def _status() -> dict[str, int]:
         return dict(cursor.fetchall())
 
 
-def _run(seconds: float, *, enabled: bool, writers: int, every: float) -> list[float]:
-    """Milliseconds of each query; a session begins one in so many seconds, or at once if 0."""
+def _run(seconds: float, *, enabled: bool, writers: int, pauses: bool) -> list[float]:
+    """Milliseconds of each query; without pauses a session begins one as soon as it can."""
     end = time.monotonic() + seconds
+    ask, change = (_PAUSE_S, _WRITERS_PAUSE_S) if pauses else (0.0, 0.0)
     with ThreadPoolExecutor(READERS + writers) as pool:
-        readers = [pool.submit(_session, _read, k, end, every, enabled) for k in range(READERS)]
-        others = [pool.submit(_session, _write, k, end, every, True) for k in range(writers)]
+        readers = [pool.submit(_session, _read, k, end, ask, enabled) for k in range(READERS)]
+        others = [pool.submit(_session, _write, k, end, change, True) for k in range(writers)]
         for other in others:
             other.result()
         return [taken for reader in readers for taken in reader.result()]
@@ -140,7 +143,7 @@ def _session(
     with _connection() as connection:
         cursor = connection.cursor()
         cursor.execute(f"SET spark.sieve.enabled = {str(enabled).lower()}")
-        next_one = time.monotonic() + every * number / READERS
+        next_one = time.monotonic() + every * number / (READERS if work is _read else WRITERS)
         while next_one < end and time.monotonic() < end:
             time.sleep(max(0.0, next_one - time.monotonic()))
             next_one = max(next_one, time.monotonic()) + every

@@ -100,6 +100,13 @@ def not_understood(predicate: Predicate) -> tuple[Unknown, ...]:
     return (predicate,) if isinstance(predicate, Unknown) else ()
 
 
+def columns(predicate: Predicate) -> frozenset[Column]:
+    """The columns of which a predicate asks something that an index may answer."""
+    if isinstance(predicate, Every | Either):
+        return frozenset().union(*map(columns, predicate.args))
+    return frozenset() if isinstance(predicate, Always | Unknown) else frozenset((predicate.column,))
+
+
 def parse(tree: object) -> Predicate:
     """Reads a predicate tree from JSON text, or from what `json.loads` made of it.
 

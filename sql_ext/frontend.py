@@ -6,10 +6,6 @@ import logging
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 SCAN_THREADS = 4
 STATEMENT_THREADS = 16
@@ -27,6 +23,9 @@ def main() -> None:
 
 
 def _serve() -> None:
+    # A statement that computes holds the interpreter for 5 ms at a time; scans would wait for it.
+    sys.setswitchinterval(0.0005)
+
     from sieve.store import Store, store_for
     from sql_ext import attach, link
     from sql_ext.pruning import PruneService

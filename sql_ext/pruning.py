@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sieve.cache import Cache
 from sieve.errors import CorruptError, SieveError, UnsupportedError
-from sieve.expressions import Always, Column, Predicate, not_understood, parse
+from sieve.expressions import Always, Column, Predicate, columns, not_understood, parse
 from sieve.found import same_table
 from sieve.history import vacuumed
 from sieve.instants import iso
@@ -113,16 +113,21 @@ class PruneService:
         detail: str,
     ) -> Mapping[str, Any]:
         """What the indexes say, beside the reasons why others say nothing."""
-        dictionary, files = self._table_files(usable)
-        over = {
-            column: OverTable(index, files.places[index.manifest.index])
-            for column, index in usable.items()
-        }
-        verdict = evaluate(predicate, over, len(files.paths))
         unused = _unused(predicate, frozenset(column[0] for column in usable))
         reasons = {**reasons, **({"unsupported-predicate": unused} if unused else {})}
+        silent = {"reasons": reasons or {"no-predicate": 1}, "detail": detail}
+        # A new version of an index that has no say must not renew the list of files.
+        asked = {column: usable[column] for column in columns(predicate) if column in usable}
+        if not asked:
+            return silent
+        dictionary, files = self._table_files(asked)
+        over = {
+            column: OverTable(index, files.places[index.manifest.index])
+            for column, index in asked.items()
+        }
+        verdict = evaluate(predicate, over, len(files.paths))
         if not verdict.used:
-            return {"reasons": reasons or {"no-predicate": 1}, "detail": detail}
+            return silent
         used = [usable[column].manifest for column in sorted(verdict.used)]
         return {
             "dictionary": dictionary,

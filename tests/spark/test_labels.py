@@ -11,19 +11,31 @@ ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range(
 
 def labels_of(lab: Lab, text: str) -> set[str | None]:
     """Descriptions of the jobs that a statement runs, and of their stages."""
-    store = lab.spark._jsc.sc().statusStore()
+    jobs = jobs_of(lab, text)
+    return {_described(what) for what in (*jobs, *(s for job in jobs for s in _stages(lab, job)))}
+
+
+def pools_of(lab: Lab, text: str) -> set[str]:
+    """Where Spark's scheduler puts the jobs that a statement runs."""
+    return {
+        str(stage.schedulingPool()) for job in jobs_of(lab, text) for stage in _stages(lab, job)
+    }
+
+
+def jobs_of(lab: Lab, text: str) -> list[Any]:
+    """What Spark's own pages know of the jobs that a statement runs."""
     known = _jobs(lab)
     lab.sql(text)
-    found = set()
-    for number in _jobs(lab) - known:
-        job = store.job(number)
-        found.add(_described(job))
-        for k in range(job.stageIds().size()):
-            stage = store.lastStageAttempt(job.stageIds().apply(k))
-            # A stage whose output was there already does not run.
-            if stage.status().name() != "SKIPPED":
-                found.add(_described(stage))
-    return found
+    store = lab.spark._jsc.sc().statusStore()
+    return [store.job(number) for number in sorted(_jobs(lab) - known)]
+
+
+def _stages(lab: Lab, job: Any) -> list[Any]:
+    store = lab.spark._jsc.sc().statusStore()
+    numbers = [job.stageIds().apply(k) for k in range(job.stageIds().size())]
+    stages = [store.lastStageAttempt(number) for number in numbers]
+    # A stage whose output was there already does not run.
+    return [stage for stage in stages if stage.status().name() != "SKIPPED"]
 
 
 def _jobs(lab: Lab) -> set[int]:
@@ -57,3 +69,18 @@ def test_the_jobs_of_a_statement_carry_it(lab: Lab) -> None:
             assert labels_of(lab, "SELECT max(id) FROM t WHERE s > 'k2'") == {"a report"}
         finally:
             context.setJobDescription(None)
+
+
+def test_statements_have_a_pool_of_their_own(lab: Lab) -> None:
+    """With a fair scheduler queries run beside a build; who has chosen a pool stays in it."""
+    context = lab.spark.sparkContext
+    with lab.database("pools"):
+        lab.sql(f"CREATE TABLE t USING parquet AS {ROWS.format(first=0, last=1000)}")
+        assert pools_of(lab, "CREATE SIEVE INDEX ON t (id)") == {"sieve"}
+        assert pools_of(lab, "SELECT * FROM t WHERE id = 5") == {"default"}
+        context.setLocalProperty("spark.scheduler.pool", "reports")
+        try:
+            assert pools_of(lab, "REFRESH SIEVE INDEX ON t FULL") == {"reports"}
+            assert pools_of(lab, "SELECT * FROM t WHERE id = 5") == {"reports"}
+        finally:
+            context.setLocalProperty("spark.scheduler.pool", None)

@@ -123,13 +123,16 @@ def wait_for_rereads() -> None:
 
 
 def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
-    """Both lists of locations, which number the table's files, and one run file of four."""
+    """One run file of four; and of the lists of files that of the index which has a say."""
     assert table.kept(equals("x", 25)) == [2]
     runs = [name for name in table.store.read_names if name.startswith("part-")]
     assert runs == ["part-00000.parquet"]
-    read = len(table.store.read_names)
+    known = len(table.store.read_names)
     assert table.kept(equals("x", 31)) == [3]
-    assert len(table.store.read_names) == read
+    assert len(table.store.read_names) == known
+    alone = table.prune(equals("x", 31))["dictionary"]
+    assert alone != table.prune(both(equals("x", 31), equals("y", 31)))["dictionary"]
+    assert alone == table.prune(both(equals("x", 31), equals("z", 31)))["dictionary"]
 
 
 @pytest.mark.parametrize("size", ["0", "1k", "300000", "2MB", "1 g"])

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.sieve
 
 import java.util.concurrent.TimeUnit
-import java.util.concurrent.atomic.{LongAccumulator, LongAdder}
+import java.util.concurrent.atomic.{AtomicLong, AtomicLongArray, LongAccumulator, LongAdder}
 
 import scala.collection.immutable.ListMap
 
@@ -16,10 +16,11 @@ object Counters {
     "front-end-down", "error")
   private val unused = ListMap(reasons.map(_ -> new LongAdder): _*)
 
-  private val scans, pruned, listed, skipped, calls, nanos, audits, reread = new LongAdder
+  private val scans, pruned, listed, skipped, nanos, audits, reread = new LongAdder
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
-  /** Prune calls by their microseconds, four steps to a power of two. */
-  private val durations = Array.fill(4 * 32)(new LongAdder)
+  private val calls = new AtomicLong
+  /** Nanoseconds of the latest prune calls; 0 where there was none yet. */
+  private val latest = new AtomicLongArray(256)
   val frontEndStarts, statements = new LongAdder
 
   /** Runs a prune call, however it ends. */
@@ -28,12 +29,9 @@ object Counters {
     try call
     finally {
       val took = System.nanoTime - start
-      calls.increment()
+      latest.set(Math.floorMod(calls.getAndIncrement(), latest.length.toLong).toInt, took)
       nanos.add(took)
       longest.accumulate(took)
-      val micros = math.max(1L, TimeUnit.NANOSECONDS.toMicros(took))
-      durations(math.min(durations.length - 1, (4 * math.log(micros.toDouble) / math.log(2)).toInt))
-        .increment()
     }
   }
 
@@ -54,12 +52,11 @@ object Counters {
     reread.add(files(result.skipped))
   }
 
-  /** Milliseconds within which so large a share of the prune calls ended, up to a quarter more. */
+  /** Milliseconds, rounded up, within which so large a share of the latest prune calls ended. */
   private def within(share: Double): Long = {
-    val counts = durations.map(_.sum)
-    val sums = counts.scanLeft(0L)(_ + _).tail
-    val step = sums.indexWhere(sum => sum > 0 && sum >= share * sums.last)
-    if (step < 0) 0L else math.ceil(math.pow(2, (step + 1) / 4.0) / 1000).toLong
+    val sorted = Seq.tabulate(latest.length)(latest.get).filter(_ > 0).sorted
+    if (sorted.isEmpty) 0L
+    else math.ceil(sorted(math.ceil(share * sorted.size).toInt - 1) / 1e6).toLong
   }
 
   private def files(directories: Seq[PartitionDirectory]): Long =
@@ -75,7 +72,7 @@ object Counters {
     put("files_listed", listed.sum)
     put("files_skipped", skipped.sum)
     unused.foreach { case (reason, times) => put("index_not_used", times.sum, reason) }
-    put("prune_calls", calls.sum)
+    put("prune_calls", calls.get)
     put("prune_ms", TimeUnit.NANOSECONDS.toMillis(nanos.sum))
     put("prune_ms_p50", within(0.5))
     put("prune_ms_p95", within(0.95))

@@ -37,6 +37,7 @@ object Request {
 final class Lanes {
   // Longer texts are handed over in pieces: past 8 KB the gateway's reply waits 43 ms in the socket.
   private val piece = 7500
+  private val pool = "spark.scheduler.pool"
   private val waiting = Map(
     "scan" -> new LinkedBlockingQueue[Request], "statement" -> new LinkedBlockingQueue[Request],
     "background" -> new LinkedBlockingQueue[Request])
@@ -87,7 +88,11 @@ final class Lanes {
       // The child works on this very thread: it takes over what the asking thread had set.
       val context = request.session.sparkContext
       context.setLocalProperties(request.locals)
-      if (lane != "scan") context.addJobTag(request.tag)
+      if (lane != "scan") {
+        context.addJobTag(request.tag)
+        // Where the scheduler is fair, queries need not wait until a build has read its last file.
+        if (context.getLocalProperty(pool) == null) context.setLocalProperty(pool, "sieve")
+      }
       SparkSession.setActiveSession(request.session)
       val pieces = (request.body.length + piece - 1) / piece
       s"${request.id} $pieces\n${part(request, 0)}"
