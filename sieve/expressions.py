@@ -104,7 +104,9 @@ def columns(predicate: Predicate) -> frozenset[Column]:
     """The columns of which a predicate asks something that an index may answer."""
     if isinstance(predicate, Every | Either):
         return frozenset().union(*map(columns, predicate.args))
-    return frozenset() if isinstance(predicate, Always | Unknown) else frozenset((predicate.column,))
+    if isinstance(predicate, Always | Unknown):
+        return frozenset()
+    return frozenset((predicate.column,))
 
 
 def parse(tree: object) -> Predicate:

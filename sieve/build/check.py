@@ -155,6 +155,7 @@ def _read(
 ) -> list[_Seen]:
     """What is seen of files, given with their places in the version's runs laid end to end."""
     runs = index.manifest.runs
+    column = Column(index.manifest.column, index.manifest.type)
     begins = np.cumsum([0, *(run.locations for run in runs)])
     seen = [_Seen() for _ in numbers]
     run_of = runs_of(slots, runs)
@@ -165,8 +166,9 @@ def _read(
         rounds = rounds_of(runs[number]) if number >= 0 else [None]
         for asked in rounds:
             world.say(f"checking {index.manifest.name}")
-            frame = table.frame([numbers[k] for k in own])
-            for location, *counts, missed, key in _lines(frame, index, asked, ordinals):
+            frame = table.frame([numbers[k] for k in own], column)
+            values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
+            for location, *counts, missed, key in _lines(values, index, asked, ordinals):
                 one = seen[own[location]]
                 one.rows, one.nulls, one.nans = counts
                 one.missed += missed
@@ -175,15 +177,12 @@ def _read(
 
 
 def _lines(
-    frame: DataFrame, index: OpenIndex, asked: Round | None, ordinals: Sequence[int]
+    values: DataFrame, index: OpenIndex, asked: Round | None, ordinals: Sequence[int]
 ) -> list[tuple[int, int, int, int, int, str | None]]:
     """Place among `ordinals`, rows, nulls, nans, rows missed and a key of theirs, by location."""
-    manifest = index.manifest
-    columns = [sf.col(Column(manifest.column, manifest.type).expression).alias("v"), LOCATION]
-    values = frame.select(*columns)
     if asked is not None and asked.hashes is not None and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
-    with _sent(frame, index, asked) as files:
+    with _sent(values, index, asked) as files:
         step = finding.look_up_keys(index.encoder, asked, index.directory, ordinals, files)
         counts = [sf.sum(name) for name in ("rows", "nulls", "nans", "missed")]
         lines = map_batches(values, step, finding.SEEN_SCHEMA)

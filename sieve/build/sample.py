@@ -107,7 +107,7 @@ def take_sample(
     expected = max(1, counted if counted is not None else size // _BYTES_PER_ROW)
     share = min(1.0, WANTED / expected)
     drawn = values.select("v") if share == 1.0 else values.select("v").sample(share, seed=1)
-    text = column.type.startswith(("string", "varchar", "binary"))
+    text = column.any_width
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
     front = sf.substring(sf.col("v"), 1, FRONT) if text else sf.col("v")
     shown = drawn.select(front.alias("v"), length.alias("bytes"), sf.xxhash64("v").alias("hash"))

@@ -66,9 +66,9 @@ def named_if_unreadable(
 
 
 def _fails(table: CatalogTable, column: Column, suspects: Sequence[tuple[DataFile, int]]) -> bool:
-    frame = table.frame([number for _, number in suspects]).select(sf.col(column.expression))
+    frame = table.frame([number for _, number in suspects], column)
     try:
-        frame.write.format("noop").mode("overwrite").save()
+        frame.select(sf.col(column.expression)).write.format("noop").mode("overwrite").save()
     except _FAILURES as error:
         if _BY_A_TASK not in str(error):
             raise

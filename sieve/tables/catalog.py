@@ -66,6 +66,11 @@ class Column:
         """The column as Spark parses it, whatever its characters."""
         return ".".join(f"`{part.replace('`', '``')}`" for part in self.path)
 
+    @property
+    def any_width(self) -> bool:
+        """Whether a value may be as long as it likes."""
+        return self.type.startswith(("string", "varchar", "binary"))
+
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:
@@ -122,13 +127,14 @@ class CatalogTable:
         told = int(self._access.instant())
         return None if told < 0 else told
 
-    def frame(self, numbers: Sequence[int]) -> DataFrame:
-        """The rows of the files with these numbers in `files`, read as a query reads them.
+    def frame(self, numbers: Sequence[int], column: Column) -> DataFrame:
+        """The rows of the files with these numbers in `files`, of which a column will be read.
 
-        The column `LOCATION` holds the place of a row's file among ``numbers``. Unlike in a query,
-        an unreadable or missing file fails the job.
+        They are read as a query reads them, except that an unreadable or missing file fails the
+        job. The column `LOCATION` holds the place of a row's file among ``numbers``.
         """
-        return DataFrame(self._access.frame(list(numbers), LOCATION), self._spark)
+        frame = self._access.frame(list(numbers), LOCATION, not column.any_width)
+        return DataFrame(frame, self._spark)
 
     def register(self, name: str, registration: Registration) -> None:
         """Write an index's property and tell all sessions of this driver.
