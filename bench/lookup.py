@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import gc
 import json
 import sys
 import tempfile
@@ -78,6 +79,8 @@ def main() -> None:
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     found: list[Measured] = []
+    # As in a front end.
+    gc.freeze()
     for n in args.locations:
         with tempfile.TemporaryDirectory() as folder:
             made = make_version(Path(folder), n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -69,6 +70,9 @@ def _serve() -> None:
         },
     )
     link.serve(driver, "background", BACKGROUND_THREADS, {"event": statements.event})
+    # Garbage is looked for among what comes, not among all modules: scans would wait for that.
+    gc.collect()
+    gc.freeze()
     driver.ready()
     sys.stdin.buffer.read()
     # Threads may sit in calls to a JVM that is gone; nothing is left to be saved.

@@ -32,7 +32,7 @@ from sieve.types import Expected, RunRef
 
 Counts = npt.NDArray[np.int64]
 
-_HELD = 32 << 20
+_HELD = 8 << 20
 """Bytes of the new run in memory while it is measured, however large it is."""
 
 
