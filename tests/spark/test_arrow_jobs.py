@@ -41,3 +41,20 @@ def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPat
     assert tasks[-1].rereading <= 3
     assert tasks[-1].frozen > 0
     assert tasks[-1].module.endswith("pyspark.zip")
+
+
+def test_batches_of_bounded_rows_are_not_measured(lab: Lab) -> None:
+    """A build has no limit of bytes; what the user has set stays, and is for all else."""
+    limit = "spark.sql.execution.arrow.maxBytesPerBatch"
+    with lab.database("unmeasured"), lab.setting(limit, "123456"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(10)")
+        resolve = lab.spark._jvm.org.apache.spark.sql.sieve.Tables.resolve
+        table = resolve(lab.spark._jsparkSession, ["t"])
+        table.list()
+        conf = {b: table.frame([0], "at", b).sparkSession().conf() for b in (True, False)}
+        assert {b: of.get(limit) for b, of in conf.items()} == {True: "2147483647", False: "123456"}
+        zone = "spark.sql.session.timeZone"
+        assert conf[True].get(zone) == lab.spark.conf.get(zone)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        assert lab.spark.conf.get(limit) == "123456"
+        lab.check("SELECT * FROM t WHERE id = 11", exactly=0)
