@@ -82,8 +82,7 @@ class Encoder:
 
     Raises:
         UnsupportedError: the type cannot be indexed.
-        InvalidInputError: a prefix, splits or a window are given for a type that has none, or a
-            prefix of more than `MAX_PREFIX` bytes.
+        InvalidInputError: a prefix, splits or a window are given for a type that has none.
     """
 
     type: str
@@ -103,11 +102,6 @@ class Encoder:
             raise InvalidInputError(
                 "SIEVE_BAD_ENCODER",
                 f"keys of type {self.type} have no such prefix, splits or window; leave them out",
-            )
-        if len(self.prefix) > MAX_PREFIX:
-            raise InvalidInputError(
-                "SIEVE_BAD_ENCODER",
-                f"a prefix of {len(self.prefix)} bytes is too long; take at most {MAX_PREFIX}",
             )
         object.__setattr__(self, "_codec", codec)
 

@@ -11,6 +11,7 @@ import threading
 SCAN_THREADS = 4
 STATEMENT_THREADS = 16
 BACKGROUND_THREADS = 2
+_TURN_S = 0.0005
 
 log = logging.getLogger("sieve")
 
@@ -25,7 +26,7 @@ def main() -> None:
 
 def _serve() -> None:
     # A statement that computes holds the interpreter for 5 ms at a time; scans would wait for it.
-    sys.setswitchinterval(0.0005)
+    sys.setswitchinterval(_TURN_S)
 
     from sieve.store import Store, store_for
     from sql_ext import attach, link

@@ -7,7 +7,8 @@ import threading
 import time
 from bisect import bisect_right
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +27,7 @@ from sieve.predicate import evaluate
 from sieve.publish import newest, read_version
 from sieve.registration import Registration, parse_registration
 from sieve.store import GoneError, Store, join
-from sieve.types import identity_from
+from sieve.types import VersionId, identity_from
 from sql_ext.link import Request
 from sql_ext.roots import Roots
 from sql_ext.settings import Settings, parse_settings
@@ -116,11 +117,10 @@ class PruneService:
         unused = _unused(predicate, frozenset(column[0] for column in usable))
         reasons = {**reasons, **({"unsupported-predicate": unused} if unused else {})}
         silent = {"reasons": reasons or {"no-predicate": 1}, "detail": detail}
-        # A new version of an index that has no say must not renew the list of files.
         asked = {column: usable[column] for column in columns(predicate) if column in usable}
         if not asked:
             return silent
-        dictionary, files = self._table_files(asked)
+        dictionary, files = self._table_files(list(asked.values()), list(usable.values()))
         over = {
             column: OverTable(index, files.places[index.manifest.index])
             for column, index in asked.items()
@@ -270,16 +270,47 @@ class PruneService:
                 self._held.popitem(last=False)
         return held
 
-    def _table_files(self, usable: Mapping[Column, OpenIndex]) -> tuple[str, TableFiles]:
-        """The files that some indexes know, and the identity of the list."""
-        indexes = newest_first(list(usable.values()))
-        name = dictionary_id(indexes)
+    def _table_files(
+        self, asked: Sequence[OpenIndex], usable: Sequence[OpenIndex]
+    ) -> tuple[str, TableFiles]:
+        """The files that the asked indexes know, maybe others too, and the identity of the list."""
+        wanted = {index.manifest.id for index in asked}
+        name, indexes = self._listed(wanted, usable)
+        try:
+            return name, self.cache.get(name, lambda: unite(indexes))
+        except UnreadableIndexError as failed:
+            if failed.manifest.id in wanted:
+                raise
+        # One that has no say, and may have been dropped, must not keep the others from serving.
         with self._lock:
-            self._dictionaries[name] = indexes
+            self._dictionaries.pop(name, None)
+        name, indexes = self._listed(wanted, asked)
+        return name, self.cache.get(name, lambda: unite(indexes))
+
+    def _listed(
+        self, wanted: AbstractSet[VersionId], otherwise: Sequence[OpenIndex]
+    ) -> tuple[str, tuple[OpenIndex, ...]]:
+        """The list used last that has all that is wanted, else a new one; and of which indexes.
+
+        So a new version of an index that has no say does not renew the list.
+        """
+        with self._lock:
+            name = next(
+                (
+                    name
+                    for name, indexes in reversed(self._dictionaries.items())
+                    if wanted <= {index.manifest.id for index in indexes}
+                ),
+                None,
+            )
+            if name is None:
+                indexes = newest_first(otherwise)
+                name = dictionary_id(indexes)
+                self._dictionaries[name] = indexes
             self._dictionaries.move_to_end(name)
             while len(self._dictionaries) > MOST_TABLES:
                 self._dictionaries.popitem(last=False)
-        return name, self.cache.get(name, lambda: unite(indexes))
+            return name, self._dictionaries[name]
 
 
 def _reason(error: SieveError) -> str:

@@ -166,8 +166,7 @@ def _read(
         rounds = rounds_of(runs[number]) if number >= 0 else [None]
         for asked in rounds:
             world.say(f"checking {index.manifest.name}")
-            # Whole values, since it is the codes of these that are on trial.
-            frame = table.frame([numbers[k] for k in own], bounded=not column.any_width)
+            frame = table.frame([numbers[k] for k in own], column)
             values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
             for location, *counts, missed, key in _lines(values, index, asked, ordinals):
                 one = seen[own[location]]

@@ -75,7 +75,7 @@ def build_contents(
     if files:
         with named_if_unreadable(table, column, files, numbers, world):
             built = build_run(
-                table.frame(numbers),
+                table.frame(numbers, column),
                 column,
                 [file.length for file in files],
                 options,

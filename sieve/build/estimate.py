@@ -119,7 +119,7 @@ def estimate_index(
         return Estimate(0, 0, stats, None if asked is None else Reads(0, 0, 0, False))
     started = time.monotonic()
     of = survey(
-        table.frame(range(len(files))),
+        table.frame(range(len(files)), column),
         column,
         [file.length for file in files],
         counted=table.info.format_name in COUNTED,

@@ -12,8 +12,7 @@ from pyspark.sql import functions as sf
 
 from sieve.build import tasks
 from sieve.build.arrow_jobs import map_batches
-from sieve.build.sample import front
-from sieve.build.survey import Survey
+from sieve.build.sample import Sample
 from sieve.errors import InvalidInputError
 from sieve.map.budget import estimate_bytes, fingerprint_for
 from sieve.runs import SPARK_SCHEMA
@@ -27,25 +26,28 @@ _WORTHWHILE_BITS = 6
 
 
 @contextlib.contextmanager
-def map_rows(survey: Survey, whole: Sequence[int] | None, budget: int) -> Iterator[DataFrame]:
+def map_rows(
+    values: DataFrame, sample: Sample, whole: Sequence[int] | None, n_files: int, budget: int
+) -> Iterator[DataFrame]:
     """Rows of a run file, one a map, to be made before the block ends.
 
     Args:
-        survey: the column.
+        values: the column as ``v``, and `LOCATION`.
+        sample: of the column.
         whole: the locations that were read whole; None: all.
+        n_files: how many locations there are.
         budget: bytes of all maps at most.
 
     Raises:
         InvalidInputError: the budget cannot pay for a map of so many keys; says what could.
     """
-    sample = survey.sample
-    hashed = survey.values.select(front(survey.column), LOCATION, sf.xxhash64("v").alias("hash"))
+    hashed = values.select("v", LOCATION, sf.xxhash64("v").alias("hash"))
     pairs = map_batches(hashed, tasks.hash_values(sample.encoder, sample.zoom), tasks.HASHES_SCHEMA)
     if whole is not None:
         pairs = pairs.where(sf.col("location").isin(list(whole)))
     pairs = pairs.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        yield _rows(pairs, survey.n_files, budget)
+        yield _rows(pairs, n_files, budget)
     finally:
         pairs.unpersist()
 

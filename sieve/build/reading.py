@@ -15,12 +15,10 @@ from pyspark.sql import functions as sf
 from sieve.build import tasks
 from sieve.build.arrow_jobs import map_batches
 from sieve.build.probes import Probes
-from sieve.build.sample import front
 from sieve.build.survey import Survey
 from sieve.intervals import generous_threshold
 from sieve.keys import GREATEST, LEAST
 from sieve.options import IndexOptions
-from sieve.tables.catalog import LOCATION
 
 Counts = npt.NDArray[np.int64]
 
@@ -65,8 +63,9 @@ def read_cuts(
     step = tasks.read_column(
         sample.encoder, sample.zoom, _cutting(survey, options), probes.intervals
     )
-    values = survey.values.select(front(survey.column), LOCATION)
-    lines = map_batches(values, step, tasks.CUTS_SCHEMA).persist(StorageLevel.MEMORY_AND_DISK)
+    lines = map_batches(survey.values, step, tasks.CUTS_SCHEMA).persist(
+        StorageLevel.MEMORY_AND_DISK
+    )
     try:
         seen = _seen(lines, survey, len(probes.intervals))
         cuts = lines.where(sf.col("kind") == tasks.KEY).drop("kind")

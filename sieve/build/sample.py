@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -57,16 +56,6 @@ class Sample:
     def share(self) -> float:
         """Of all that queries ask for, how much lies in the part that this is of."""
         return 1.0 if self.zoom is None else self.zoom.share
-
-
-def front(column: Column) -> SparkColumn:
-    """What of a value, ``v``, can matter to its code, as ``v``: bounded, so that batches are.
-
-    Args:
-        column: which one ``v`` is.
-    """
-    value = sf.substring(sf.col("v"), 1, FRONT) if column.any_width else sf.col("v")
-    return value.alias("v")
 
 
 def zoomed(sample: Sample, rows: int, asked: Intervals) -> Sample:
@@ -120,7 +109,8 @@ def take_sample(
     drawn = values.select("v") if share == 1.0 else values.select("v").sample(share, seed=1)
     text = column.any_width
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
-    shown = drawn.select(front(column), length.alias("bytes"), sf.xxhash64("v").alias("hash"))
+    front = sf.substring(sf.col("v"), 1, FRONT) if text else sf.col("v")
+    shown = drawn.select(front.alias("v"), length.alias("bytes"), sf.xxhash64("v").alias("hash"))
     pieces = map_batches(shown, _packed, "sample BINARY")
     tables = [pa.ipc.open_stream(bytes(row[0])).read_all() for row in pieces.collect()]
     if not tables:

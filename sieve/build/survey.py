@@ -26,7 +26,6 @@ class Survey:
     """A column of some files.
 
     Attributes:
-        column: which one.
         values: all rows, the column as ``v`` and their `LOCATION`.
         n_files: how many locations there are.
         counted: int64[n_files], rows of each by a count that reads no column; None where the
@@ -34,7 +33,6 @@ class Survey:
         sample: of the column, or of a part of its domain.
     """
 
-    column: Column
     values: DataFrame
     n_files: int
     counted: Counts | None
@@ -85,7 +83,7 @@ def survey(
     say("sampling")
     total = None if counts is None else int(counts.sum())
     sample = take_sample(values, column, total, sum(sizes), encoder)
-    return Survey(column, values, len(sizes), counts, sample)
+    return Survey(values, len(sizes), counts, sample)
 
 
 def _row_counts(frame: DataFrame, n_files: int) -> Counts:

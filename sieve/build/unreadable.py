@@ -66,7 +66,7 @@ def named_if_unreadable(
 
 
 def _fails(table: CatalogTable, column: Column, suspects: Sequence[tuple[DataFile, int]]) -> bool:
-    frame = table.frame([number for _, number in suspects])
+    frame = table.frame([number for _, number in suspects], column)
     try:
         frame.select(sf.col(column.expression)).write.format("noop").mode("overwrite").save()
     except _FAILURES as error:

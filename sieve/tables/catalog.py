@@ -127,15 +127,13 @@ class CatalogTable:
         told = int(self._access.instant())
         return None if told < 0 else told
 
-    def frame(self, numbers: Sequence[int], *, bounded: bool = True) -> DataFrame:
-        """The rows of the files with these numbers in `files`.
+    def frame(self, numbers: Sequence[int], column: Column) -> DataFrame:
+        """The rows of the files with these numbers in `files`, of which a column will be read.
 
         They are read as a query reads them, except that an unreadable or missing file fails the
-        job. The column `LOCATION` holds the place of a row's file among ``numbers``. Unless what
-        Python is to get of a row is `bounded`, Spark measures batches, which takes longer than all
-        else.
+        job. The column `LOCATION` holds the place of a row's file among ``numbers``.
         """
-        frame = self._access.frame(list(numbers), LOCATION, bounded)
+        frame = self._access.frame(list(numbers), LOCATION, not column.any_width)
         return DataFrame(frame, self._spark)
 
     def register(self, name: str, registration: Registration) -> None:

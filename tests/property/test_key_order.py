@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import itertools
 import math
 import struct
@@ -15,8 +14,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sieve.build.encoders import FRONT, choose_encoder
-from sieve.keys import MAX_PREFIX, Encoder, Window
+from sieve.build.encoders import choose_encoder
+from sieve.keys import Encoder, Window
 from tests.generated_encoders import BYTES, encoders
 
 
@@ -96,21 +95,6 @@ def test_byte_codes_are_ordered_under_chosen_split_points(values, start, rows):
     """Whatever a sample holds, the encoder that is chosen by it keeps every order."""
     sample = pa.chunked_array([pa.array(values[: len(values) // 2 + 1], pa.binary())])
     assert_codes_fit(choose_encoder("binary", sample, rows, 1 << 20), values, start)
-
-
-@given(st.data(), st.binary(min_size=1, max_size=3), st.sampled_from([0, MAX_PREFIX]))
-@settings(max_examples=300)
-def test_what_lies_behind_the_front_of_a_value_does_not_matter(data, filler, length):
-    """Builds read no more of a value: under the longest prefix and any points it has its code."""
-    values = data.draw(st.lists(BYTES, min_size=1))
-    encoder = data.draw(encoders(st.sampled_from(values)))
-    prefix = (filler * MAX_PREFIX)[:length]
-    encoder = dataclasses.replace(encoder, prefix=prefix)
-    starts = [prefix + value for value in values]
-    starts += [prefix + point.start for point in encoder.splits.points] if encoder.splits else []
-    whole = [(start + filler * FRONT)[: FRONT + 9] for start in (*starts, *values)]
-    fronts = exact_codes(encoder, pa.array([value[:FRONT] for value in whole], pa.binary()))
-    assert exact_codes(encoder, pa.array(whole, pa.binary())) == fronts
 
 
 def assert_codes_fit(encoder, values, start):

@@ -11,6 +11,7 @@ from zipimport import zipimporter
 import pyarrow as pa
 import pytest
 from lab import Lab
+from pyspark.sql import DataFrame
 
 from sieve.build.arrow_jobs import map_batches
 
@@ -43,18 +44,29 @@ def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPat
     assert tasks[-1].module.endswith("pyspark.zip")
 
 
-def test_batches_of_bounded_rows_are_not_measured(lab: Lab) -> None:
-    """A build has no limit of bytes; what the user has set stays, and is for all else."""
+def test_batches_of_numbers_have_no_limit_of_bytes(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of strings keep it, and so does the user's session, for all else."""
+    monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     limit = "spark.sql.execution.arrow.maxBytesPerBatch"
-    with lab.database("unmeasured"), lab.setting(limit, "123456"):
-        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(10)")
+
+    def sizes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"rows": [batch.num_rows]})
+
+    with lab.database("unmeasured"), lab.setting(limit, "4096"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 2000, 1, 1)")
         resolve = lab.spark._jvm.org.apache.spark.sql.sieve.Tables.resolve
         table = resolve(lab.spark._jsparkSession, ["t"])
         table.list()
-        conf = {b: table.frame([0], "at", b).sparkSession().conf() for b in (True, False)}
-        assert {b: of.get(limit) for b, of in conf.items()} == {True: "2147483647", False: "123456"}
-        zone = "spark.sql.session.timeZone"
-        assert conf[True].get(zone) == lab.spark.conf.get(zone)
+        seen = {}
+        for fixed in (True, False):
+            rows = DataFrame(table.frame([0], "at", fixed), lab.spark)
+            seen[fixed] = [row[0] for row in map_batches(rows, sizes, "rows BIGINT").collect()]
+        assert seen[True] == [2000]
+        assert sum(seen[False]) == 2000
+        assert max(seen[False]) < 1000
         lab.sql("CREATE SIEVE INDEX ON t (id)")
-        assert lab.spark.conf.get(limit) == "123456"
-        lab.check("SELECT * FROM t WHERE id = 11", exactly=0)
+        assert lab.spark.conf.get(limit) == "4096"
+        lab.check("SELECT * FROM t WHERE id = 2001", exactly=0)

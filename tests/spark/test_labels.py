@@ -72,7 +72,7 @@ def test_the_jobs_of_a_statement_carry_it(lab: Lab) -> None:
 
 
 def test_statements_have_a_pool_of_their_own(lab: Lab) -> None:
-    """With a fair scheduler queries run beside a build; who has chosen a pool stays in it."""
+    """The one that a fair scheduler sets beside all else; who has chosen a pool stays in it."""
     context = lab.spark.sparkContext
     with lab.database("pools"):
         lab.sql(f"CREATE TABLE t USING parquet AS {ROWS.format(first=0, last=1000)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -60,6 +61,14 @@ class Table:
     def run_file(self, uuid: IndexUuid, number: int) -> Path:
         """A run file of an index."""
         return self.root / uuid / "runs" / RUN / f"part-{number:05d}.parquet"
+
+    def renew(self, uuid: IndexUuid) -> None:
+        """An index has another version 1, which says the same."""
+        (old,) = (version for version in self.versions if version.index == uuid)
+        version = dataclasses.replace(old, id=VersionId("f" * 32))
+        path = self.root / uuid / "versions" / "1.json"
+        path.write_bytes(render_manifest(version))
+        self.service.forget(f"file:{self.root}/{uuid}")
 
     def ask(self, kind: str, **body: Any) -> Mapping[str, Any]:
         """One request."""
@@ -123,16 +132,36 @@ def wait_for_rereads() -> None:
 
 
 def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
-    """One run file of four; and of the lists of files that of the index which has a say."""
+    """Both lists of locations, which number the table's files, and one run file of four."""
     assert table.kept(equals("x", 25)) == [2]
     runs = [name for name in table.store.read_names if name.startswith("part-")]
     assert runs == ["part-00000.parquet"]
-    known = len(table.store.read_names)
+    read = len(table.store.read_names)
     assert table.kept(equals("x", 31)) == [3]
-    assert len(table.store.read_names) == known
-    alone = table.prune(equals("x", 31))["dictionary"]
-    assert alone != table.prune(both(equals("x", 31), equals("y", 31)))["dictionary"]
-    assert alone == table.prune(both(equals("x", 31), equals("z", 31)))["dictionary"]
+    assert len(table.store.read_names) == read
+
+
+def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None:
+    """Whoever builds an index on one column does not renew the list for queries of another."""
+    first = table.prune(equals("x", 31))["dictionary"]
+    assert table.prune(equals("y", 31))["dictionary"] == first
+    table.renew(RIGHT)
+    assert table.prune(equals("x", 31))["dictionary"] == first
+    second = table.prune(both(equals("x", 31), equals("y", 31)))["dictionary"]
+    assert second != first
+    assert table.prune(equals("x", 31))["dictionary"] == second
+    assert table.kept(equals("x", 31)) == table.kept(equals("y", 31)) == [3]
+
+
+def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None:
+    """Where the list that it has a part in cannot be held, nor be made again."""
+    first = table.prune(equals("x", 31), cache_bytes="0")["dictionary"]
+    shutil.rmtree(table.root / RIGHT)
+    table.service.forget(f"file:{table.root}/{RIGHT}")
+    answer = table.prune(equals("x", 31), cache_bytes="0")
+    assert answer["dictionary"] != first
+    assert (answer["reasons"], answer["used"]) == ({"index-gone": 1}, ["x@1"])
+    assert table.kept(equals("x", 31), cache_bytes="0") == [3]
 
 
 @pytest.mark.parametrize("size", ["0", "1k", "300000", "2MB", "1 g"])

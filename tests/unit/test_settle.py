@@ -49,7 +49,7 @@ def aged(ms: int, name: str = "a", root: str = "file:/warehouse/t") -> DataFile:
 
 
 def test_two_seconds_are_enough_and_need_no_wait() -> None:
-    """A file of exactly that age is settled at once."""
+    """Of a file whose time is a whole second, exactly that old."""
     disk = Clocked()
     snapshot = disk.snapshot([aged(2000), aged(5000, "b")])
     assert snapshot.settled == (True, True)

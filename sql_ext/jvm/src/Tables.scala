@@ -185,10 +185,10 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
   /**
    * Reads the files with these numbers in the last listing as a query would, errors not passed over.
    * One column more tells a row's file by its place among the numbers: a partition column, since
-   * its value costs nothing to read and nothing to tell apart. `bounded`: what
-   * Python will get of each row.
+   * its value costs nothing to read and nothing to tell apart. With `fixed`
+   * Python will get nothing of a row but values of a fixed width.
    */
-  def frame(numbers: java.util.List[Int], location: String, bounded: Boolean): DataFrame = {
+  def frame(numbers: java.util.List[Int], location: String, fixed: Boolean): DataFrame = {
     val own = files.partitionSchema
     val wanted = numbers.asScala.zipWithIndex.map { case (n, place) =>
       val (values, file) = listed(n)
@@ -196,14 +196,14 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     }.toSeq
     val schema = own.add(location, IntegerType, nullable = false)
     Compat.frame(
-      if (bounded) unmeasured else session,
+      if (fixed) unmeasured else session,
       LogicalRelation(PinnedFileIndex.over(files, wanted, schema), isStreaming = false))
   }
 
   /**
    * The session, but for the bytes of a batch of rows that Python gets: from 4.1 on Spark measures a
-   * batch after each row that it adds, which takes longer than all else of reading a number. Where
-   * rows are bounded, its limit of rows is limit enough.
+   * batch after each row that it adds, which takes longer than all else of reading a number. For
+   * values of a fixed width its limit of rows is limit enough.
    */
   private lazy val unmeasured: Compat.Session = {
     val limit = "spark.sql.execution.arrow.maxBytesPerBatch"
