@@ -21,7 +21,7 @@ SETUPS = [
     ("mor", "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"),
 ]
 CONFLICT = "HoodieWriteConflictException"
-ROUNDS = 3
+ROUNDS = 2
 WAIT_S = 60
 
 
