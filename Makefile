@@ -38,9 +38,9 @@ MOTO     := 5.2.5
 ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format test test-3.5 demo demo-hudi bench bench-lookup \
-        bench-planning bench-rivals bench-build bench-build-big bench-refresh bench-users bench-hudi \
-        wheel clean test-services test-hudi test-spark test-wheel soak soak-tables soak-kills \
-        soak-crowds soak-nonsense soak-spark soak-hudi
+        bench-planning bench-rivals bench-build bench-build-big bench-refresh bench-users \
+        bench-hudi bench-hudi-moves wheel clean test-services test-hudi test-spark test-wheel soak \
+        soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-hudi
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
@@ -145,6 +145,9 @@ bench-users: setup ## 32 sessions of one Thrift server, with and without an inde
 
 bench-hudi: setup build/hudi/.fetched-$(HUDI) ## Hudi tables: its own ways to skip and Sieve's, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m bench hudi $(ARGS)
+
+bench-hudi-moves: setup build/hudi/.fetched-$(HUDI) ## Hudi tables whose rows move to other keys, on Spark 3.5
+	@$(call ON,3.5) $(BIN)/python -m bench hudi-moves $(ARGS)
 
 wheel: setup $(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar) ## dist/sieve_index-*.whl with the jars of every supported Spark inside
 	@rm -rf dist

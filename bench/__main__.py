@@ -16,6 +16,7 @@ BENCHES = {
     "refresh": "REFRESH against a full build, versions a second (make bench-refresh)",
     "users": "32 sessions of one Thrift server, indexes changing beside them (make bench-users)",
     "hudi": "Hudi tables: its own ways to skip and Sieve's (make bench-hudi)",
+    "hudi-moves": "Hudi tables whose rows move to other keys: slices read (make bench-hudi-moves)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }
 
@@ -24,7 +25,7 @@ def main() -> None:
     """Print the menu, or run ``python -m bench <name> [OPTIONS]``."""
     if len(sys.argv) > 1 and sys.argv[1] in BENCHES:
         name = sys.argv.pop(1)
-        runpy.run_module(f"bench.{name}", run_name="__main__")
+        runpy.run_module(f"bench.{name.replace('-', '_')}", run_name="__main__")
         return
     print("python -m bench NAME [OPTIONS]; --help after a name lists its options\n")
     for name, text in BENCHES.items():

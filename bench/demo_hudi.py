@@ -20,7 +20,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.hudi_session import HOME, QUIET, fill, instants, settings, start_hudi_session
+from bench.hudi_session import HOME, QUIET, compact, fill, instants, settings, start_hudi_session
 from bench.session import SWITCH, files_read
 from bench.tpch import generate
 
@@ -68,7 +68,7 @@ class Demo:
         self._step(refresh, lambda: self.spark.sql(refresh).collect())
         self._ask(table, "refreshed", name)
         if kind == "mor":
-            self._step("compaction", lambda: self._compact(name))
+            self._step("compaction", lambda: compact(self.spark, name))
             self._step(refresh, lambda: self.spark.sql(refresh).collect())
             self._ask(table, "compacted, refreshed", name)
         self.console.print(table)
@@ -92,13 +92,6 @@ class Demo:
             f"SELECT {_COLUMNS}, 1 AS version FROM (SELECT /*+ REPARTITION_BY_RANGE({SLICES}, "
             f"arrival) */ {_COLUMNS}, {_ARRIVAL} AS arrival FROM raw)",
         )
-
-    def _compact(self, name: str) -> None:
-        with settings(self.spark, hoodie__compact__inline__max__delta__commits="1"):
-            self.spark.sql(f"CALL run_compaction(op => 'schedule', table => '{name}')").collect()
-        self.spark.sql(f"CALL run_compaction(op => 'run', table => '{name}')").collect()
-        # Hudi tells no session of what its services did: it would go on reading the old slices.
-        self.spark.sql(f"REFRESH TABLE {name}")
 
     def _ask(self, table: Table, when: str, name: str) -> None:
         """Every question now and as of the first commit, a line each."""

@@ -67,6 +67,15 @@ def fill(spark: SparkSession, table: str, query: str) -> None:
         spark.sql(f"INSERT INTO {table} {query}")
 
 
+def compact(spark: SparkSession, table: str) -> None:
+    """New base files of all slices that have log files."""
+    with settings(spark, hoodie__compact__inline__max__delta__commits="1"):
+        spark.sql(f"CALL run_compaction(op => 'schedule', table => '{table}')").collect()
+    spark.sql(f"CALL run_compaction(op => 'run', table => '{table}')").collect()
+    # Hudi tells no session of what its services did: it would go on reading the old slices.
+    spark.sql(f"REFRESH TABLE {table}")
+
+
 def folder_of(spark: SparkSession, table: str) -> Path:
     """Where a table lies."""
     facts = {row[0]: row[1] for row in spark.sql(f"DESCRIBE EXTENDED {table}").collect()}

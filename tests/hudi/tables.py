@@ -12,6 +12,8 @@ SOURCE = "id, id * 7919 % 1000 AS amount, concat('w', id * 31 % 500) AS word, 1 
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
 """Four file groups, to which new keys go as log files in tables that have them."""
+LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
+"""What Hudi wants for several writers, and for an index of its own, made beside writers or not."""
 _SORTED = {
     "hoodie.spark.sql.insert.into.operation": "bulk_insert",
     "hoodie.bulkinsert.sort.mode": "NONE",

@@ -105,13 +105,3 @@ def test_slices_of_log_files_alone(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 250", exactly=1)
         lab.check("SELECT * FROM t WHERE amount < 0", exactly=1)
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
-
-
-def test_merge_by_ordering_value(lab: Lab) -> None:
-    """An update of a lower ordering value changes nothing, and its value is in no slice."""
-    with lab.database("hudi_ordering"):
-        filled(lab, "mor", True)
-        tables.upsert(lab, "SELECT 345, 7777, 'late', 0, 3")
-        lab.sql("REFRESH SIEVE INDEX ON t")
-        assert not lab.check("SELECT * FROM t WHERE amount = 7777", exactly=0).rows
-        assert lab.check("SELECT * FROM t WHERE amount = 345 * 7919 % 1000", exactly=1).rows

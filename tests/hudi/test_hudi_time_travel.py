@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import tables
 from lab import Lab
+from pyspark.errors import IllegalArgumentException
 
 pytestmark = pytest.mark.hudi
 
@@ -105,3 +106,38 @@ def test_columns_added_since(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE more IS NULL AND amount = 100 * 7919 % 1000", exactly=1)
         lab.check("SELECT count(*) FROM t WHERE more IS NULL", exactly=4)
         lab.check(at(first, "amount = 250 * 7919 % 1000"))
+
+
+def test_instants_that_are_not_there(lab: Lab) -> None:
+    """To come, before the table was made, cleaned or nonsense: the same answer with an index."""
+
+    def told(instant: str) -> str:
+        """Hudi's complaint, the same both ways."""
+        found = set()
+        for on in ("false", "true"):
+            with (
+                lab.setting("spark.sieve.enabled", on),
+                lab.setting("spark.sieve.strict", "true"),
+                pytest.raises(IllegalArgumentException) as error,
+            ):
+                lab.run(at(instant, "amount > 4999"))
+            found.add(str(error.value))
+        (complaint,) = found
+        return complaint
+
+    with lab.database("hudi_instants"):
+        tables.create(lab, "cow", parts=True)
+        tables.fill(lab, 0, 400)
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        for value in (5001, 5002, 5003):
+            lab.sql(f"UPDATE t SET amount = {value} WHERE id = 250")
+        assert lab.check(at("2099-01-01", "amount > 4999"), exactly=1).rows
+        assert not lab.check(at("2000-01-01", "amount > 4999"), exactly=0).rows
+        assert "time format" in told("nonsense")
+        lab.sql("CALL run_clean(table => 't', retain_commits => 1)")
+        lab.sql("REFRESH TABLE t")
+        for _ in ("stale", "refreshed"):
+            for instant in ("2000-01-01", tables.instants(lab)[0]):
+                assert "Cleaner cleaned up the timestamp of interest" in told(instant)
+            assert lab.check(at(tables.instants(lab)[-1], "amount > 4999"), exactly=1).rows
+            lab.sql("REFRESH SIEVE INDEX ON t")

@@ -6,6 +6,7 @@ import scala.util.Using
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, MergeIntoTable, UpdateTable}
@@ -22,6 +23,9 @@ object HudiCommands {
   def isWriter(plan: LogicalPlan): Boolean =
     plan.getClass.getName.startsWith("org.apache.spark.sql.hudi.command.") &&
       writers(plan.getClass.getSimpleName)
+
+  /** Whether a writer makes a table in the place of one that was dropped for it. */
+  def isOverwrite(command: LogicalPlan): Boolean = command.productIterator.contains(SaveMode.Overwrite)
 
   /** The table that a writer's arguments name, in whatever form. */
   def table(command: LogicalPlan): Option[TableIdentifier] =

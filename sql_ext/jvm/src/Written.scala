@@ -31,7 +31,7 @@ object Written {
     case c: TruncateTableCommand => Some(to(c.tableName))
     case c: SaveIntoDataSourceCommand if Hudi.isOwn(c.dataSource) =>
       CaseInsensitiveMap(c.options).get("path").map(path => Written(Left(new Path(path)), anew = false))
-    case c if HudiCommands.isWriter(c) => HudiCommands.table(c).map(to(_))
+    case c if HudiCommands.isWriter(c) => HudiCommands.table(c).map(to(_, HudiCommands.isOverwrite(c)))
   }
 
   private def to(table: TableIdentifier, anew: Boolean = false) = Written(Right(table), anew)

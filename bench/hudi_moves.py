@@ -1,0 +1,152 @@
+"""Rows that move to other keys: slices that hold a match and slices read, as updates go on.
+
+A copy-on-write and a merge-on-read table of so many rows (``--rows``) in so many slices
+(``--slices``); the indexed column ``c`` ascends with the slices. Updates give nine rows in ten
+another ``c``, half the table away, where other rows are leaving: first in a quarter of the slices,
+then in all. Asked are, by keys of that quarter: values that rows leave, those that they move to,
+those of the rows that stay, and short ranges. Shown are means over as many questions of each.
+
+All must give the same rows without the index. *Held* is the least that could be read: the slices
+in which a row matches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from statistics import mean
+
+from pyspark.sql import SparkSession
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.hudi_session import HOME, QUIET, compact, fill, settings, start_hudi_session
+from bench.session import SWITCH, files_read
+
+FOLDER = HOME / "build" / "bench-hudi-moves"
+KINDS = {"cow": "copy-on-write", "mor": "merge-on-read"}
+QUESTIONS = 4
+
+
+class Bench:
+    """One table, told of as it goes."""
+
+    def __init__(self, spark: SparkSession, kind: str, rows: int, slices: int) -> None:
+        self.spark = spark
+        self.kind = kind
+        self.rows = rows
+        self.slices = slices
+        self.name = f"moves_{kind}"
+        self.table = _table(f"{KINDS[kind]}: {rows:,} rows in {slices} slices")
+
+    def run(self) -> Table:
+        """The table through all that happens to it."""
+        own = {"type": self.kind, "primaryKey": "id", "preCombineField": "ts"} | QUIET
+        told = ", ".join(f"'{key}' = '{value}'" for key, value in own.items())
+        self.spark.sql(
+            f"CREATE TABLE {self.name} (id BIGINT, c BIGINT, ts BIGINT) USING hudi "
+            f"TBLPROPERTIES ({told})"
+        )
+        made = f"SELECT id, id AS c, 1 AS ts FROM range(0, {self.rows}, 1, {self.slices})"
+        fill(self.spark, self.name, made)
+        self._show("as loaded", self._statement(f"CREATE SIEVE INDEX ON {self.name} (c)"))
+        refresh = self._statement(f"REFRESH SIEVE INDEX ON {self.name}")
+        quarter = self.rows // 4
+        for words, first, last in (
+            ("a quarter moved", 0, quarter),
+            ("all moved", quarter, self.rows),
+        ):
+            self._show(words, self._move(first, last))
+            self._show("refreshed", refresh)
+        if self.kind == "mor":
+            self._show("compacted", lambda: compact(self.spark, self.name))
+            self._show("refreshed", refresh)
+        self._show("built anew", self._statement(f"REFRESH SIEVE INDEX ON {self.name} FULL"))
+        return self.table
+
+    def _statement(self, text: str) -> Callable[[], object]:
+        return lambda: self.spark.sql(text).collect()
+
+    def _move(self, first: int, last: int) -> Callable[[], object]:
+        return self._statement(
+            f"UPDATE {self.name} SET c = pmod(id + {self.rows // 2}, {self.rows}), ts = 2 "
+            f"WHERE id >= {first} AND id < {last} AND id % 10 <> 0"
+        )
+
+    def _show(self, words: str, work: Callable[[], object]) -> None:
+        """A line: what was done, what queries read from then on."""
+        started = time.perf_counter()
+        work()
+        took = time.perf_counter() - started
+        cells: list[str] = []
+        for conditions in self._questions().values():
+            held, read = zip(*map(self._ask, conditions), strict=True)
+            cells += [f"{mean(held):.1f}", f"{mean(read):.1f}"]
+        facts = dict(
+            self.spark.sql(f"DESCRIBE SIEVE INDEX EXTENDED c_sieve ON {self.name}").collect()
+        )
+        shown = self.spark.sql(f"SHOW SIEVE INDEXES ON {self.name}").collect()
+        self.table.add_row(
+            words, *cells, facts["runs"], f"{shown[0]['bytes'] / 1000:,.0f}", f"{took:.1f}"
+        )
+
+    def _questions(self) -> dict[str, list[str]]:
+        """Conditions by kind, of rows that move first; each third row or so of another slice."""
+        rows = [(k * 2 + 1) * self.rows // (8 * QUESTIONS) // 10 * 10 for k in range(QUESTIONS)]
+        return {
+            "left": [f"c = {row + 3}" for row in rows],
+            "moved to": [f"c = {row + 3 + self.rows // 2}" for row in rows],
+            "kept": [f"c = {row}" for row in rows],
+            "range": [f"c BETWEEN {row} AND {row + self.rows // 1000}" for row in rows],
+        }
+
+    def _ask(self, condition: str) -> tuple[int, int]:
+        """Slices that hold a match, and slices read."""
+        query = f"SELECT id, c, split(_hoodie_file_name, '_')[0] AS slice FROM {self.name} WHERE "
+        found = {}
+        for on in ("false", "true"):
+            self.spark.conf.set(SWITCH, on)
+            with settings(self.spark, hoodie__enable__data__skipping="false"):
+                frame = self.spark.sql(query + condition)
+                found[on] = sorted(map(tuple, frame.collect()))
+        if found["false"] != found["true"]:
+            raise SystemExit(f"WRONG: other rows with the index than without: {condition}")
+        return len({row[2] for row in found["true"]}), files_read(frame)
+
+
+def _table(title: str) -> Table:
+    table = Table(box=box.SIMPLE, title=title)
+    table.add_column("")
+    for question in ("left", "moved to", "kept", "range"):
+        table.add_column(f"{question}\nheld", justify="right")
+        table.add_column("\nread", justify="right")
+    for column in ("\nruns", "index\nKB", "took\ns"):
+        table.add_column(column, justify="right")
+    return table
+
+
+def main() -> None:
+    """Measure both kinds and print a table each."""
+    parser = argparse.ArgumentParser(prog="python -m bench hudi-moves", description=__doc__)
+    parser.add_argument("--rows", type=int, default=40_000)
+    parser.add_argument("--slices", type=int, default=16)
+    args = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    spark = start_hudi_session(FOLDER)
+    try:
+        for kind, words in KINDS.items():
+            with console.status(words):
+                shown = Bench(spark, kind, args.rows, args.slices).run()
+            console.print(shown)
+    finally:
+        spark.stop()
+        shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Hudi's own ways to skip, each beside the index: it prunes what they have left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+import tables
+from lab import Answer, Lab
+
+pytestmark = pytest.mark.hudi
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One of Hudi's: its part of the metadata table, what it takes, what leaves two slices."""
+
+    part: str
+    properties: dict[str, str]
+    condition: str
+
+
+_STATISTICS = "hoodie__metadata__index__{}__stats__enable"
+_KEYS = {
+    "hoodie__metadata__record__index__enable": "true",
+    "hoodie__metadata__record__index__min__filegroup__count": "1",
+    "hoodie__metadata__record__index__max__filegroup__count": "1",
+}
+# Each leaves the slices of the keys 100 to 299 of four hundred.
+WAYS = [
+    Way(
+        "column_stats",
+        {_STATISTICS.format("column"): "true", _STATISTICS.format("partition"): "false"},
+        "id BETWEEN 150 AND 260",
+    ),
+    Way(
+        "partition_stats",
+        {_STATISTICS.format("column"): "true", _STATISTICS.format("partition"): "true"},
+        "id BETWEEN 150 AND 260",
+    ),
+    Way("record_index", _KEYS, "id IN (150, 250)"),
+    Way("secondary_index_by_word", _KEYS, "word IN ('w150', 'w250')"),
+]
+# Of the amounts 850 is in the second slice and 650 in the fourth, 849 and 851 in none: what Hudi,
+# the index and both leave, and the rows.
+QUESTIONS = {
+    "amount IN (850, 650)": (2, 2, 1, 1),
+    "amount BETWEEN 849 AND 851": (2, 1, 1, 1),
+    "amount = 650": (2, 1, 0, 0),
+}
+
+
+def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> list[Answer]:
+    """With either kind of skipping on or off."""
+    # A session goes on with the settings of Hudi's under which it first read the table.
+    lab.sql("REFRESH TABLE t")
+    with (
+        lab.setting("hoodie.enable.data.skipping", str(hudi).lower()),
+        lab.setting("spark.sieve.enabled", str(sieve).lower()),
+        lab.setting("spark.sieve.strict", "true"),
+    ):
+        return [lab.run(query) for query in queries]
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.part)
+def test_what_is_read_is_what_neither_can_skip(lab: Lab, way: Way, kind: str) -> None:
+    """Points and ranges: the slices that both leave, and the same rows by all ways."""
+    with lab.database("hudi_skipping"):
+        tables.create(lab, kind, parts=True, hoodie__metadata__enable="true", **way.properties)
+        tables.fill(lab, 0, 400)
+        if way.part == "secondary_index_by_word":
+            with lab.setting("hoodie.write.lock.provider", tables.LOCK):
+                lab.sql("CREATE INDEX by_word ON t (word)")
+        lab.sql("UPDATE t SET ts = 2 WHERE id IN (150, 350)")
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        assert (tables.folder(lab) / ".hoodie" / "metadata" / way.part).is_dir()
+
+        queries = [f"SELECT * FROM t WHERE {way.condition} AND {own}" for own in QUESTIONS]
+        neither = answers(lab, queries, hudi=False, sieve=False)
+        ways = [
+            answers(lab, queries, hudi=True, sieve=False),
+            answers(lab, queries, hudi=False, sieve=True),
+            answers(lab, queries, hudi=True, sieve=True),
+        ]
+        for query, expected, plain, *found in zip(
+            queries, QUESTIONS.values(), neither, *ways, strict=True
+        ):
+            assert plain.files == 4
+            assert all(one.rows == plain.rows for one in found), query
+            assert (*(one.files for one in found), plain.rows.total()) == expected, query
+
+
+def test_with_and_without_the_metadata_table(lab: Lab) -> None:
+    """Built and refreshed with either listing of the files, slices are told by the same names."""
+    with lab.database("hudi_metadata"):
+        tables.create(lab, "mor", parts=True, hoodie__metadata__enable="")
+        with lab.setting("hoodie.metadata.enable", "true"):
+            tables.fill(lab, 0, 400)
+            lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
+            lab.sql("CREATE SIEVE INDEX ON t (amount)")
+            lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
+            lab.sql("UPDATE t SET amount = 5001 WHERE id = 251")
+        assert (tables.folder(lab) / ".hoodie" / "metadata" / "files").is_dir()
+        with lab.setting("hoodie.metadata.enable", "false"):
+            lab.sql("REFRESH TABLE t")
+            lab.check("SELECT * FROM t WHERE amount = 100 * 7919 % 1000", exactly=2)
+            lab.sql("REFRESH SIEVE INDEX ON t")
+            lab.check("SELECT * FROM t WHERE amount = 5001", exactly=1)
+        with lab.setting("hoodie.metadata.enable", "true"):
+            lab.sql("REFRESH TABLE t")
+            lab.check("SELECT * FROM t WHERE amount = 5001", exactly=1)
+            lab.check("SELECT * FROM t WHERE amount = 251 * 7919 % 1000", exactly=0)

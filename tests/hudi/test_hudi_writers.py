@@ -1,0 +1,147 @@
+"""Several writers at once, by Hudi's optimistic concurrency control, and commits in flight."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import tables
+from lab import Lab
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.hudi
+
+SETUPS = [
+    ("cow", tables.LOCK),
+    ("mor", "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"),
+]
+CONFLICT = "HoodieWriteConflictException"
+ROUNDS = 2
+WAIT_S = 60
+
+
+@contextmanager
+def shared(lab: Lab, kind: str, lock: str) -> Iterator[list[SparkSession]]:
+    """Four indexed slices that several may write to; two sessions of the same driver."""
+    with lab.database("hudi_shared") as database:
+        tables.create(
+            lab, kind, parts=True,
+            hoodie__write__concurrency__mode="optimistic_concurrency_control",
+            hoodie__write__lock__provider=lock, hoodie__clean__failed__writes__policy="LAZY",
+        )  # fmt: skip
+        tables.fill(lab, 0, 400)
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        sessions = [lab.spark.newSession() for _ in range(2)]
+        for session in sessions:
+            session.sql(f"USE {database}")
+        yield sessions
+
+
+def timeline(lab: Lab) -> Path:
+    """The folder of a table's instants."""
+    return tables.folder(lab) / ".hoodie" / "timeline"
+
+
+def updates(session: SparkSession, number: int) -> dict[int, bool]:
+    """In a slice of its own and one that others write to, too: values, and which were committed."""
+    done = {}
+    for k in range(ROUNDS):
+        value = 5000 + 100 * number + k
+        keys = f"{100 * number + k}, {200 + 10 * number + k}"
+        try:
+            session.sql(f"UPDATE t SET amount = {value}, ts = ts + 1 WHERE id IN ({keys})")
+            done[value] = True
+        except Py4JJavaError as error:
+            if CONFLICT not in str(error):
+                raise
+            done[value] = False
+    return done
+
+
+@pytest.mark.parametrize(("kind", "lock"), SETUPS)
+def test_two_write_while_a_third_refreshes_and_asks(lab: Lab, kind: str, lock: str) -> None:
+    """Of what was committed nothing is lost, and of what was not nothing is found."""
+    changed = "SELECT id, amount FROM t WHERE amount >= 5000"
+    with shared(lab, kind, lock) as sessions, ThreadPoolExecutor(2) as pool:
+        writers = [pool.submit(updates, session, k) for k, session in enumerate(sessions)]
+        while not all(writer.done() for writer in writers):
+            lab.sql("REFRESH SIEVE INDEX ON t")
+            # This session then asks with and without the index for one and the same listing.
+            lab.sql("REFRESH TABLE t")
+            lab.check(changed)
+        outcomes = {k: v for writer in writers for k, v in writer.result().items()}
+        assert any(outcomes.values())
+        lab.sql("REFRESH TABLE t")
+        lab.check(changed)
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        for value, committed in outcomes.items():
+            found = lab.check(f"SELECT id FROM t WHERE amount = {value}", exactly=2 * committed)
+            assert found.rows.total() == 2 * committed
+        assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+
+
+@pytest.mark.parametrize(("kind", "lock"), SETUPS)
+def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_path: Path) -> None:
+    """While it is held another changes its slice: neither then nor after is any of it indexed."""
+    gate = str(tmp_path / "gate")
+
+    def held(value: int) -> int:
+        while not Path(gate).exists():
+            time.sleep(0.05)
+        return value
+
+    def asked() -> int:
+        """The index's version, which finds one commit and not the other."""
+        lab.sql("REFRESH TABLE t")
+        refreshed: int = lab.sql("REFRESH SIEVE INDEX ON t")[0][1]
+        assert lab.check("SELECT id FROM t WHERE amount = 5000", exactly=1).rows
+        assert not lab.check("SELECT id FROM t WHERE amount = 7000", exactly=0).rows
+        return refreshed
+
+    with shared(lab, kind, lock) as (session, _), ThreadPoolExecutor(1) as pool:
+        session.udf.register("held", held, "bigint")
+        slow = pool.submit(session.sql, "UPDATE t SET amount = held(7000), ts = 2 WHERE id = 250")
+        try:
+            end = time.monotonic() + WAIT_S
+            while len(list(timeline(lab).glob("*.requested"))) < 2:
+                assert time.monotonic() < end, "the update did not begin"
+                time.sleep(0.05)
+            lab.sql("UPDATE t SET amount = 5000, ts = 2 WHERE id = 251")
+            version = asked()
+        finally:
+            Path(gate).touch()
+        with pytest.raises(Py4JJavaError, match=CONFLICT):
+            slow.result()
+        (lost,) = (path.name.split(".")[0] for path in timeline(lab).glob("*.requested")
+                   if path.name.split(".")[0] not in tables.instants(lab))  # fmt: skip
+        assert list(tables.folder(lab).glob(f"part=2/*{lost}*"))
+        assert asked() == version
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
+    """Its files lie beside the others, and REFRESH knows of none until it is complete."""
+    new, old = (f"SELECT id FROM t WHERE amount = {v}" for v in (5000, 250 * 7919 % 1000))
+    with lab.database("hudi_inflight"):
+        tables.create(lab, kind, parts=True)
+        tables.fill(lab, 0, 400)
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        lab.sql("UPDATE t SET amount = 5000, ts = 2 WHERE id = 250")
+        completed = max(timeline(lab).glob("*_*commit"))
+        # As it was before its last file, and as it stays if its writer then dies.
+        aside = completed.rename(timeline(lab).parent / "aside")
+        lab.sql("REFRESH TABLE t")
+        assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 1
+        assert not lab.check(new, exactly=0).rows
+        assert lab.check(old, exactly=1).rows
+        aside.rename(completed)
+        lab.sql("REFRESH TABLE t")
+        assert lab.check(new, exactly=1).rows
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert lab.check(new, exactly=1).rows
+        assert not lab.check(old, exactly=0).rows
