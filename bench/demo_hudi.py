@@ -20,13 +20,21 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.hudi_session import HOME, QUIET, compact, fill, instants, settings, start_hudi_session
+from bench.hudi_session import (
+    HOME,
+    KINDS,
+    QUIET,
+    compact,
+    fill,
+    instants,
+    settings,
+    start_hudi_session,
+)
 from bench.session import SWITCH, files_read
 from bench.tpch import generate
 
 SLICES = 40
 FOLDER = HOME / "build" / "demo-hudi"
-KINDS = {"cow": "copy-on-write", "mor": "merge-on-read"}
 _COLUMNS = "o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate"
 _ARRIVAL = (
     "CASE WHEN pmod(hash(o_orderkey), 50) = 0 THEN o_orderdate + pmod(hash(o_orderkey, 1), 700) "

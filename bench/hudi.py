@@ -15,7 +15,6 @@ the first tenth of them with keys that are there; Sieve's is the plain one and t
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
 import sys
 import time
@@ -29,17 +28,17 @@ from rich.table import Table
 
 from bench.hudi_session import (
     HOME,
+    KINDS,
     QUIET,
     fill,
     folder_of,
     instants,
+    passing_session,
     settings,
-    start_hudi_session,
 )
 from bench.session import SWITCH, files_read
 
 FOLDER = HOME / "build" / "bench-hudi"
-KINDS = {"cow": "copy-on-write", "mor": "merge-on-read"}
 ROUNDS = 5
 _COPIES = {
     "plain": QUIET,
@@ -222,9 +221,7 @@ def main() -> None:
     parser.add_argument("--slices", type=int, default=20)
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    spark = start_hudi_session(FOLDER)
-    try:
+    with passing_session(FOLDER) as spark:
         for kind, words in KINDS.items():
             bench = Bench(spark, kind, args.rows, args.slices)
             with console.status(f"{words}: writing"):
@@ -233,9 +230,6 @@ def main() -> None:
             with console.status(f"{words}: {len(_ALL)} queries"):
                 measured = bench.measure()
             console.print(_shown(bench, measured))
-    finally:
-        spark.stop()
-        shutil.rmtree(FOLDER, ignore_errors=True)
     console.print("  record-level and secondary index are in one table, whose write keeps both")
 
 

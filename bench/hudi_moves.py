@@ -13,7 +13,6 @@ in which a row matches.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -24,11 +23,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.hudi_session import HOME, QUIET, compact, fill, settings, start_hudi_session
+from bench.hudi_session import HOME, KINDS, QUIET, compact, fill, passing_session, settings
 from bench.session import SWITCH, files_read
 
 FOLDER = HOME / "build" / "bench-hudi-moves"
-KINDS = {"cow": "copy-on-write", "mor": "merge-on-read"}
 QUESTIONS = 4
 
 
@@ -136,16 +134,11 @@ def main() -> None:
     parser.add_argument("--slices", type=int, default=16)
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    spark = start_hudi_session(FOLDER)
-    try:
+    with passing_session(FOLDER) as spark:
         for kind, words in KINDS.items():
             with console.status(words):
                 shown = Bench(spark, kind, args.rows, args.slices).run()
             console.print(shown)
-    finally:
-        spark.stop()
-        shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 if __name__ == "__main__":

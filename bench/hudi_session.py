@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from sql_ext.launch import hudi_settings, shipped_settings
 from sql_ext.spark_home import find_spark
 
 HOME = Path(__file__).resolve().parent.parent
+KINDS = {"cow": "copy-on-write", "mor": "merge-on-read"}
 QUIET = {
     "hoodie.compact.inline": "false",
     "hoodie.metadata.index.column.stats.enable": "false",
@@ -38,6 +40,18 @@ def start_hudi_session(folder: Path) -> SparkSession:
     session = start_session(folder, hudi_settings(spark, named) | named | quiet)
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+@contextmanager
+def passing_session(folder: Path) -> Iterator[SparkSession]:
+    """Such a session in a folder that is new, and goes with it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    session = start_hudi_session(folder)
+    try:
+        yield session
+    finally:
+        session.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
