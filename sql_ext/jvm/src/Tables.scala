@@ -185,8 +185,8 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
   /**
    * Reads the files with these numbers in the last listing as a query would, errors not passed over.
    * One column more tells a row's file by its place among the numbers: a partition column, since
-   * its value costs nothing to read and nothing to tell apart. With `fixed`
-   * Python will get nothing of a row but values of a fixed width.
+   * its value costs nothing to read and nothing to tell apart. If `fixed`, Python is to get nothing
+   * but values of a fixed width of them.
    */
   def frame(numbers: java.util.List[Int], location: String, fixed: Boolean): DataFrame = {
     val own = files.partitionSchema
