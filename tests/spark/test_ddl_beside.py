@@ -9,6 +9,8 @@ import pytest
 from lab import Lab
 
 ROUNDS, MANY = 4, 1000
+ALL = 20
+"""One refresh of so many reads the whole table."""
 
 
 def play(lab: Lab, rounds: int) -> None:
@@ -20,26 +22,28 @@ def play(lab: Lab, rounds: int) -> None:
         other = Lab(lab.spark.newSession())
         other.sql("USE beside")
         failures: list[Exception] = []
-        ended = threading.Event()
+        # The user keeps pace with the refreshes, so that each of them has something beside it.
+        ahead = threading.Semaphore(3)
 
         def users() -> None:
             try:
                 for number in range(rounds):
+                    ahead.acquire()
                     if number < 50:
                         other.sql(f"ALTER TABLE t ADD COLUMNS (c{number} INT COMMENT 'mine')")
                     other.sql(f"ALTER TABLE t SET TBLPROPERTIES ('mine.{number}' = '{number}')")
                     other.sql(f"INSERT INTO t (id) VALUES ({1000 + number})")
             except Exception as error:  # noqa: BLE001 - told by the other thread
                 failures.append(error)
-            finally:
-                ended.set()
 
         user = threading.Thread(target=users)
         user.start()
         refreshes = 0
-        while not ended.is_set() or refreshes < rounds:
-            lab.sql("REFRESH SIEVE INDEX ON t FULL")
+        while user.is_alive() or refreshes < rounds:
+            effort = "" if refreshes % ALL else "FULL"
+            lab.sql(f"REFRESH SIEVE INDEX ON t {effort}")
             refreshes += 1
+            ahead.release()
         user.join()
         assert failures == []
         lab.sql("REFRESH TABLE t")
