@@ -39,7 +39,7 @@ def play(lab: Lab, rounds: int) -> None:
         user = threading.Thread(target=users)
         user.start()
         refreshes = 0
-        while user.is_alive() or refreshes < rounds:
+        while user.is_alive() or (refreshes < rounds and not failures):
             effort = "" if refreshes % ALL else "FULL"
             lab.sql(f"REFRESH SIEVE INDEX ON t {effort}")
             refreshes += 1
