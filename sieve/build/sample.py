@@ -106,7 +106,10 @@ def take_sample(
     """
     expected = max(1, counted if counted is not None else size // _BYTES_PER_ROW)
     share = min(1.0, WANTED / expected)
-    drawn = values.select("v") if share == 1.0 else values.select("v").sample(share, seed=1)
+    drawn = values.select("v")
+    if share < 1:
+        # By name: Spark 4.1 draws with another seed each time if the share alone has none.
+        drawn = drawn.sample(fraction=share, seed=1)
     text = column.any_width
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
     front = sf.substring(sf.col("v"), 1, FRONT) if text else sf.col("v")
