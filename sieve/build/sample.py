@@ -58,17 +58,17 @@ class Sample:
         return 1.0 if self.zoom is None else self.zoom.share
 
 
-def zoomed(sample: Sample, rows: int, asked: Intervals) -> Sample:
-    """The sample of about so many rows of the table, those of some windows of the domain.
+def zoomed(sample: Sample, share: float, asked: Intervals) -> Sample:
+    """The sample of a share of the column, that in some windows of the domain.
 
     Args:
         sample: of all of it.
-        rows: wanted; a table of not many more is taken whole.
+        share: above 0; all is taken at 1 or more.
         asked: int64[k, 2], key codes of a query that must be seen.
     """
-    if sample.mass is None or sample.rows <= 2 * rows:
+    if sample.mass is None or share >= 1:
         return sample
-    zoom = windows(sample.mass, rows / sample.rows, asked)
+    zoom = windows(sample.mass, share, asked)
     inside = np.flatnonzero(zoom.within(sample.codes))
     mass = zoom.of_mass(sample.mass)
     if mass is None:
