@@ -1,7 +1,8 @@
-"""What an index would cost and read, before it is built: a build on a sample of the domain.
+"""What an index would cost and read, before it is built: a build of which nothing is written.
 
-Some windows of the column's domain are built as the whole of it would be, at their share of the
-budget, and nothing is written. A query that is asked about gets windows of its own at its ends.
+A column whose cuts one task of a build weighs is built whole, in memory. Of a larger one some
+windows of its domain are, as the whole of it would be, at their share of the budget. A query that
+is asked about gets windows of its own at its ends.
 """
 
 from __future__ import annotations
