@@ -119,6 +119,12 @@ def generous_most(rows: int, rows_in_table: int, locations: int, budget_bytes: f
     return _LEAST_INTERVALS + int(_GENEROSITY * budget_bytes / _LEAST_ENTRY_BYTES * share)
 
 
+def generous_total(rows: int, locations: int, budget_bytes: float) -> int:
+    """Intervals that all locations of a table may send on together."""
+    share = int(_GENEROSITY * budget_bytes / _LEAST_ENTRY_BYTES)
+    return min(rows, _LEAST_INTERVALS * locations + share)
+
+
 def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32], Intervals]:
     """Intervals clipped to stretches of the domain, so that each stretch can be handled alone.
 

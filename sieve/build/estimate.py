@@ -1,7 +1,8 @@
-"""What an index would cost and read, before it is built: a build on a sample of the domain.
+"""What an index would cost and read, before it is built: a build of which nothing is written.
 
-Some windows of the column's domain are built as the whole of it would be, at their share of the
-budget, and nothing is written. A query that is asked about gets windows of its own at its ends.
+A column whose cuts one task of a build weighs is built whole, in memory. Of a larger one some
+windows of its domain are, as the whole of it would be, at their share of the budget. A query that
+is asked about gets windows of its own at its ends.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 
 from sieve.build import tasks
-from sieve.build.pricing import FILE_OVERHEAD, Make, run_maker
+from sieve.build.arrow_jobs import map_batches
+from sieve.build.pricing import CUTS_PER_TASK, FILE_OVERHEAD, Make, run_files, run_maker
 from sieve.build.probes import Probes, expectations, make_probes, map_may_pay, mean_read
 from sieve.build.reading import Seen, read_cuts
 from sieve.build.sample import Sample, zoomed
 from sieve.build.survey import Survey, survey
 from sieve.errors import InvalidInputError
+from sieve.intervals import generous_total
 from sieve.keys import Encoder
 from sieve.layout import run_dir
 from sieve.local_store import LocalStore
@@ -44,9 +47,6 @@ from sieve.types import BuildStats, Expected, RunId, RunRef
 from sieve.world import World
 
 Flags = npt.NDArray[np.bool_]
-
-ROWS_SHOWN = 1_000_000
-"""Rows of the windows: their keys are cut, sorted and weighed as a build does with all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def estimate_index(
         counted=table.info.format_name in COUNTED,
         say=world.say,
     )
-    sample = zoomed(of.sample, ROWS_SHOWN, _ends(asked, column, of))
+    sample = zoomed(of.sample, CUTS_PER_TASK / _cuts(of, options), _ends(asked, column, of))
     of = replace(of, sample=sample)
     probes = make_probes(sample)
     world.say("reading")
@@ -144,7 +144,13 @@ def estimate_index(
         if options.shape == "auto" and may:
             with contextlib.suppress(InvalidInputError):
                 made = min(made, build("map"), key=lambda one: mean_read(one.expected))
-    seconds = read - started + (time.monotonic() - read) / sample.share
+        made_at = time.monotonic()
+        idle = _seconds_of_a_job(cuts) if sample.share < 1 else 0.0
+    stretches = run_files(seen.cuts[0], of)
+    # What a job takes to begin it takes once, and stretches are weighed beside each other.
+    beside = min(max(1, stretches), cuts.sparkSession.sparkContext.defaultParallelism)
+    work = max(0.0, made_at - read - idle)
+    seconds = read - started + idle + work / sample.share / beside
     known = ~seen.partial
     rows = int(seen.rows[known].sum())
     stats = BuildStats(
@@ -156,9 +162,26 @@ def estimate_index(
         expected=made.expected,
         files_total=len(files),
     )
-    size = int(made.bytes / sample.share) + FILE_OVERHEAD + _locations_bytes(table, files, seen)
+    size = int(made.bytes / sample.share) + FILE_OVERHEAD * stretches
+    size += _locations_bytes(table, files, seen)
     reads = None if asked is None else _reads(asked, column, files, of, seen, made.run)
     return Estimate(len(files), size, stats, reads)
+
+
+def _seconds_of_a_job(cuts: DataFrame) -> float:
+    """What one takes that has nothing to do."""
+    started = time.monotonic()
+    none = cuts.where("location < 0").coalesce(1)
+    map_batches(none, tasks.split_cuts(np.empty(0, np.int64)), tasks.PIECES_SCHEMA).collect()
+    return time.monotonic() - started
+
+
+def _cuts(of: Survey, options: IndexOptions) -> int:
+    """Cuts that a build would have to weigh at most, and about as many where keys are random."""
+    if options.shape == "sieve":
+        return max(1, of.sample.rows)
+    budget = of.intervals_budget(options, options.shape)
+    return max(1, generous_total(of.sample.rows, of.n_files, budget))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,9 +219,9 @@ def _rows(make: Make, of: Survey, options: IndexOptions) -> tuple[list[Row], int
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()
-        # As Spark stores them, each page by itself.
-        stored = (len(pa.compress(bytes(row["payload"]), "zstd", asbytes=True)) for row in rows)
-        size = sum(stored) + SEGMENT_OVERHEAD * len(rows)
+        # A page of a hundred rows at least, as Spark stores them.
+        page = b"".join(bytes(row["payload"]) for row in rows)
+        size = len(pa.compress(page, "zstd", asbytes=True)) + SEGMENT_OVERHEAD * len(rows)
         return (rows, size), size
 
     return within_budget(collect, of.most(options))

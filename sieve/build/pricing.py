@@ -22,10 +22,11 @@ from sieve.prices import choose_price, prices_for
 from sieve.runs import SPARK_SCHEMA
 
 _PAIRS_PER_TASK = 4_000_000
-_CUTS_PER_TASK = 500_000
+CUTS_PER_TASK = 500_000
+"""Cuts of a stretch of the domain: one task weighs them and makes one run file of them."""
 _HOLES_PER_SPAN = 100
 """A gap of more than a hundredth of the keys' span closes a segment (Tong et al., PVLDB 2023)."""
-FILE_OVERHEAD = 2_500
+FILE_OVERHEAD = 2_100
 """Bytes of a run file besides its segments: Parquet's footer, and the pages' heads."""
 
 Make = Callable[[float], DataFrame]
@@ -80,11 +81,11 @@ def _priced(
     options: IndexOptions,
     say: Callable[[str], None],
 ) -> Iterator[Make]:
-    stretches = min(math.ceil(n / _CUTS_PER_TASK), len(mass.codes))
+    stretches = min(math.ceil(n / CUTS_PER_TASK), len(mass.codes))
     pieces = _in_stretches(cuts, mass, stretches)
     shape = "auto" if options.shape == "map" else options.shape
     budget = survey.intervals_budget(options, options.shape)
-    left = max(1, budget - int(FILE_OVERHEAD * stretches * survey.sample.share))
+    left = max(1, budget - int(FILE_OVERHEAD * run_files(n, survey) * survey.sample.share))
     prices = prices_for(survey.n_files, left)
     if stretches == 1:
         # One task sees all there is, so it finds the price by itself.
@@ -109,6 +110,11 @@ def _priced(
         )
     finally:
         pieces.unpersist()
+
+
+def run_files(n: int, survey: Survey) -> int:
+    """How many run files a build makes of a column of which so many cuts are shown."""
+    return math.ceil(n / survey.sample.share / CUTS_PER_TASK)
 
 
 def _in_stretches(cuts: DataFrame, mass: Mass, stretches: int) -> DataFrame:

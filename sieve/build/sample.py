@@ -58,17 +58,17 @@ class Sample:
         return 1.0 if self.zoom is None else self.zoom.share
 
 
-def zoomed(sample: Sample, rows: int, asked: Intervals) -> Sample:
-    """The sample of about so many rows of the table, those of some windows of the domain.
+def zoomed(sample: Sample, share: float, asked: Intervals) -> Sample:
+    """The sample of a share of the column, that in some windows of the domain.
 
     Args:
         sample: of all of it.
-        rows: wanted; a table of not many more is taken whole.
+        share: above 0; all is taken at 1 or more.
         asked: int64[k, 2], key codes of a query that must be seen.
     """
-    if sample.mass is None or sample.rows <= 2 * rows:
+    if sample.mass is None or share >= 1:
         return sample
-    zoom = windows(sample.mass, rows / sample.rows, asked)
+    zoom = windows(sample.mass, share, asked)
     inside = np.flatnonzero(zoom.within(sample.codes))
     mass = zoom.of_mass(sample.mass)
     if mass is None:
@@ -106,7 +106,10 @@ def take_sample(
     """
     expected = max(1, counted if counted is not None else size // _BYTES_PER_ROW)
     share = min(1.0, WANTED / expected)
-    drawn = values.select("v") if share == 1.0 else values.select("v").sample(share, seed=1)
+    drawn = values.select("v")
+    if share < 1:
+        # By name: Spark 4.1 draws with another seed each time if the share alone has none.
+        drawn = drawn.sample(fraction=share, seed=1)
     text = column.any_width
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
     front = sf.substring(sf.col("v"), 1, FRONT) if text else sf.col("v")

@@ -111,12 +111,13 @@ def read_column(
 
 
 def _hits(hits: npt.NDArray[np.int64]) -> pa.RecordBatch:
-    none = pa.array(np.zeros(len(hits), np.int64))
+    met = np.flatnonzero(hits)
+    none = pa.array(np.zeros(len(met), np.int64))
     return pa.RecordBatch.from_arrays(
         [
-            pa.array(np.full(len(hits), PROBE, np.int32)),
-            pa.array(np.arange(len(hits), dtype=np.int32)),
-            *(none, none, none, pa.array(hits)),
+            pa.array(np.full(len(met), PROBE, np.int32)),
+            pa.array(met, pa.int32()),
+            *(none, none, none, pa.array(hits[met])),
         ],
         schema=_CUTS,
     )

@@ -51,12 +51,18 @@ def _write(rows: DataFrame, survey: Survey, store: Store, index_dir: str) -> Run
     target = run_dir(index_dir, run_id)
     claim_run(store, index_dir, run_id)
     try:
-        rows.write.option("compression", "zstd").parquet(target)
+        _as_parquet(rows, target)
         return _read_back(store, target, run_id, survey)
     except BaseException:
         with contextlib.suppress(SieveError):
             discard_run(store, index_dir, run_id)
         raise
+
+
+def _as_parquet(rows: DataFrame, target: str) -> None:
+    # Else the footer repeats the least and the greatest payload, which can be all of them.
+    short = rows.write.option("parquet.statistics.truncate.length", 1)
+    short.option("compression", "zstd").parquet(target)
 
 
 def _read_back(store: Store, target: str, run_id: RunId, survey: Survey) -> RunRef:

@@ -8,9 +8,10 @@ import pytest
 from lab import Lab
 from pyspark.errors import AnalysisException
 
-from sieve.build.estimate import ROWS_SHOWN
-
 FILES = 20
+LARGE = 3_000_000
+WIDE = "budget = '4%'"
+"""Of the large table so much has more cuts than are weighed."""
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +27,9 @@ def tables(lab: Lab) -> Iterator[Lab]:
         lab.sql(f"""
             CREATE TABLE parts USING parquet PARTITIONED BY (p) AS
             SELECT id AS late, id DIV 200 AS p FROM range(0, 2000, 1, {FILES})""")
-        rows = 3 * ROWS_SHOWN
         lab.sql(f"""
-            CREATE TABLE large USING parquet AS SELECT {late.format(rows=rows)}
-            FROM range(0, {rows}, 1, {FILES})""")
+            CREATE TABLE large USING parquet AS SELECT {late.format(rows=LARGE)}
+            FROM range(0, {LARGE}, 1, {FILES})""")
         lab.sql("CREATE TABLE empty (late INT) USING parquet")
         yield lab
 
@@ -45,15 +45,18 @@ def number(text: str) -> float:
 
 
 @pytest.mark.parametrize(
-    ("table", "column", "shape"),
+    ("table", "column", "options"),
     [
-        ("small", "late", "auto"), ("small", "late", "sieve"), ("small", "u", "auto"),
-        ("small", "u", "map"), ("large", "late", "auto"),
+        ("small", "late", "shape = 'auto'"), ("small", "late", "shape = 'sieve'"),
+        ("small", "u", "shape = 'auto'"), ("small", "u", "shape = 'map'"),
+        ("large", "late", "shape = 'auto'"), ("large", "late", WIDE),
     ],
 )  # fmt: skip
-def test_it_tells_what_create_then_makes(tables: Lab, table: str, column: str, shape: str) -> None:
+def test_it_tells_what_create_then_makes(
+    tables: Lab, table: str, column: str, options: str
+) -> None:
     """Bytes within a quarter or 4 KB, files read within a quarter or half a file."""
-    on = f"ON {table} ({column}) OPTIONS (shape = '{shape}')"
+    on = f"ON {table} ({column}) OPTIONS ({options})"
     before = told(tables, f"ESTIMATE SIEVE INDEX {on}")
     assert tables.sql(f"SHOW SIEVE INDEXES ON {table}") == []
     tables.sql(f"CREATE SIEVE INDEX {on}")
@@ -96,7 +99,8 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
     """A point and a range anywhere get windows of their own."""
     point, wide = 1_234_567, 2_000_000
     for predicate, least in ((f"late = {point}", 1), (f"late BETWEEN {point} AND {wide}", 6)):
-        words = told(tables, f"ESTIMATE SIEVE INDEX ON large (late) WHERE {predicate}")[
+        on = f"ON large (late) OPTIONS ({WIDE})"
+        words = told(tables, f"ESTIMATE SIEVE INDEX {on} WHERE {predicate}")[
             "files read for the predicate"
         ]
         files = len(tables.sql(f"SELECT DISTINCT input_file_name() FROM large WHERE {predicate}"))

@@ -10,6 +10,7 @@ from sieve.intervals import (
     cut_location,
     generous_most,
     generous_threshold,
+    generous_total,
     split_at,
     united,
 )
@@ -74,6 +75,14 @@ def test_a_budget_bounds_what_travels():
     assert generous_most(0, 1000, 10, 8000.0) - 64 == (more - 64) / 2
     assert generous_most(0, 0, 0, 0.0) == 64
     assert generous_threshold(200, 1e6) < generous_threshold(200, 1e4)
+
+
+def test_what_travels_is_known_in_sum():
+    """All locations together send no more than the total, and no more than there are rows."""
+    rows = [700, 200, 100, 0]
+    sent = sum(generous_most(count, sum(rows), len(rows), 400.0) for count in rows)
+    assert sent <= generous_total(10_000, len(rows), 400.0)
+    assert generous_total(30, len(rows), 400.0) == 30
 
 
 def test_intervals_are_clipped_at_borders():
