@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sieve.build.listing import read_list, store_list
@@ -16,7 +19,7 @@ from sieve.cache import Cache
 from sieve.errors import CorruptError
 from sieve.found import Found
 from sieve.local_store import LocalStore
-from sieve.locations import GONE, Locations
+from sieve.locations import GONE, Locations, parse_locations, render_locations
 from sieve.manifest import Manifest, render_manifest
 from sieve.opened import open_version, read_locations
 from sieve.refresh import refresh_index
@@ -151,6 +154,19 @@ def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
     few = replace(version, runs=(replace(RUN, locations=59),))
     with pytest.raises(CorruptError, match="unknown place"):
         opened(LocalStore(), directory, few)
+
+
+@pytest.mark.parametrize("column", ["root", "path", "mtime", "slot"])
+def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
+    """Whatever its checksum says: no number stands for none."""
+    table = pq.read_table(io.BytesIO(render_locations(plain_locations(3), (ROOT,))))
+    place = table.schema.get_field_index(column)
+    values = [*table[column].to_pylist()[:2], None]
+    field = table.schema.field(place)
+    sink = io.BytesIO()
+    pq.write_table(table.set_column(place, field, pa.array(values, field.type)), sink)
+    with pytest.raises(CorruptError):
+        parse_locations(sink.getvalue(), (ROOT,), 3)
 
 
 def test_a_new_version_reads_its_new_part_alone(tmp_path: Path) -> None:
