@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from sieve.build.contents import build_contents
-from sieve.build.kept import NOTHING, is_current, is_one_run, kept
+from sieve.build.kept import NOTHING, Kept, is_current, is_one_run, kept
 from sieve.build.listing import NOTHING_STORED, Stored, read_list
-from sieve.build.settle import snapshot_of
+from sieve.build.settle import Snapshot, snapshot_of, snapshot_since
 from sieve.claims import discard_locations, discard_run, settle
 from sieve.errors import (
     ConflictError,
@@ -84,8 +84,8 @@ def _refreshed(
     table: CatalogTable, found: Found, base: Manifest, effort: Effort, world: World
 ) -> Manifest:
     column = _column(table, base)
-    snapshot = snapshot_of(table, found.store, found.directory)
     known = None if effort == "all" else _still_valid(table, found, base, column)
+    snapshot, held = _seen(table, found, base, known if effort == "new" else None)
     if known is not None and is_current(known.whole, snapshot):
         if effort == "new" or is_one_run(base, known.whole):
             return base
@@ -98,7 +98,7 @@ def _refreshed(
         found.directory,
         world,
         snapshot,
-        kept=NOTHING if known is None or effort != "new" else kept(base, known.whole, snapshot),
+        kept=held,
         before=known or NOTHING_STORED,
     )
     try:
@@ -113,6 +113,23 @@ def _refreshed(
     else:
         _remove(found, made, base)
     return version
+
+
+def _seen(
+    table: CatalogTable, found: Found, base: Manifest, known: Stored | None
+) -> tuple[Snapshot, Kept]:
+    """The table as it is now, and what of the version is taken over: nothing if none is known."""
+    if known is None:
+        return snapshot_of(table, found.store, found.directory), NOTHING
+    part = snapshot_since(table, base.instant, known.whole)
+    if part is not None:
+        held = kept(base, known.whole, part)
+        paths = set(held.locations.paths)
+        # What is to be read again must have been listed.
+        if all(file.path in paths for file in part.files[len(part.files) - part.taken_over :]):
+            return part, held
+    snapshot = snapshot_of(table, found.store, found.directory)
+    return snapshot, kept(base, known.whole, snapshot)
 
 
 def _on_top(

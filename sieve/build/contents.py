@@ -90,7 +90,9 @@ def build_contents(
     first_slot = sum(run.locations for run in kept.runs)
     try:
         world.check_cancelled()
-        read = _unchanged(built, files, table.files(), first_slot)
+        # A table that was not listed whole is none whose files change.
+        now = snapshot.files if snapshot.taken_over else table.files()
+        read = _unchanged(built, files, now, first_slot)
         locations = together(kept.locations, read, _unsettled(young))
         roots = roots_of(table, snapshot.files)
         listed, roots = store_list(store, index_dir, locations, roots, before)
