@@ -31,9 +31,9 @@ from sieve.store import READ_LIMIT
 from sieve.types import (
     BuildStats,
     CreatedBy,
-    FileRef,
     IndexUuid,
     LocationsRef,
+    PartRef,
     RunId,
     TableIdentity,
     VersionId,
@@ -45,7 +45,7 @@ EACH = 20
 _INTERVALS_A_FILE = 250_000
 # So low that every gap is worth its bytes.
 _PRICE = 1e-9
-_TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
+TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def make_version(root: Path, n_locations: int) -> Made:
         parent=None,
         instant="2026-01-31T09:30:00.123Z",
         state="ready",
-        table=TableIdentity("spark_catalog", "shop", "orders", 1, _TABLE),
+        table=TableIdentity("spark_catalog", "shop", "orders", 1, TABLE),
         name="id_sieve",
         column=("id",),
         type="bigint",
@@ -112,7 +112,7 @@ def make_version(root: Path, n_locations: int) -> Made:
         fingerprint_parts={},
         runs=(run,),
         locations=_locations(folder, n_locations),
-        roots=(_TABLE,),
+        roots=(TABLE,),
         stats=BuildStats(entries, 0, 0, 8 * entries, 1.0, (), n_locations),
         created_by=CreatedBy("0", "4.1"),
     )
@@ -150,16 +150,21 @@ def _run_file(segments: list[Segment]) -> bytes:
     return sink.getvalue()
 
 
-def _locations(folder: Path, n: int) -> LocationsRef:
+def made_list(n: int) -> Locations:
+    """A list of so many locations below `TABLE`, each of `EACH` rows."""
     names = (f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
     ones = np.ones(n, np.int64)
-    listed = Locations(
-        tuple(f"{_TABLE}/{name}" for name in names),
+    return Locations(
+        tuple(f"{TABLE}/{name}" for name in names),
         ones << 27, 1_760_000_000_000 + ones, ones * EACH, ones * 0, ones * 0,
         np.arange(n),
     )  # fmt: skip
-    data = render_locations(listed, (_TABLE,))
+
+
+def _locations(folder: Path, n: int) -> LocationsRef:
+    data = render_locations(made_list(n), (TABLE,))
     name = f"{secrets.token_hex(16)}.parquet"
     (folder / "locations").mkdir()
     (folder / "locations" / name).write_bytes(data)
-    return LocationsRef(FileRef(name, len(data), hashlib.sha256(data).hexdigest()), n)
+    part = PartRef(name, len(data), hashlib.sha256(data).hexdigest(), n)
+    return LocationsRef((part,), n)

@@ -8,6 +8,9 @@ it), then REFRESH ... FULL of the same table in the same run.
 Versions a second: 1, 4 and 8 writers, each a process that publishes versions of one index on a
 local file system as fast as it can, with all that belongs to it: plan, render, create-if-absent,
 plan again on top of those who came first.
+
+With ``--locations`` there is no Spark: what a version writes of a list of so many locations after
+each count of changed files, and in what time, whole and as a part laid over the list before.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import shutil
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
@@ -27,15 +31,17 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.made_version import make_version
+from bench.made_version import TABLE, made_list, make_version
 from bench.session import start_session
+from sieve.build.listing import NOTHING_STORED, Stored, store_list
 from sieve.build.settle import settles_at
 from sieve.local_store import LocalStore
+from sieve.locations import Locations
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
 from sieve.publish import publish, read_version
 from sieve.transitions import SetOptions, next_version
-from sieve.types import VersionId
+from sieve.types import LocationsRef, VersionId
 
 FILES = 1_000
 CHANGED = (1, 10, 100)
@@ -50,8 +56,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench refresh", description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000, help="of each file")
     parser.add_argument("--changed", type=int, nargs="+", default=list(CHANGED))
+    parser.add_argument("--locations", type=int, help="measure lists of so many alone")
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
+    if args.locations:
+        console.print(_lists(args.locations, args.changed))
+        return
     shutil.rmtree(FOLDER, ignore_errors=True)
     spark = start_session(FOLDER, {})
     try:
@@ -114,6 +124,42 @@ def _young(spark: SparkSession) -> float:
     """Seconds until the newest file is settled."""
     settled = max(settles_at(int(path.stat().st_mtime * 1000)) for path in _files(spark))
     return max(0.0, settled / 1000 - time.time())
+
+
+def _lists(n: int, changed: list[int]) -> Table:
+    table = Table(box=box.SIMPLE, title=f"what a version writes of a list of {n:,} locations")
+    for name in ("changed", "whole bytes", "whole ms", "part bytes", "part ms", "share"):
+        table.add_column(name, justify="right")
+    listed = made_list(n)
+    for count in changed:
+        times = listed.mtimes.copy()
+        times[:: max(1, n // count)][:count] += 1
+        now = replace(listed, mtimes=times)
+        with tempfile.TemporaryDirectory() as folder:
+            first, _ = _stored(folder, listed, NOTHING_STORED)
+            before = Stored(first.parts, (listed,), (TABLE,), listed)
+            whole, whole_ms = _stored(folder, now, NOTHING_STORED)
+            last, part_ms = _stored(folder, now, before)
+        (alone,), part = whole.parts, last.parts[-1]
+        table.add_row(
+            str(count),
+            f"{alone.length:,}",
+            f"{whole_ms:.0f}",
+            f"{part.length:,}",
+            f"{part_ms:.0f}",
+            f"{part.length / alone.length:.2%}",
+        )
+    return table
+
+
+def _stored(folder: str, now: Locations, before: Stored) -> tuple[LocationsRef, float]:
+    """A list as it was written, and the milliseconds of this."""
+    store, directory = LocalStore(), f"file:{folder}"
+    for name in ("locations", "intents"):
+        store.mkdirs(f"{directory}/{name}")
+    started = time.perf_counter()
+    ref, _ = store_list(store, directory, now, (TABLE,), before)
+    return ref, 1000 * (time.perf_counter() - started)
 
 
 def _versions() -> Table:

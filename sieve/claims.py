@@ -47,14 +47,14 @@ def claim_run(store: Store, index_dir: str, run: RunId) -> None:
 
 
 def claim_locations(store: Store, index_dir: str, name: str) -> None:
-    """Note that a list of locations is about to be written. Raises UnavailableError."""
+    """Note that a part of a list of locations is about to be written. Raises UnavailableError."""
     store.create(join(claims_dir(index_dir), f"locations-{name}"), b"")
 
 
 def settle(store: Store, index_dir: str, version: Manifest) -> None:
     """Take away the claims of what a version names; those that stay do no harm."""
-    names = [f"run-{run.id}" for run in version.runs]
-    for name in (*names, f"locations-{version.locations.file.name}"):
+    runs = (f"run-{run.id}" for run in version.runs)
+    for name in (*runs, *(f"locations-{part.name}" for part in version.locations.parts)):
         with contextlib.suppress(SieveError):
             store.delete(join(claims_dir(index_dir), name))
 
@@ -66,7 +66,7 @@ def discard_run(store: Store, index_dir: str, run: RunId) -> None:
 
 
 def discard_locations(store: Store, index_dir: str, name: str) -> None:
-    """The same for a list of locations."""
+    """The same for a part of a list of locations."""
     store.delete(locations_file(index_dir, name))
     store.delete(join(claims_dir(index_dir), f"locations-{name}"))
 

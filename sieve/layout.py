@@ -51,5 +51,5 @@ def run_file(index_dir: str, run: RunId, file: FileRef) -> str:
 
 
 def locations_file(index_dir: str, name: str) -> str:
-    """A list of locations, by the name that the manifest gives."""
+    """A part of a list of locations, by the name that the manifest gives."""
     return join(index_dir, "locations", name)

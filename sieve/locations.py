@@ -1,11 +1,16 @@
-"""The list of locations of a version: which files, as they were when they were read."""
+"""The list of locations of a version: which files, as they were when they were read.
+
+It is stored in parts, one laid over the other, so that a version writes what it changes.
+"""
 
 from __future__ import annotations
 
 import io
 import sys
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, compress, count
 from typing import Final
 
 import numpy as np
@@ -22,6 +27,9 @@ UNPROVEN: Final = -1
 
 UNSETTLED: Final = -2
 """In place of a length: the file was too young, or of a time to come, to be read at all."""
+
+GONE: Final = -3
+"""In place of a length, in a part of a list: the version has no such location any more."""
 
 _SCHEMA = pa.schema(
     [("root", pa.int32()), ("path", pa.string())]
@@ -63,18 +71,50 @@ class Locations:
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> Locations:
         """Those that are flagged, bool[n]."""
-        paths = (path for path, flag in zip(self.paths, which.tolist(), strict=True) if flag)
-        return Locations(tuple(paths), *(getattr(self, name)[which] for name in COLUMNS))
+        paths = tuple(compress(self.paths, which.tolist()))
+        return Locations(paths, *(getattr(self, name)[which] for name in COLUMNS))
 
 
 _NONE: Final = np.zeros(0, np.int64)
 NO_LOCATIONS: Final = Locations((), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
 
 
-def together(first: Locations, second: Locations) -> Locations:
-    """The locations of both, the first ones first."""
-    columns = (np.append(getattr(first, name), getattr(second, name)) for name in COLUMNS)
-    return Locations((*first.paths, *second.paths), *columns)
+def together(*lists: Locations) -> Locations:
+    """The locations of all, those of the first list first."""
+    columns = (np.concatenate([_NONE, *(getattr(one, name) for one in lists)]) for name in COLUMNS)
+    return Locations(tuple(chain.from_iterable(one.paths for one in lists)), *columns)
+
+
+def laid_over(parts: Sequence[Locations]) -> Locations:
+    """The list that parts make: of each path what the last part says that has it."""
+    told: list[Locations] = []
+    later: set[str] = set()
+    for part in reversed(parts):
+        last = np.array([path not in later for path in part.paths], np.bool_)
+        told.append(part.chosen(last & (part.lengths != GONE)))
+        later.update(part.paths)
+    return together(*reversed(told))
+
+
+def what_differs(before: Locations, now: Locations) -> Locations:
+    """The part that makes one list another when it is laid over it; the order aside."""
+    places = dict(zip(before.paths, count(), strict=False))
+    # Spark lists a file twice whose folder two partitions have: a part tells all of it or nothing.
+    for path in _repeated(before.paths) | _repeated(now.paths):
+        places.pop(path, None)
+    place = np.array([places.get(path, -1) for path in now.paths], np.int64)
+    same = place >= 0
+    for name in COLUMNS:
+        same[same] = getattr(before, name)[place[same]] == getattr(now, name)[same]
+    there = set(now.paths)
+    lost = before.chosen(np.array([path not in there for path in before.paths], np.bool_))
+    return together(now.chosen(~same), replace(lost, lengths=np.full_like(lost.lengths, GONE)))
+
+
+def _repeated(paths: Sequence[str]) -> set[str]:
+    if len(set(paths)) == len(paths):
+        return set()
+    return {path for path, times in Counter(paths).items() if times > 1}
 
 
 def bytes_of(paths: tuple[str, ...]) -> int:
@@ -83,7 +123,7 @@ def bytes_of(paths: tuple[str, ...]) -> int:
 
 
 def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
-    """The Parquet file that keeps the list, its paths relative to the longest root that fits."""
+    """The Parquet file of a part of a list, its paths relative to the longest root that fits."""
     order = sorted(range(len(roots)), key=lambda k: -len(roots[k]))
     places = [_relative(path, roots, order) for path in locations.paths]
     table = pa.table(
@@ -107,33 +147,38 @@ def _relative(path: str, roots: Sequence[str], order: Sequence[int]) -> tuple[in
     raise ValueError(f"{path} lies below none of {list(roots)}")
 
 
-def parse_locations(data: bytes, roots: Sequence[str], count: int, slots: int) -> Locations:
-    """The list in a locations file.
+def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
+    """The part of a list in a locations file.
 
     Args:
         data: its bytes.
         roots: what its paths are relative to.
-        count: how many locations there are.
-        slots: how many the version's runs have together.
+        rows: how many it has.
 
     Raises:
-        CorruptError: the file is not such a list, or not of so many locations.
+        CorruptError: the file is not such a part, or not of so many rows.
     """
     try:
         table = pq.read_table(io.BytesIO(data))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list of locations: {error}") from error
-    if table.schema.remove_metadata() != _SCHEMA or table.num_rows != count:
+    empty = any(column.null_count for column in table.columns)
+    if empty or table.schema.remove_metadata() != _SCHEMA or table.num_rows != rows:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has another form")
     bases = [root.rstrip("/") + "/" for root in roots]
     numbers = table["root"].to_pylist()
-    if any(number is None or not 0 <= number < len(bases) for number in numbers):
+    if not all(0 <= number < len(bases) for number in numbers):
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown root")
     paths = tuple(
         bases[number] + path
         for number, path in zip(numbers, table["path"].to_pylist(), strict=True)
     )
-    listed = Locations(paths, *(table[name].to_numpy() for name in _SCHEMA.names[2:]))
-    if paths and not (listed.slots.min() >= -1 and listed.slots.max() < slots):
+    return Locations(paths, *(table[name].to_numpy() for name in _SCHEMA.names[2:]))
+
+
+def check_list(listed: Locations, number: int, slots: int) -> None:
+    """Raise CorruptError unless a list has ``number`` locations, all in the version's ``slots``."""
+    if len(listed.paths) != number:
+        raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {number} locations")
+    if number and not (listed.slots.min() >= -1 and listed.slots.max() < slots):
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown place")
-    return listed

@@ -22,9 +22,9 @@ from sieve.types import (
     BuildStats,
     CreatedBy,
     Expected,
-    FileRef,
     IndexUuid,
     LocationsRef,
+    PartRef,
     RunFileRef,
     RunId,
     RunRef,
@@ -33,16 +33,18 @@ from sieve.types import (
     VersionId,
 )
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST_LIMIT = 32 << 20
 """Longest manifest in bytes; longer ones are refused unread."""
 
+MAX_LOCATIONS = (1 << 31) - 1
 MAX_RUNS = 10_000
 MAX_KINDS = 100
 MAX_FILES = 100_000
 MAX_RANGES = 10_000
 MAX_ROOTS = 100_000
-MAX_PARTS = 1_000
+MAX_FINGERPRINT_PARTS = 1_000
+MAX_PARTS = 64
 LONG_TEXT = 4 << 20
 ENCODER_TEXT = 32 << 10
 
@@ -142,7 +144,7 @@ def parse_manifest(data: bytes) -> Manifest:
             with an option, that this release does not know.
     """
     fields = Fields(_decode(_verified(data)), "manifest")
-    found = fields.integer("format")
+    found = fields.integer("format", low=1)
     if found > FORMAT:
         raise UnsupportedError(
             "SIEVE_VERSION_TOO_NEW",
@@ -172,9 +174,9 @@ def parse_manifest(data: bytes) -> Manifest:
         format_name=fields.text("format_name", pattern=_FORMAT_NAME),
         null_proof=fields.boolean("null_proof"),
         fingerprint=fields.text("fingerprint", pattern=_SHA256),
-        fingerprint_parts=fields.text_map("fingerprint_parts", MAX_PARTS, LONG_TEXT),
+        fingerprint_parts=fields.text_map("fingerprint_parts", MAX_FINGERPRINT_PARTS, LONG_TEXT),
         runs=tuple(_run(run) for run in fields.records("runs", MAX_RUNS)),
-        locations=_locations(fields.record("locations")),
+        locations=_locations(fields.record("locations"), found),
         roots=fields.texts("roots", high=MAX_ROOTS, pattern=_ROOT),
         stats=_stats(fields.record("stats")),
         created_by=_created_by(fields.record("created_by")),
@@ -252,7 +254,7 @@ def _options(fields: Fields) -> IndexOptions:
 def _run(fields: Fields) -> RunRef:
     run = RunRef(
         id=RunId(fields.text("id", pattern=HEX_ID)),
-        locations=fields.integer("locations", high=(1 << 31) - 1),
+        locations=fields.integer("locations", high=MAX_LOCATIONS),
         encoder=fields.small_object("encoder", ENCODER_TEXT),
         files=tuple(_run_file(file) for file in fields.records("files", MAX_FILES)),
         segments=fields.integer("segments"),
@@ -280,23 +282,26 @@ def _run_file(fields: Fields) -> RunFileRef:
     return file
 
 
-def _file(fields: Fields, pattern: re.Pattern[str]) -> FileRef:
-    file = FileRef(
-        name=fields.text("name", pattern=pattern),
+def _locations(fields: Fields, found: int) -> LocationsRef:
+    count = fields.integer("count", high=MAX_LOCATIONS)
+    if found == 1:
+        # The list was one file, with a row for each location.
+        parts = [_part(fields.record("file"), count)]
+    else:
+        parts = [_part(part) for part in fields.records("parts", MAX_PARTS)]
+    fields.done()
+    return LocationsRef(tuple(parts), count)
+
+
+def _part(fields: Fields, rows: int | None = None) -> PartRef:
+    part = PartRef(
+        name=fields.text("name", pattern=LOCATIONS_FILE),
         length=fields.integer("length"),
         sha256=fields.text("sha256", pattern=_SHA256),
+        rows=fields.integer("rows", high=MAX_LOCATIONS) if rows is None else rows,
     )
     fields.done()
-    return file
-
-
-def _locations(fields: Fields) -> LocationsRef:
-    locations = LocationsRef(
-        file=_file(fields.record("file"), LOCATIONS_FILE),
-        count=fields.integer("count", high=(1 << 31) - 1),
-    )
-    fields.done()
-    return locations
+    return part
 
 
 def _stats(fields: Fields) -> BuildStats:

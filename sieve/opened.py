@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +12,12 @@ from sieve.cache import Cache
 from sieve.errors import UnsupportedError
 from sieve.keys import Encoder
 from sieve.layout import locations_file
-from sieve.locations import Locations, parse_locations
+from sieve.locations import Locations, check_list, laid_over, parse_locations
 from sieve.manifest import Manifest
 from sieve.requirements import Requirement
 from sieve.runs import Run, verified
 from sieve.store import Store
+from sieve.types import PartRef
 
 Flags = npt.NDArray[np.bool_]
 
@@ -41,11 +43,19 @@ class OpenIndex:
 
     def locations(self) -> Locations:
         """The list of locations, verified; raises as `open_version`."""
-        file, roots = self.manifest.locations.file, self.manifest.roots
+        parts, roots = self.manifest.locations.parts, self.manifest.roots
+        if len(parts) == 1:
+            return self._part(parts[0])
+        return self.cache.get(
+            (self.directory, parts, roots), lambda: laid_over([self._part(part) for part in parts])
+        )
+
+    def _part(self, part: PartRef) -> Locations:
+        roots = self.manifest.roots
         return self.cache.get(
             # Versions may share the file and yet have their table in another place.
-            (locations_file(self.directory, file.name), file.sha256, roots),
-            lambda: read_locations(self.store, self.directory, self.manifest),
+            (locations_file(self.directory, part.name), part.sha256, roots),
+            lambda: read_part(self.store, self.directory, part, roots),
         )
 
     def keep(self, requirement: Requirement) -> Flags:
@@ -112,13 +122,33 @@ def open_version(store: Store, index_dir: str, manifest: Manifest, cache: Cache)
     runs = tuple(Run(store, index_dir, run, cache) for run in manifest.runs)
     encoder = encoders.pop() if encoders else Encoder(manifest.type)
     index = OpenIndex(store, index_dir, manifest, encoder, runs, cache)
-    index.locations()
+    _check(index.locations(), manifest)
     return index
 
 
 def read_locations(store: Store, index_dir: str, manifest: Manifest) -> Locations:
     """The list of locations of a version, verified. Raises CorruptError or UnavailableError."""
-    ref = manifest.locations
-    data = verified(store, locations_file(index_dir, ref.file.name), ref.file)
-    slots = sum(run.locations for run in manifest.runs)
-    return parse_locations(data, manifest.roots, ref.count, slots)
+    return whole_list(manifest, read_parts(store, index_dir, manifest))
+
+
+def read_parts(store: Store, index_dir: str, manifest: Manifest) -> tuple[Locations, ...]:
+    """The parts of that list, each verified by itself; raises as `read_locations`."""
+    roots = manifest.roots
+    return tuple(read_part(store, index_dir, ref, roots) for ref in manifest.locations.parts)
+
+
+def read_part(store: Store, index_dir: str, ref: PartRef, roots: Sequence[str]) -> Locations:
+    """One of them."""
+    data = verified(store, locations_file(index_dir, ref.name), ref)
+    return parse_locations(data, roots, ref.rows)
+
+
+def whole_list(manifest: Manifest, parts: Sequence[Locations]) -> Locations:
+    """The list that a version's parts make. Raises CorruptError where it is not of that version."""
+    listed = laid_over(parts)
+    _check(listed, manifest)
+    return listed
+
+
+def _check(listed: Locations, manifest: Manifest) -> None:
+    check_list(listed, manifest.locations.count, sum(run.locations for run in manifest.runs))

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from sieve.build.contents import build_contents
-from sieve.build.kept import NOTHING, is_current, is_one_run, kept
-from sieve.build.settle import snapshot_of
+from sieve.build.kept import NOTHING, Kept, is_current, is_one_run, kept
+from sieve.build.listing import NOTHING_STORED, Stored, read_list
+from sieve.build.settle import Snapshot, snapshot_of, snapshot_since
 from sieve.claims import discard_locations, discard_run, settle
 from sieve.errors import (
     ConflictError,
@@ -21,9 +22,7 @@ from sieve.errors import (
 )
 from sieve.found import Found
 from sieve.layout import version_file
-from sieve.locations import Locations
 from sieve.manifest import Manifest
-from sieve.opened import read_locations
 from sieve.publish import publish
 from sieve.tables.catalog import CatalogTable, Column
 from sieve.transitions import Refresh, next_version
@@ -37,7 +36,7 @@ Effort = Literal["new", "one run", "all"]
 
 
 class _OvertakenError(Exception):
-    """Another refresh has left out a run that this one leans on; the version it made."""
+    """Another refresh has left out a file that this one leans on; the version it made."""
 
     def __init__(self, newest: Manifest) -> None:
         super().__init__(newest)
@@ -85,10 +84,10 @@ def _refreshed(
     table: CatalogTable, found: Found, base: Manifest, effort: Effort, world: World
 ) -> Manifest:
     column = _column(table, base)
-    snapshot = snapshot_of(table, found.store, found.directory)
     known = None if effort == "all" else _still_valid(table, found, base, column)
-    if known is not None and is_current(known, snapshot):
-        if effort == "new" or is_one_run(base, known):
+    snapshot, held = _seen(table, found, base, known if effort == "new" else None)
+    if known is not None and is_current(known.whole, snapshot):
+        if effort == "new" or is_one_run(base, known.whole):
             return base
         known = None
     made = build_contents(
@@ -99,9 +98,9 @@ def _refreshed(
         found.directory,
         world,
         snapshot,
-        NOTHING if known is None or effort != "new" else kept(base, known, snapshot),
+        kept=held,
+        before=known or NOTHING_STORED,
     )
-
     try:
         version = publish(found.store, found.directory, base, _on_top(base, made, found, world))
     except UnknownOutcomeError:
@@ -114,6 +113,23 @@ def _refreshed(
     else:
         _remove(found, made, base)
     return version
+
+
+def _seen(
+    table: CatalogTable, found: Found, base: Manifest, known: Stored | None
+) -> tuple[Snapshot, Kept]:
+    """The table as it is now, and what of the version is taken over: nothing if none is known."""
+    if known is None:
+        return snapshot_of(table, found.store, found.directory), NOTHING
+    part = snapshot_since(table, base.instant, known.whole)
+    if part is not None:
+        held = kept(base, known.whole, part)
+        paths = set(held.locations.paths)
+        # What is to be read again must have been listed.
+        if all(file.path in paths for file in part.files[len(part.files) - part.taken_over :]):
+            return part, held
+    snapshot = snapshot_of(table, found.store, found.directory)
+    return snapshot, kept(base, known.whole, snapshot)
 
 
 def _on_top(
@@ -133,7 +149,7 @@ def _on_top(
                 f"the table of index {base.name} was renamed or moved meanwhile; run the "
                 "statement again",
             )
-        if any(run in base.runs and run not in newest.runs for run in made.runs):
+        if not _named(made) & _named(base) <= _named(newest):
             # Nobody keeps for it what the newest version does not name.
             raise _OvertakenError(newest)
         return next_version(newest, made, VersionId(secrets.token_hex(16)), world.software)
@@ -141,13 +157,19 @@ def _on_top(
     return plan
 
 
+def _named(by: Refresh | Manifest) -> set[str]:
+    """Runs and parts of the list of locations that are named: random, so no two share a name."""
+    return {*(run.id for run in by.runs), *(part.name for part in by.locations.parts)}
+
+
 def _remove(found: Found, made: Refresh, base: Manifest) -> None:
-    """Take away what no version refers to, nor ever will."""
-    store, directory = found.store, found.directory
+    """Take away what no version refers to, nor ever will: none but what was made for this one."""
+    store, directory, shared = found.store, found.directory, _named(base)
     with contextlib.suppress(SieveError):
-        for run in (run for run in made.runs if run not in base.runs):
+        for run in (run for run in made.runs if run.id not in shared):
             discard_run(store, directory, run.id)
-        discard_locations(store, directory, made.locations.file.name)
+        for part in (part for part in made.locations.parts if part.name not in shared):
+            discard_locations(store, directory, part.name)
 
 
 def _dropped(base: Manifest) -> ConflictError:
@@ -185,11 +207,11 @@ def _column(table: CatalogTable, base: Manifest) -> Column:
 
 def _still_valid(
     table: CatalogTable, found: Found, base: Manifest, column: Column
-) -> Locations | None:
-    """The version's locations; None where none of it holds, and all is to be built again."""
+) -> Stored | None:
+    """The version's list of locations; None where none holds, and all is to be built again."""
     same_reader = base.fingerprint == table.info.fingerprint and base.type == column.type
     if not same_reader or base.next_options is not None:
         return None
     with contextlib.suppress(CorruptError, UnavailableError):
-        return read_locations(found.store, found.directory, base)
+        return read_list(found.store, found.directory, base)
     return None

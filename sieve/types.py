@@ -73,10 +73,23 @@ class RunFileRef(FileRef):
 
 
 @dataclass(frozen=True, slots=True)
-class LocationsRef:
-    """The Parquet file that lists a version's locations, and how many rows it has."""
+class PartRef(FileRef):
+    """A Parquet file with a part of a list of locations, and how many rows it has."""
 
-    file: FileRef
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class LocationsRef:
+    """The list of a version's locations.
+
+    Attributes:
+        parts: that make it, in order; versions share them. What a part says of a path stands
+            instead of what those before it say of it.
+        count: how many locations there are.
+    """
+
+    parts: tuple[PartRef, ...]
     count: int
 
 

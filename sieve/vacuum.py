@@ -81,12 +81,12 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
 
 
 def _named(store: Store, directory: str, after: int, last: int) -> set[str]:
-    """URIs of the runs and lists that some versions name, those after one up to another."""
+    """URIs of the runs and parts of lists that versions name, those after one up to another."""
     named: set[str] = set()
     for number in range(after + 1, last + 1):
         manifest = read_version(store, directory, number)
         named.update(run_dir(directory, run.id) for run in manifest.runs)
-        named.add(locations_file(directory, manifest.locations.file.name))
+        named.update(locations_file(directory, part.name) for part in manifest.locations.parts)
     return named
 
 
@@ -105,7 +105,7 @@ def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]
 
 
 def _held(store: Store, target: str) -> list[int]:
-    """Lengths of the files of a run, or of one list; none where it is gone already."""
+    """Lengths of the files of a run, or of a part of a list; none where it is gone already."""
     size = store.size(target)
     if size is not None:
         return [size]

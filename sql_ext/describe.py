@@ -30,7 +30,9 @@ MOST_FILES_FROM = 8
 
 def index_bytes(manifest: Manifest) -> int:
     """Bytes of a version: its runs and its list of locations."""
-    return sum(run.bytes for run in manifest.runs) + manifest.locations.file.length
+    return sum(run.bytes for run in manifest.runs) + sum(
+        part.length for part in manifest.locations.parts
+    )
 
 
 def advice(stats: BuildStats, type_name: str) -> str | None:

@@ -21,7 +21,7 @@ from sieve.map.payload import build_map
 from sieve.run_files import describe_run
 from sieve.shapes import Segment
 from sieve.store import READ_LIMIT, base_name
-from sieve.types import FileRef, LocationsRef, RunId, RunRef
+from sieve.types import LocationsRef, PartRef, RunId, RunRef
 from tests.unit.manifest_sample import SAMPLE
 
 RUN = RunId("ab" * 16)
@@ -83,7 +83,8 @@ def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) ->
     path = folder / "locations" / f"{'cd' * 16}.parquet"
     path.parent.mkdir(parents=True)
     path.write_bytes(data)
-    file = FileRef(path.name, len(data), hashlib.sha256(data).hexdigest())
+    n = len(locations.paths)
+    part = PartRef(path.name, len(data), hashlib.sha256(data).hexdigest(), n)
     return dataclasses.replace(
         SAMPLE,
         column=("v",),
@@ -91,7 +92,7 @@ def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) ->
         table=dataclasses.replace(SAMPLE.table, location=ROOT),
         runs=tuple(runs),
         roots=(ROOT,),
-        locations=LocationsRef(file, len(locations.paths)),
+        locations=LocationsRef((part,), n),
     )
 
 

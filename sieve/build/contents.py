@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import secrets
 import time
 from dataclasses import replace
 
 import numpy as np
 
 from sieve.build.kept import NOTHING, Kept
+from sieve.build.listing import NOTHING_STORED, Stored, store_list
 from sieve.build.run import BuiltRun, build_run
 from sieve.build.settle import Snapshot
 from sieve.build.unreadable import named_if_unreadable
-from sieve.claims import claim_locations, discard_run
-from sieve.errors import SieveError, UnavailableError
+from sieve.claims import discard_run
+from sieve.errors import SieveError
 from sieve.instants import iso
-from sieve.layout import locations_file
-from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations, together
+from sieve.locations import UNPROVEN, UNSETTLED, Locations, together
 from sieve.options import IndexOptions
 from sieve.store import Store
 from sieve.tables.catalog import CatalogTable, Column, DataFile, roots_of
 from sieve.tables.kinds import COUNTED, refuse_option
 from sieve.transitions import Refresh
-from sieve.types import BuildStats, FileRef, LocationsRef
+from sieve.types import BuildStats
 from sieve.world import World
 
 _NONE = np.zeros(0, np.int64)
@@ -39,7 +37,9 @@ def build_contents(
     index_dir: str,
     world: World,
     snapshot: Snapshot,
+    *,
     kept: Kept = NOTHING,
+    before: Stored = NOTHING_STORED,
 ) -> Refresh:
     """Index what a table has beside what is kept; nothing refers to the files that are written.
 
@@ -54,6 +54,7 @@ def build_contents(
         world: the means.
         snapshot: the table's last listing.
         kept: of an earlier version; its files are not read.
+        before: the list of that version; the new one is laid over it.
 
     Raises:
         UnsupportedError: the table's options make its values hang on what else a query reads.
@@ -86,13 +87,15 @@ def build_contents(
                 say=world.say,
             )
     young = [f for f, settled in zip(snapshot.files, snapshot.settled, strict=True) if not settled]
-    roots = roots_of(table, snapshot.files)
     first_slot = sum(run.locations for run in kept.runs)
     try:
         world.check_cancelled()
-        read = _unchanged(built, files, table.files(), first_slot)
-        locations = together(kept.locations, together(read, _unsettled(young)))
-        ref = _store_locations(store, index_dir, locations, roots)
+        # A table that was not listed whole is none whose files change.
+        now = snapshot.files if snapshot.taken_over else table.files()
+        read = _unchanged(built, files, now, first_slot)
+        locations = together(kept.locations, read, _unsettled(young))
+        roots = roots_of(table, snapshot.files)
+        listed, roots = store_list(store, index_dir, locations, roots, before)
     except BaseException:
         if built.run is not None:
             with contextlib.suppress(SieveError):
@@ -108,7 +111,7 @@ def build_contents(
         fingerprint=table.info.fingerprint,
         fingerprint_parts=table.info.fingerprint_parts,
         runs=(*kept.runs, *(() if built.run is None else (built.run,))),
-        locations=ref,
+        locations=listed,
         roots=roots,
         stats=replace(
             whole,
@@ -146,18 +149,3 @@ def _unsettled(files: list[DataFile]) -> Locations:
     times = np.array([file.mtime for file in files], np.int64)
     paths = tuple(file.path for file in files)
     return Locations(paths, none + UNSETTLED, times, none, none, none, none - 1)
-
-
-def _store_locations(
-    store: Store, index_dir: str, locations: Locations, roots: tuple[str, ...]
-) -> LocationsRef:
-    data = render_locations(locations, roots)
-    name = f"{secrets.token_hex(16)}.parquet"
-    uri = locations_file(index_dir, name)
-    claim_locations(store, index_dir, name)
-    if not store.create(uri, data):
-        raise UnavailableError(
-            "SIEVE_NAME_TAKEN", f"{uri} is there already; run the statement again"
-        )
-    digest = hashlib.sha256(data).hexdigest()
-    return LocationsRef(FileRef(name, len(data), digest), len(locations.paths))

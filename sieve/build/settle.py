@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sieve.errors import SieveError
-from sieve.store import Store, split
+from sieve.locations import Locations
+from sieve.store import Store, parent, split
 from sieve.tables.catalog import CatalogTable, DataFile
 from sieve.tables.kinds import UNCHANGING
 
@@ -32,11 +33,14 @@ class Snapshot:
         settled: for each, whether its identity can be relied on.
         instant_ms: when they were listed, ms since the epoch; for a table that keeps its own
             commits when the last of these was complete.
+        taken_over: how many of the files, the last ones, were not listed and cannot be read: they
+            are as a version has them.
     """
 
     files: tuple[DataFile, ...]
     settled: tuple[bool, ...]
     instant_ms: int
+    taken_over: int = 0
 
 
 def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
@@ -49,10 +53,35 @@ def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
     """
     if table.info.format_name not in UNCHANGING:
         return settled_snapshot(table.files, store, index_dir)
+    return _unchanging(table, table.files, ())
+
+
+def snapshot_since(table: CatalogTable, instant: str, known: Locations) -> Snapshot | None:
+    """The files of a table now, of which only those were listed that may be other than they were.
+
+    Args:
+        table: the table.
+        instant: of a version, ISO 8601.
+        known: what the version knows.
+
+    Returns:
+        None where the table's commits do not tell what has changed.
+    """
+    changes = table.changes(instant)
+    if changes is None:
+        return None
+    facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
+    rest = tuple(DataFile(*fact) for fact in facts if parent(fact[0]) not in changes.folders)
+    return _unchanging(table, lambda: changes.files, rest)
+
+
+def _unchanging(
+    table: CatalogTable, list_files: Callable[[], tuple[DataFile, ...]], rest: tuple[DataFile, ...]
+) -> Snapshot:
     now = int(time.time() * 1000)
-    files = table.files()
+    files = (*list_files(), *rest)
     instant = table.instant_ms()
-    return Snapshot(files, (True,) * len(files), now if instant is None else instant)
+    return Snapshot(files, (True,) * len(files), now if instant is None else instant, len(rest))
 
 
 def settled_snapshot(

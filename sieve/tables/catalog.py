@@ -21,7 +21,7 @@ from sieve.errors import (
 )
 from sieve.registration import Registration, property_key, registrations, render_registration
 from sieve.store import parent
-from sieve.tables.kinds import INDEXED, refuse_kind
+from sieve.tables.kinds import INDEXED, UNCHANGING, refuse_kind
 from sieve.types import TableIdentity, identity_from
 
 LOCATION = "__sieve_location__"
@@ -49,6 +49,19 @@ class DataFile:
     path: str
     length: int
     mtime: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A part of a table: what lies elsewhere is as it was.
+
+    Attributes:
+        folders: URIs; those of partitions that are gone are among them.
+        files: all files in these.
+    """
+
+    folders: frozenset[str]
+    files: tuple[DataFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +135,27 @@ class CatalogTable:
         """Every file of the table at the time of the first call."""
         return tuple(DataFile(*row) for row in json.loads(self._access.list()))
 
+    def changes(self, instant: str) -> Changes | None:
+        """What may be other since the table was as at an instant, ISO 8601, as its commits tell.
+
+        Returns:
+            None where they do not tell for certain, or the table keeps none.
+        """
+        if self.info.format_name not in UNCHANGING:
+            return None
+        told = self._access.listSince(instant)
+        if told is None:
+            return None
+        raw = json.loads(told)
+        return Changes(frozenset(raw["folders"]), tuple(DataFile(*row) for row in raw["files"]))
+
     def instant_ms(self) -> int | None:
         """When the table became what was listed, ms since the epoch; None where none is told."""
         told = int(self._access.instant())
         return None if told < 0 else told
 
     def frame(self, numbers: Sequence[int], column: Column) -> DataFrame:
-        """The rows of the files with these numbers in `files`, of which a column will be read.
+        """The rows of files by their numbers in the last listing, of which a column will be read.
 
         They are read as a query reads them, except that an unreadable or missing file fails the
         job. The column `LOCATION` holds the place of a row's file among ``numbers``.

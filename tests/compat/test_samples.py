@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -22,6 +23,7 @@ from sieve.publish import newest
 from sql_ext.link import Request
 from sql_ext.pruning import PruneService
 from sql_ext.roots import Roots
+from tests.plain_world import Session, Warehouse, scan, without_spark
 
 SAMPLES = sorted(path for path in Path(__file__).parent.iterdir() if path.name.startswith("format"))
 INDEXES = [
@@ -95,8 +97,35 @@ def test_a_later_format_is_left_alone(sample: Path, uuid: str, tmp_path: Path) -
         b'"version":%d' % index.version, b'"version":%d' % (index.version + 1), 1
     )
     for later in (FORMAT + 1, 77):
-        text = body.replace(b'"format":%d' % FORMAT, b'"format":%d' % later, 1) + b"}"
+        text = re.sub(rb'"format":\d+', b'"format":%d' % later, body, count=1) + b"}"
         seal = hashlib.sha256(text).hexdigest().encode()
         path.write_bytes(text[:-1] + b',"checksum":"' + seal + b'"}')
         predicate = {"op": "=", "col": list(index.column), "value": 1}
         assert skipped(tmp_path, index, predicate) == (set(), "version-too-new")
+
+
+def test_an_index_of_format_1_is_refreshed(tmp_path: Path) -> None:
+    """Its list, one file then, is the first part of the new one, and is not written again."""
+    warehouse = Warehouse(tmp_path / "shop")
+    warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(8)])
+    with without_spark():
+        Session(warehouse).sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+        (path,) = warehouse.root.glob("*/versions/1.json")
+        body = json.loads(path.read_bytes())
+        (file,) = body["locations"]["parts"]
+        assert file.pop("rows") == 8
+        del body["checksum"]
+        body |= {"format": 1, "locations": {"file": file, "count": 8}}
+        text = json.dumps(body, separators=(",", ":")).encode()
+        seal = hashlib.sha256(text).hexdigest().encode()
+        path.write_bytes(text[:-1] + b',"checksum":"' + seal + b'"}')
+        before = scan(warehouse, "t", 13)
+        warehouse.append("t", range(80, 90))
+        Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+        after = scan(warehouse, "t", 83)
+    assert (before.files, before.used) == (1, ("id_sieve@1",))
+    assert (after.files, after.used) == (1, ("id_sieve@2",))
+    now = json.loads(path.with_name("2.json").read_bytes())
+    assert now["format"] == FORMAT
+    assert now["locations"]["parts"][0] == file | {"rows": 8}
+    assert [part["rows"] for part in now["locations"]["parts"]] == [8, 1]

@@ -143,9 +143,12 @@ MANIFESTS = {
     "run that leads out": deeper("runs.0.id", "../../../x"),
     "file that leads out": deeper("runs.0.files.0.name", "../../../../etc/passwd"),
     "absolute file": deeper("runs.0.files.0.name", "/etc/passwd"),
-    "list that leads out": deeper("locations.file.name", "../versions/1.json"),
+    "list that leads out": deeper("locations.parts.0.name", "../versions/1.json"),
     "monstrous length": deeper("runs.0.files.0.length", 2**63 - 1),
     "monstrous count": deeper("locations.count", 2**62),
+    "monstrous rows": deeper("locations.parts.0.rows", 2**31 - 1),
+    "monstrously many parts": deeper("locations.parts", [{}] * 1_000_000),
+    "no parts": deeper("locations.parts", []),
     "negative places": deeper("runs.0.locations", -1),
     "class": deeper("runs.0.encoder", {"type": "__import__('os')"}),
     "root of another scheme": deeper("roots", ["http://127.0.0.1:1/"]),
@@ -196,7 +199,7 @@ def fuzzed(inputs: int) -> float:
         lambda data: parse_statement(data.decode("latin-1")),
         lambda data: parse_registration(data.decode("latin-1")),
         parse_manifest,
-        lambda data: parse_locations(data, ["file:/x"], 1, 1),
+        lambda data: parse_locations(data, ["file:/x"], 1),
     ]
     worst = 0.0
     for number in range(inputs):

@@ -6,6 +6,7 @@ import itertools
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +18,7 @@ from scenes import age, looked_at, prepared, settled
 from sieve.errors import SieveError
 from sieve.history import history
 from sieve.local_store import LocalStore
+from sieve.publish import newest
 from sieve.store import Entries
 from tests.plain_world import SeamStore, Session, Warehouse, without_spark
 
@@ -232,6 +234,56 @@ def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
     end = looked_at(warehouse)
     assert end is not None
     assert (end.files, end.used) == (1, (f"id_sieve@{told[0][1]}",))
+
+
+def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
+    """Another began earlier and has more to tell, so that it takes in a part that this one shares.
+
+    Both keep all runs. VACUUM deletes the part before this one is published.
+    """
+    warehouse = Warehouse(tmp_path / "shop")
+    warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(40)])
+    refresh = "REFRESH SIEVE INDEX ON t"
+    Session(warehouse).sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+    for k in range(40, 44):
+        warehouse.append("t", range(10 * k, 10 * k + 10))
+    Session(warehouse).sql(refresh)
+    planned, go = threading.Event(), threading.Event()
+
+    def earlier(what: str) -> None:
+        if re.match("before create .*/versions/", what):
+            planned.set()
+            assert go.wait(60)
+
+    for k in (44, 45):
+        warehouse.append("t", range(10 * k, 10 * k + 10))
+    other = threading.Thread(target=Session(warehouse, earlier).sql, args=(refresh,))
+    other.start()
+    assert planned.wait(60)
+    (warehouse.folder / "t" / "00045.txt").unlink()
+
+    def later(what: str) -> None:
+        if re.match("before create .*/versions/", what) and not go.is_set():
+            assert parts(warehouse) == [40, 4]
+            go.set()
+            other.join(60)
+            assert parts(warehouse) == [40, 6]
+            # What the other took the place of is expired a moment later only.
+            time.sleep(0.05)
+            assert Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")[0][1] == 2
+
+    assert Session(warehouse, later).sql(refresh)[0][1] == 4
+    end = looked_at(warehouse)
+    assert end is not None
+    assert (end.files, end.used) == (1, ("id_sieve@4",))
+
+
+def parts(warehouse: Warehouse) -> list[int]:
+    """Rows of each part of the list of locations."""
+    (index,) = warehouse.root.iterdir()
+    version = newest(LocalStore(), f"file:{index}")
+    assert version is not None
+    return [part.rows for part in version.locations.parts]
 
 
 @pytest.mark.parametrize("seen", [0, 1])

@@ -14,9 +14,9 @@ from sieve.types import (
     BuildStats,
     CreatedBy,
     Expected,
-    FileRef,
     IndexUuid,
     LocationsRef,
+    PartRef,
     RunFileRef,
     RunId,
     RunRef,
@@ -37,6 +37,7 @@ ranges = st.one_of(apart, int64.map(lambda code: ((code, code),)))
 real = st.floats(0, allow_nan=False, allow_infinity=False)
 place = st.text(st.characters(exclude_characters="\0"), max_size=30).map("file:/{}".format)
 part = st.builds("part-{:05d}-{}-c000.snappy.parquet".format, st.integers(0, 99_999), hex32)
+places = st.integers(0, (1 << 31) - 1)
 json_value = st.recursive(
     st.none() | st.booleans() | st.integers() | text,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
@@ -78,7 +79,7 @@ manifests = st.builds(
                 ),
                 max_size=3,
             ).map(tuple),
-            locations=st.integers(0, (1 << 31) - 1),
+            locations=places,
             segments=count,
             blocks=count,
             keys=count,
@@ -89,8 +90,10 @@ manifests = st.builds(
     ).map(tuple),
     locations=st.builds(
         LocationsRef,
-        st.builds(FileRef, hex32.map("{}.parquet".format), count, hex64),
-        st.integers(0, (1 << 31) - 1),
+        st.lists(
+            st.builds(PartRef, hex32.map("{}.parquet".format), count, hex64, places), max_size=3
+        ).map(tuple),
+        places,
     ),
     roots=st.lists(place, max_size=3).map(tuple),
     stats=st.builds(

@@ -27,7 +27,7 @@ from sieve.map.hashing import hash_codes
 from sieve.mass import Mass
 from sieve.opened import read_locations
 from sieve.publish import newest, publish, read_version
-from sieve.types import FileRef, LocationsRef, RunId, RunRef, VersionId
+from sieve.types import LocationsRef, PartRef, RunId, RunRef, VersionId
 from tests.made_index import Row, write_run
 
 SHAPES = ("intervals", "runs", "map", "sieve")
@@ -173,14 +173,14 @@ def forge(
     data = render_locations(locations, base.roots)
     name = f"{secrets.token_hex(16)}.parquet"
     store.create(locations_file(uri, name), data)
-    file = FileRef(name, len(data), hashlib.sha256(data).hexdigest())
+    part = PartRef(name, len(data), hashlib.sha256(data).hexdigest(), len(locations.paths))
     made = replace(
         base,
         version=base.version + 1,
         id=VersionId(secrets.token_hex(16)),
         parent=base.id,
         runs=(run,),
-        locations=LocationsRef(file, len(locations.paths)),
+        locations=LocationsRef((part,), part.rows),
     )
     publish(store, uri, base, lambda _: made, attempts=1)
     lab.sql(f"ALTER SIEVE INDEX {index} ON t ENABLE")

@@ -82,8 +82,9 @@ def build(
             world,  # type: ignore[arg-type]
             settle.settled_snapshot(table.files, store, directory),
         )
-    data = store.read(f"{directory}/locations/{made.locations.file.name}")
-    return made, parse_locations(data, made.roots, made.locations.count, 0)
+    (part,) = made.locations.parts
+    data = store.read(f"{directory}/locations/{part.name}")
+    return made, parse_locations(data, made.roots, part.rows)
 
 
 def proven(locations: Locations) -> dict[str, bool]:

@@ -10,7 +10,7 @@ from sieve.keys import Encoder
 from sieve.manifest import FORMAT, Manifest
 from sieve.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
 from sieve.tables.kinds import COUNTED, INDEXED
-from sieve.types import BuildStats, FileRef, LocationsRef, RunFileRef, RunRef, TableIdentity
+from sieve.types import BuildStats, LocationsRef, PartRef, RunFileRef, RunRef, TableIdentity
 from sql_ext import commands
 from sql_ext.functions import FUNCTIONS
 from sql_ext.launch import wiring
@@ -147,7 +147,7 @@ def test_the_default_size_of_the_cache_is_that_of_the_code() -> None:
 
 def test_every_member_of_a_manifest_is_described() -> None:
     """The page of bytes names each member of a manifest and of the records in it."""
-    records = (Manifest, RunRef, RunFileRef, FileRef, LocationsRef, BuildStats, TableIdentity)
+    records = (Manifest, RunRef, RunFileRef, PartRef, LocationsRef, BuildStats, TableIdentity)
     for record in records:
         for member in record.__dataclass_fields__:
             assert f"`{member}`" in FORMAT_PAGE, f"{record.__name__}.{member}"

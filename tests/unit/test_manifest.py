@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
-from sieve.manifest import parse_manifest, render_manifest
-from sieve.types import FileRef
+from sieve.manifest import FORMAT, parse_manifest, render_manifest
+from sieve.types import LocationsRef, PartRef
 from tests.unit.manifest_sample import SAMPLE
 
 DATA = render_manifest(SAMPLE)
@@ -39,15 +39,15 @@ def test_what_is_written_is_read() -> None:
 def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
     """Any JSON tool can read a manifest; the checksum covers all that stands before it."""
     record = json.loads(DATA.decode("ascii"))
-    assert record["format"] == 1
+    assert record["format"] == FORMAT
     assert list(record)[-1] == "checksum"
     assert sealed(DATA[: DATA.rindex(b',"checksum"')] + b"}") == DATA
 
 
-def test_the_bytes_of_format_1_stay_readable() -> None:
+def test_the_bytes_of_the_format_stay_as_they_are() -> None:
     """The sample's checksum is fixed: a change of the bytes needs a new format number."""
     assert hashlib.sha256(DATA).hexdigest() == (
-        "918b67872abce115e6c4a0cfce015a3456772c27e3d4baf2b3725de43d5b24a9"
+        "8f378804cbcd5b84911ee4125a4154b0d648ed34f95c97c72c32958f7d2601ad"
     )
 
 
@@ -70,7 +70,7 @@ def test_every_flipped_bit_is_seen() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        edited(lambda m: m.update(format=2)),
+        edited(lambda m: m.update(format=FORMAT + 1)),
         sealed('{"format":7,"everything":"else"}'),
         edited(lambda m: m["options"].update(shape="spirals")),
         edited(lambda m: m["options"].update(colour="blue")),
@@ -86,7 +86,7 @@ def test_newer_is_told_from_damaged(data: bytes) -> None:
 def test_a_damaged_newer_file_is_damaged() -> None:
     """A format number is believed only under a matching checksum."""
     with pytest.raises(CorruptError):
-        parse_manifest(DATA.replace(b'"format":1', b'"format":2'))
+        parse_manifest(DATA.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1)))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,12 @@ def test_run_files_have_plain_names(name: str) -> None:
         lambda m: m["runs"][0].update(encoder={"a": "x" * 32769}),
         lambda m: m["runs"][0].update(encoder=json.loads('{"a":' * 9 + "1" + "}" * 9)),
         lambda m: m["runs"][0]["files"][0].update(sha256="g" * 64),
-        lambda m: m["locations"]["file"].update(name="x.parquet"),
+        lambda m: m["locations"]["parts"][0].update(name="x.parquet"),
+        lambda m: m["locations"]["parts"][0].update(rows=1 << 31),
+        lambda m: m["locations"]["parts"][0].update(rows=-1),
+        lambda m: m["locations"].update(parts=m["locations"]["parts"] * 65),
+        lambda m: m["locations"].update(parts={}),
+        lambda m: m["locations"].update(file=m["locations"]["parts"][0]),
         lambda m: m["locations"].update(count=1 << 31),
         lambda m: m["stats"].update(seconds=-0.5),
         lambda m: m["stats"].update(seconds="1"),
@@ -203,6 +208,6 @@ def test_hostile_bodies(body: bytes) -> None:
 
 def test_a_manifest_beyond_the_limits_is_not_written() -> None:
     """What no reader would take is refused where the writer can still do something about it."""
-    bad = replace(SAMPLE.locations, file=FileRef("no such name", 1, "0" * 64))
+    bad = LocationsRef((PartRef("no such name", 1, "0" * 64, 17),), 17)
     with pytest.raises(InvalidInputError, match="customer_sieve"):
         render_manifest(replace(SAMPLE, locations=bad))

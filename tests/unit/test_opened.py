@@ -21,7 +21,7 @@ from sieve.opened import OpenIndex, open_version
 from sieve.requirements import Requirement
 from sieve.segments import cut_segments
 from sieve.store import GoneError
-from sieve.types import FileRef, LocationsRef, RunId, RunRef
+from sieve.types import LocationsRef, PartRef, RunId, RunRef
 from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
 
 N = 5
@@ -111,8 +111,8 @@ def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
     short = render_locations(listed, ("file:/t",))
     path = tmp_path / "locations" / f"{'ef' * 16}.parquet"
     path.write_bytes(short)
-    made = FileRef(path.name, len(short), hashlib.sha256(short).hexdigest())
-    other = dataclasses.replace(version, locations=LocationsRef(made, 1))
+    made = PartRef(path.name, len(short), hashlib.sha256(short).hexdigest(), 1)
+    other = dataclasses.replace(version, locations=LocationsRef((made,), 1))
     with pytest.raises(CorruptError, match="unknown place"):
         answer(other, tmp_path)
 

@@ -19,7 +19,7 @@ from sieve.errors import (
 )
 from sieve.layout import version_file, versions_dir
 from sieve.local_store import LocalStore
-from sieve.manifest import Manifest, render_manifest
+from sieve.manifest import FORMAT, Manifest, render_manifest
 from sieve.publish import last_of_dense, newest, newest_number, publish, read_version
 from sieve.store import GoneError, join
 from sieve.transitions import Disable, Drop, SetOptions, next_version
@@ -282,7 +282,8 @@ def test_a_damaged_winner(index: str) -> None:
 def test_a_newer_winner(index: str) -> None:
     """A version of a newer release is not written over by this one."""
     data = render_manifest(SAMPLE)
-    body = data[: data.rindex(b',"checksum"')].replace(b'"format":1', b'"format":2', 1) + b"}"
+    newer = data.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1), 1)
+    body = newer[: newer.rindex(b',"checksum"')] + b"}"
     seal = hashlib.sha256(body).hexdigest().encode()
     LocalStore().create(version_file(index, 1), body[:-1] + b',"checksum":"' + seal + b'"}')
     with pytest.raises(UnsupportedError):

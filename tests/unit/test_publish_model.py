@@ -24,6 +24,7 @@ STEPS = 6
 """Calls of the store or the metastore that a writer may make."""
 
 BY = CreatedBy("0.1.0", "4.1.4")
+(_SHARED,) = SAMPLE.locations.parts
 Rule = Callable[[Step, Answer], Step | End]
 
 
@@ -57,7 +58,7 @@ class State:
         registered: whether the table has the index's property.
         copied: what a foreign tool has read of it and not yet written back; None before and after.
         foreign: calls that the foreign tool has left.
-        deleted: lists of locations that were deleted.
+        deleted: parts of lists of locations that were deleted.
         folder: whether the index's folder is there.
     """
 
@@ -82,6 +83,7 @@ class Model:
         rule: what a writer does next.
         if_absent: whether the store creates only what is not there.
         keep_unknown: whether what an unknown outcome may refer to is kept.
+        keep_shared: whether what an earlier version names, too, is kept.
         tombstone: whether a drop publishes the end of the index, and then removes the property.
     """
 
@@ -91,10 +93,12 @@ class Model:
         *,
         if_absent: bool = True,
         keep_unknown: bool = True,
+        keep_shared: bool = True,
         tombstone: bool = True,
     ) -> None:
         self._rule, self._if_absent = rule, if_absent
-        self._keep_unknown, self._tombstone = keep_unknown, tombstone
+        self._keep_unknown, self._keep_shared = keep_unknown, keep_shared
+        self._tombstone = tombstone
         self._versions: dict[str, Manifest] = {"1": replace(SAMPLE, id=VersionId("1"))}
 
     def explore(self, kinds: str) -> set[State]:
@@ -223,7 +227,8 @@ class Model:
         if writer.doing is End.REFUSED:
             writer = replace(writer, lost=(*writer.lost, writer.proposed))
         if failed and writer.kind == "r":
-            state = replace(state, deleted=state.deleted | {_list_of(number)})
+            made = {_part_of(number)} if self._keep_shared else {_part_of(number), _SHARED.name}
+            state = replace(state, deleted=state.deleted | made)
         return state, writer
 
     def _check(self, state: State) -> None:
@@ -236,7 +241,8 @@ class Model:
         made_by = [name[0] for name in state.chain[1:]]
         if len(set(made_by)) < len(made_by):
             raise BrokenError("a change was applied twice")
-        if state.folder and {v.locations.file.name for v in chain} & state.deleted:
+        named = {part.name for version in chain for part in version.locations.parts}
+        if state.folder and named & state.deleted:
             raise BrokenError("a version names what was deleted")
         for writer in state.writers:
             won = writer.doing is End.PUBLISHED or writer.doing in ("unregister", "delete")
@@ -258,13 +264,13 @@ def _change(kind: str, number: int) -> Change:
         instant=f"2025-04-01T00:00:0{number}.000Z", type=SAMPLE.type, options=SAMPLE.options,
         format_name="parquet", null_proof=True, fingerprint=SAMPLE.fingerprint,
         fingerprint_parts={}, runs=(), roots=SAMPLE.roots, stats=SAMPLE.stats,
-        locations=LocationsRef(replace(SAMPLE.locations.file, name=_list_of(number)), 1),
+        locations=LocationsRef((_SHARED, replace(_SHARED, name=_part_of(number))), 1),
     )  # fmt: skip
 
 
-def _list_of(number: int) -> str:
-    """The list of locations that a writer has made."""
-    return f"list of {number}"
+def _part_of(number: int) -> str:
+    """The part of the list of locations that a writer has made."""
+    return f"part of {number}"
 
 
 @pytest.mark.parametrize("kinds", ["rrd", "rod"])
@@ -291,6 +297,7 @@ def instead(answer: Answer, of: type[Create | Look], then: Step | End) -> Rule:
     [
         (Model(if_absent=False), "is not there|no chain|was given up is there"),
         (Model(keep_unknown=False), "names what was deleted"),
+        (Model(keep_shared=False), "names what was deleted"),
         (Model(tombstone=False), "in use again"),
         (Model(instead(Answer.NO_REPLY, Create, End.LOST)), "given up is there|applied twice"),
         (Model(instead(Answer.NO_REPLY, Create, End.PUBLISHED)), "reported is not there"),

@@ -77,24 +77,27 @@ object Hudi {
   def completed(relation: HadoopFsRelation): Option[Long] = {
     val until = instant(relation)
     val done = call(call(client(relation), "getCommitsTimeline"), "filterCompletedInstants")
-    val times = call(done, "getInstants").asInstanceOf[java.util.List[AnyRef]].asScala
+    call(done, "getInstants").asInstanceOf[java.util.List[AnyRef]].asScala
       .filter(call(_, "requestedTime").toString <= until)
-      .flatMap(one => Option(call(one, "getCompletionTime"))).map(_.toString)
-    if (times.isEmpty) None
-    else {
+      .flatMap(completion(relation, _)).reduceOption(_ max _)
+  }
+
+  /** When a commit was complete, ms since the epoch; None where that is not told. */
+  def completion(relation: HadoopFsRelation, instant: AnyRef): Option[Long] =
+    Option(call(instant, "getCompletionTime")).map { digits =>
       val generator = relation.location.getClass.getClassLoader
         .loadClass("org.apache.hudi.common.table.timeline.HoodieInstantTimeGenerator")
-      val date = generator.getMethod("parseDateFromInstantTime", classOf[String]).invoke(null, times.max)
-      Some(date.asInstanceOf[Date].getTime)
+      generator.getMethod("parseDateFromInstantTime", classOf[String]).invoke(null, digits.toString)
+        .asInstanceOf[Date].getTime
     }
-  }
 
   /** The same of a query of an earlier instant; None for any other. */
   def asOf(relation: HadoopFsRelation): Option[Long] =
     if (is(relation.location) && relation.options.contains("as.of.instant")) completed(relation)
     else None
 
-  private def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
+  /** Hudi's own view of the table: its folder, properties and timeline. */
+  def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
 
   private def properties(relation: HadoopFsRelation): Properties =
     call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]

@@ -1,8 +1,11 @@
 package org.apache.spark.sql.sieve
 
-import scala.jdk.CollectionConverters._
+import java.time.Instant
 
-import com.fasterxml.jackson.databind.node.ObjectNode
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.{AnalysisException, DataFrame}
@@ -168,15 +171,39 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     // Hudi would go on to later commits than its reader, which passes over what these have logged.
     if (!Hudi.is(files.location)) files.location.refresh()
     val array = Link.json.createArrayNode
+    list(files.location.listFiles(Nil, Nil), array)
+    Link.json.writeValueAsString(array)
+  }
+
+  private def list(directories: Seq[PartitionDirectory], into: ArrayNode): Unit =
     listed = (for {
-      directory <- files.location.listFiles(Nil, Nil)
+      directory <- directories
       file <- directory.files
       at <- locations.of(directory.values, file)
     } yield {
-      array.addArray().add(at.path.toString).add(at.length).add(at.modified)
+      into.addArray().add(at.path.toString).add(at.length).add(at.modified)
       (directory.values, file)
     }).toIndexedSeq
-    Link.json.writeValueAsString(array)
+
+  /**
+   * The locations in folders that may have been written to since an instant, in ISO 8601: `folders`,
+   * and `files` as `list` has them. Null where only a listing of all can tell.
+   */
+  def listSince(instant: String): String = {
+    def isThere(folder: Path) = folder.getFileSystem(session.sessionState.newHadoopConf()).exists(folder)
+    // What fails here is no harm: a listing of all will do, or say why it will not.
+    def told = for {
+      partitions <- HudiChanges.since(files, Instant.parse(instant).toEpochMilli)
+      folders = partitions.map(one => one -> HudiChanges.folder(files, one)).toMap
+      directories <- HudiChanges.list(files.location, partitions.filter(one => isThere(folders(one))))
+    } yield {
+      val node = Link.json.createObjectNode
+      val array = node.putArray("folders")
+      folders.values.foreach(folder => array.add(folder.toString))
+      list(directories, node.putArray("files"))
+      Link.json.writeValueAsString(node)
+    }
+    Try(told).toOption.flatten.orNull
   }
 
   /** When the table became what was listed, ms since the epoch; below zero where it does not tell. */

@@ -1,0 +1,107 @@
+"""Writing the list of locations of a version: one part, laid over those of the version before.
+
+Each part of a list has four times the rows of the next one at least, so that parts are few, about
+log4(n) for n locations, and a row is written again a few times in all. A part that would have less
+is taken into the new one; where it is the first, the list is written whole. (The logarithmic method
+of Bentley and Saxe, as log-structured merge trees have it.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sieve.claims import claim_locations
+from sieve.errors import UnavailableError
+from sieve.layout import locations_file
+from sieve.locations import NO_LOCATIONS, Locations, laid_over, render_locations, what_differs
+from sieve.manifest import Manifest
+from sieve.opened import read_parts, whole_list
+from sieve.store import Store
+from sieve.types import LocationsRef, PartRef
+
+STEP: Final = 4
+"""A part has so many times the rows of the next one at least."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """The list of a version.
+
+    Attributes:
+        refs: its parts.
+        parts: what they say.
+        roots: what their paths are relative to.
+        whole: the list that they make.
+    """
+
+    refs: tuple[PartRef, ...]
+    parts: tuple[Locations, ...]
+    roots: tuple[str, ...]
+    whole: Locations
+
+
+NOTHING_STORED: Final = Stored((), (), (), NO_LOCATIONS)
+
+
+def read_list(store: Store, index_dir: str, version: Manifest) -> Stored:
+    """The list of a version, verified. Raises CorruptError or UnavailableError."""
+    parts = read_parts(store, index_dir, version)
+    return Stored(version.locations.parts, parts, version.roots, whole_list(version, parts))
+
+
+def store_list(
+    store: Store,
+    index_dir: str,
+    locations: Locations,
+    roots: Sequence[str],
+    before: Stored,
+) -> tuple[LocationsRef, tuple[str, ...]]:
+    """Write what makes a list of locations.
+
+    Args:
+        store: where the index lies.
+        index_dir: its folder.
+        locations: the list.
+        roots: folders that it lies below.
+        before: a list whose parts may be used again.
+
+    Returns:
+        The list, and the roots that the paths in its parts are relative to.
+
+    Raises:
+        UnavailableError: it cannot be written.
+    """
+    part, refs = _part_over(before, locations)
+    if refs:
+        # Parts tell roots by their number.
+        roots = (*before.roots, *(root for root in roots if root not in before.roots))
+    written = _store_part(store, index_dir, part, roots)
+    return LocationsRef((*refs, written), len(locations.paths)), tuple(roots)
+
+
+def _part_over(before: Stored, now: Locations) -> tuple[Locations, tuple[PartRef, ...]]:
+    """What to write, and the parts to lay it over; all of the list and none, where that is due."""
+    part, left = what_differs(before.whole, now), len(before.refs)
+    rows = len(part.paths)
+    while left and before.refs[left - 1].rows < STEP * max(1, rows):
+        left -= 1
+        rows += before.refs[left].rows
+    if left < len(before.refs):
+        part = what_differs(laid_over(before.parts[:left]), now)
+    return part, before.refs[:left]
+
+
+def _store_part(store: Store, index_dir: str, part: Locations, roots: Sequence[str]) -> PartRef:
+    data = render_locations(part, roots)
+    name = f"{secrets.token_hex(16)}.parquet"
+    uri = locations_file(index_dir, name)
+    claim_locations(store, index_dir, name)
+    if not store.create(uri, data):
+        raise UnavailableError(
+            "SIEVE_NAME_TAKEN", f"{uri} is there already; run the statement again"
+        )
+    return PartRef(name, len(data), hashlib.sha256(data).hexdigest(), len(part.paths))

@@ -1,0 +1,78 @@
+package org.apache.spark.sql.sieve
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, PartitionDirectory}
+
+/** What commits have done to a Hudi table since one of them, by partitions, as its timeline tells. */
+object HudiChanges {
+  import Hudi.call
+
+  // What these wrote or replaced, their metadata tell; rows that others bring or take they do not.
+  private val telling = Set("commit", "deltacommit", "replacecommit")
+  private val harmless = Set("clean", "savepoint", "indexing")
+  private val undoing = Set("rollback", "restore")
+
+  /**
+   * The partitions written to since the commit that was complete at a time, in ms since the epoch.
+   * None where the timeline does not tell for certain: it does not have that commit any more, or
+   * something else has happened, or the table has no partitions.
+   */
+  def since(relation: HadoopFsRelation, instant: Long): Option[Set[String]] = {
+    val timeline = call(Hudi.client(relation), "getActiveTimeline")
+    val (done, pending) = call(timeline, "getInstants").asInstanceOf[java.util.List[AnyRef]].asScala
+      .partition(call(_, "isCompleted") == true)
+    val timed = done.map(one => one -> Hudi.completion(relation, one))
+    val own = timed.filter { case (one, time) => time.contains(instant) && telling(action(one)) }
+    val later = timed.collect { case (one, time) if time.forall(_ > instant) => one }
+      .filterNot(one => harmless(action(one)))
+    val known = own.size == 1 && later.forall(one => telling(action(one))) &&
+      !pending.exists(one => undoing(action(one)))
+    if (!known) None
+    else Some(later.flatMap(partitions(_, timeline)).toSet).filterNot(_.contains(""))
+  }
+
+  private def action(instant: AnyRef): String = call(instant, "getAction").toString
+
+  private def partitions(instant: AnyRef, timeline: AnyRef): Seq[String] = {
+    val metadata = instant.getClass.getClassLoader
+      .loadClass("org.apache.hudi.common.table.timeline.TimelineUtils").getMethods
+      .find(_.getName == "getCommitMetadata").get.invoke(null, instant, timeline)
+    def keys(member: String) =
+      call(metadata, member).asInstanceOf[java.util.Map[String, _]].keySet.asScala.toSeq
+    val replaced =
+      if (action(instant) == "replacecommit") keys("getPartitionToReplaceFileIds") else Nil
+    keys("getPartitionToWriteStats") ++ replaced
+  }
+
+  /** The folder of a partition, as the paths of its files have it. */
+  def folder(relation: HadoopFsRelation, partition: String): Path =
+    new Path(s"${call(Hudi.client(relation), "getBasePath")}/$partition")
+
+  /** What `listFiles` would give of some partitions alone; None in releases that have no such way. */
+  def list(location: FileIndex, partitions: Set[String]): Option[Seq[PartitionDirectory]] = for {
+    path <- method(location.getClass, "convertToPartitionPath")
+    slices <- method(location.getClass, "getInputFileSlices")
+    prepare <- method(location.getClass, "prepareFileSlices")
+  } yield {
+    val wanted = partitions.toSeq.map(path.invoke(location, _))
+    val kind = slices.getParameterTypes.head.getComponentType
+    val array = java.lang.reflect.Array.newInstance(kind, wanted.size).asInstanceOf[Array[AnyRef]]
+    wanted.copyToArray(array)
+    val found = slices.invoke(location, array)
+      .asInstanceOf[java.util.Map[AnyRef, java.util.List[AnyRef]]].asScala.toSeq
+    val rows = for {
+      (partition, inside) <- found
+      slice <- inside.asScala if call(slice, "isEmpty") == false
+    } yield (InternalRow.fromSeq(call(partition, "getValues").asInstanceOf[Array[Any]].toSeq), slice)
+    prepare.invoke(location, rows).asInstanceOf[scala.collection.Seq[PartitionDirectory]].toSeq
+  }
+
+  private def method(of: Class[_], name: String): Option[java.lang.reflect.Method] =
+    Iterator.iterate[Class[_]](of)(_.getSuperclass).takeWhile(_ != null)
+      .flatMap(_.getDeclaredMethods).find(m => m.getName == name && m.getParameterCount == 1)
+      .map { m => m.setAccessible(true); m }
+}

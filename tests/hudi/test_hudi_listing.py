@@ -1,0 +1,188 @@
+"""A refresh lists the partitions that the timeline says were written to, and no others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import bundle
+import pytest
+import tables
+from lab import Lab
+
+from sieve.local_store import LocalStore
+from sieve.manifest import Manifest
+from sieve.opened import read_locations
+from sieve.publish import newest
+
+pytestmark = pytest.mark.hudi
+
+KINDS = ["cow", "mor"]
+PARTS = 4
+
+
+def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:
+    """The newest version, and what it knows: path, length and time of each slice."""
+    folder = lab.facts("amount_sieve")["path"]
+    manifest = newest(LocalStore(), folder)
+    assert manifest is not None
+    known = read_locations(LocalStore(), folder, manifest)
+    facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
+    return manifest, set(facts)
+
+
+def access(lab: Lab) -> Any:
+    """The table as the shim hands it to a statement that begins now."""
+    jvm: Any = lab.spark._jvm
+    resolve = jvm.org.apache.spark.sql.sieve.Tables.resolve
+    name = jvm.java.util.ArrayList()
+    name.add("t")
+    return resolve(lab.spark._jsparkSession, name)
+
+
+def in_full(lab: Lab) -> set[tuple[str, int, int]]:
+    """All slices of the table, by a listing of all of it."""
+    return {tuple(row) for row in json.loads(access(lab).list())}
+
+
+def listed(lab: Lab) -> set[int] | None:
+    """Numbers of the partitions that a refresh would list now; None where it would list all."""
+    told = access(lab).listSince(version(lab)[0].instant)
+    if told is None:
+        return None
+    folders = json.loads(told)["folders"]
+    files = json.loads(told)["files"]
+    assert {path.rpartition("/")[0] for path, _, _ in files} <= set(folders)
+    return {int(folder.rpartition("=")[2]) for folder in folders}
+
+
+def refreshed(lab: Lab, expected: set[int] | None) -> None:
+    """REFRESH lists these partitions alone, and knows what a listing of all would tell."""
+    lab.sql("REFRESH TABLE t")
+    # Releases before have no such way to list a part of a table.
+    assert listed(lab) == (expected if bundle.VERSION == "1.2.0" else None)
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    assert version(lab)[1] == in_full(lab)
+    lab.check("SELECT * FROM t WHERE amount = 100 * 7919 % 1000")
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+
+
+def indexed(lab: Lab, kind: str, **properties: str) -> None:
+    """A slice of a hundred keys in each partition, and an index."""
+    tables.create(lab, kind, parts=True, **properties)
+    tables.fill(lab, 0, 100 * PARTS)
+    lab.sql("CREATE SIEVE INDEX ON t (amount)")
+
+
+@pytest.mark.skipif(bundle.VERSION != "1.2.0", reason="releases before list all")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("metadata", ["true", "false"])
+def test_other_partitions_are_not_looked_at(lab: Lab, kind: str, metadata: str) -> None:
+    """The folder of one is not even there while the refresh runs, and its slice is still known."""
+    with lab.database("hudi_not_looked_at"):
+        indexed(lab, kind, hoodie__metadata__enable=metadata)
+        lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
+        lab.sql("REFRESH TABLE t")
+        (folder,) = (p for p in tables.folder(lab).iterdir() if p.name == "part=0")
+        aside = folder.rename(Path(f"{folder.parent}.aside"))
+        try:
+            assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 2
+        finally:
+            aside.rename(folder)
+        assert version(lab)[1] == in_full(lab)
+        lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
+        assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+
+
+def cluster(lab: Lab) -> None:
+    """Write all rows anew."""
+    lab.sql("CALL run_clustering(table => 't', order => 'amount')")
+
+
+def compact(lab: Lab) -> None:
+    """Log to one partition, and merge its log files."""
+    lab.sql("UPDATE t SET amount = 7000 WHERE id = 20")
+    with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
+        lab.sql("CALL run_compaction(op => 'schedule', table => 't')")
+        lab.sql("CALL run_compaction(op => 'run', table => 't')")
+
+
+def roll_back(lab: Lab) -> None:
+    """Take the newest commit back."""
+    lab.sql("UPDATE t SET amount = 8000 WHERE id = 120")
+    lab.sql(f"CALL rollback_to_instant(table => 't', instant_time => '{tables.instants(lab)[-1]}')")
+
+
+def restore(lab: Lab) -> None:
+    """Go back to a savepoint."""
+    lab.sql(f"CALL create_savepoint(table => 't', commit_time => '{tables.instants(lab)[-1]}')")
+    saved = tables.instants(lab)[-1]
+    lab.sql("UPDATE t SET amount = 9000 WHERE id = 220")
+    lab.sql(f"CALL rollback_to_savepoint(table => 't', instant_time => '{saved}')")
+
+
+def overwrite(lab: Lab) -> None:
+    """Other rows in the place of a partition's."""
+    lab.sql("INSERT OVERWRITE t PARTITION (part = 1) SELECT 900, 77, 'x', 5")
+
+
+STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
+    "update": (lambda lab: lab.sql("UPDATE t SET amount = 6000 WHERE id = 250"), {2}),
+    "insert": (lambda lab: tables.fill(lab, 400, 450), {4}),
+    "delete": (lambda lab: lab.sql("DELETE FROM t WHERE id IN (5, 105)"), {0, 1}),
+    "overwrite": (overwrite, {1}),
+    "drop partition": (lambda lab: lab.sql("ALTER TABLE t DROP PARTITION (part = 3)"), {3}),
+    "clustering": (cluster, {0, 1, 2, 4}),
+    "compaction": (compact, {0}),
+    "nothing": (lambda _: None, set()),
+    "rollback": (roll_back, None),
+    "restore": (restore, None),
+    "first after it": (lambda lab: lab.sql("UPDATE t SET amount = 1 WHERE id = 250"), None),
+    "next after it": (lambda lab: lab.sql("UPDATE t SET amount = 2 WHERE id = 250"), {2}),
+}
+"""Commands, and the partitions that the refresh after each lists; None for all."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_each_command_has_listed(lab: Lab, kind: str) -> None:
+    """What a refresh then knows is what a listing of all tells, which it makes where it must."""
+    with lab.database("hudi_listed"):
+        indexed(lab, kind)
+        for name, (step, expected) in STEPS.items():
+            if (name, kind) != ("compaction", "cow"):
+                step(lab)
+                refreshed(lab, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_made_anew_is_listed_whole(lab: Lab, kind: str) -> None:
+    """TRUNCATE leaves a timeline without the version's commit."""
+    with lab.database("hudi_anew"):
+        indexed(lab, kind)
+        lab.sql("TRUNCATE TABLE t")
+        tables.fill(lab, 0, 200)
+        refreshed(lab, None)
+
+
+def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
+    """Its one folder is all of it."""
+    with lab.database("hudi_flat"):
+        tables.create(lab, "cow")
+        tables.fill(lab, 0, 100)
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        lab.sql("UPDATE t SET amount = 5000 WHERE id = 50")
+        refreshed(lab, None)
+
+
+def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
+    """The version's commit is no longer among those of the timeline."""
+    with lab.database("hudi_archived"):
+        indexed(
+            lab, "cow", hoodie__keep__min__commits="2", hoodie__keep__max__commits="3",
+            hoodie__clean__commits__retained="1",
+        )  # fmt: skip
+        for number in range(7):
+            lab.sql(f"UPDATE t SET amount = {5000 + number} WHERE id = 250")
+        refreshed(lab, None)

@@ -1,0 +1,101 @@
+"""A list of locations in parts says what the whole list says, whatever has changed."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sieve.build.listing import NOTHING_STORED, STEP, Stored, store_list
+from sieve.local_store import LocalStore
+from sieve.locations import COLUMNS, UNPROVEN, UNSETTLED, Locations, laid_over, what_differs
+from sieve.opened import read_part
+from sieve.store import READ_LIMIT
+
+ROOTS = ("file:/t", "hdfs://n/other", "file:/t/below")
+
+Row = tuple[str, int, int, int, int, int, int]
+
+rows = st.tuples(
+    st.builds("{}/{}".format, st.sampled_from(ROOTS), st.integers(0, 30)),
+    st.sampled_from([UNPROVEN, UNSETTLED, 0, 7, 1 << 40]),
+    *([st.integers(0, 2)] * 4),
+    st.integers(-1, 40),
+)
+lists = st.lists(rows, max_size=40)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStore(LocalStore):
+    """Files in memory."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        """Keep a file."""
+        self.files[uri] = data
+        return True
+
+    def read(self, uri: str, _limit: int = READ_LIMIT) -> bytes:
+        """Its bytes."""
+        return self.files[uri]
+
+
+def listed(told: list[Row]) -> Locations:
+    """The list of these rows, some of them maybe of one path."""
+    columns = zip(*told, strict=True) if told else [()] * 7
+    paths, *numbers = columns
+    return Locations(tuple(paths), *(np.array(column, np.int64) for column in numbers))
+
+
+def told(by: Locations) -> Counter[Row]:
+    """The rows of a list, the order aside."""
+    return Counter(zip(by.paths, *(getattr(by, name).tolist() for name in COLUMNS), strict=True))
+
+
+@given(lists, lists)
+def test_what_differs_makes_the_one_the_other(before: list[Row], now: list[Row]) -> None:
+    """And no more is told than what is another row, or gone."""
+    part = what_differs(listed(before), listed(now))
+    assert told(laid_over([listed(before), part])) == Counter(now)
+    paths = Counter(row[0] for row in [*before, *now])
+    once = {row for row in now if paths[row[0]] == 2 and row in before}
+    assert not once & set(told(part))
+
+
+changes = st.lists(
+    st.tuples(st.sets(st.integers(0, 200), max_size=12), st.sets(st.integers(0, 200), max_size=12)),
+    max_size=25,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(changes)
+def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> None:
+    """Version after version: files come, change and go, and places move.
+
+    What is stored is read back as it was told, each part has several times the rows of the next,
+    and parts that a version shares with the one before are not written again.
+    """
+    store, before = MemoryStore(), NOTHING_STORED
+    files: dict[int, Row] = {}
+    for number, (written, gone) in enumerate(steps):
+        files |= {k: (f"{ROOTS[k % 3]}/{k}", 1, number, 1, 0, 0, len(files)) for k in written}
+        for k in gone - written:
+            files.pop(k, None)
+        now = listed(list(files.values()))
+        had = len(store.files)
+        used = tuple(sorted({path.rpartition("/")[0] for path in now.paths}))
+        ref, roots = store_list(store, "file:/i", now, used, before)
+        assert len(store.files) == had + 2  # a part and its claim
+        parts = tuple(read_part(store, "file:/i", part, roots) for part in ref.parts)
+        before = Stored(ref.parts, parts, roots, laid_over(parts))
+        assert told(before.whole) == told(now)
+        assert ref.count == len(now.paths)
+        sizes = [part.rows for part in ref.parts]
+        assert all(one >= STEP * after for one, after in itertools.pairwise(sizes))
+        assert sum(sizes) <= 2 * len(files) or len(sizes) == 1

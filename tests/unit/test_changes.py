@@ -1,0 +1,171 @@
+"""A refresh of a table whose commits tell what they wrote: the rest is neither listed nor lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.build.kept import MOST_DELTAS
+from sieve.build.settle import snapshot_since
+from sieve.found import Found
+from sieve.local_store import LocalStore
+from sieve.locations import UNPROVEN, Locations
+from sieve.manifest import Manifest, render_manifest
+from sieve.opened import read_locations
+from sieve.refresh import refresh_index
+from sieve.registration import Registration
+from sieve.tables.catalog import Changes, Column, DataFile
+from sieve.types import CreatedBy, RunId
+from tests.made_index import ROOT, write_version
+from tests.plain_world import without_spark
+from tests.unit.manifest_sample import SAMPLE
+
+
+@dataclass
+class Commits:
+    """A table of slices that tells which folders were written to, if it can.
+
+    Attributes:
+        slices: all of them.
+        written: names of these folders; None where it cannot tell.
+        listings: how often all were listed.
+        read: paths that were read.
+    """
+
+    slices: Sequence[DataFile]
+    written: set[str] | None
+    listings: int = 0
+    read: list[str] = field(default_factory=list)
+    instant: str = ""
+
+    def __post_init__(self) -> None:
+        self.info = SimpleNamespace(
+            label="d.t", format_name="hudi", identity=SimpleNamespace(location=ROOT),
+            fingerprint=SAMPLE.fingerprint, fingerprint_parts={"format": "hudi x"},
+            columns=[Column(("v",), "bigint")],
+        )  # fmt: skip
+        self._listed: tuple[DataFile, ...] = ()
+
+    def files(self) -> tuple[DataFile, ...]:
+        self.listings += 1
+        self._listed = tuple(self.slices)
+        return self._listed
+
+    def changes(self, instant: str) -> Changes | None:
+        self.instant = instant
+        if self.written is None:
+            return None
+        folders = frozenset(f"{ROOT}/{name}" for name in self.written)
+        self._listed = tuple(s for s in self.slices if s.path.rpartition("/")[0] in folders)
+        return Changes(folders, self._listed)
+
+    def instant_ms(self) -> int:
+        return 1_800_000_000_000
+
+    def frame(self, numbers: Sequence[int], _column: object) -> list[list[int]]:
+        self.read = [self._listed[number].path for number in numbers]
+        return [[number] for number in numbers]
+
+
+def slices(*names: str, mtime: int = 0) -> list[DataFile]:
+    """Slices of so many bytes below the table's folder."""
+    return [DataFile(f"{ROOT}/{name}", 10, mtime) for name in names]
+
+
+def version(folder: Path, known: Sequence[DataFile], runs: Sequence[int]) -> tuple[Found, Manifest]:
+    """An index that knows these slices, in runs of so many."""
+    n = len(known)
+    tens = np.full(n, 10)
+    listed = Locations(
+        tuple(file.path for file in known), np.array([file.length for file in known]),
+        np.array([file.mtime for file in known]), tens, tens * 0, tens * 0, np.arange(n),
+    )  # fmt: skip
+    made = [
+        replace(SAMPLE.runs[0], id=RunId(f"{k:032x}"), locations=size, encoder={"type": "bigint"})
+        for k, size in enumerate(runs)
+    ]
+    home = folder / SAMPLE.index
+    base = replace(write_version(home, made, listed), next_options=None)
+    for name in ("versions", "intents"):
+        (home / name).mkdir()
+    (home / "versions" / "1.json").write_bytes(render_manifest(base))
+    registration = Registration(base.index, base.column, f"file:{folder}")
+    return Found("v", registration, f"file:{home}", base, "ready", opened=LocalStore()), base
+
+
+def refreshed(table: Commits, found: Found) -> set[str]:
+    """The paths that the version after a refresh knows."""
+    world: Any = SimpleNamespace(
+        check_cancelled=lambda: None, say=lambda _: None, software=CreatedBy("0", "4.1")
+    )
+    with without_spark():
+        now = refresh_index(table, found, "new", world)  # type: ignore[arg-type]
+    return set(read_locations(LocalStore(), found.directory, now).paths)
+
+
+BEFORE = slices("a/1", "a/2", "b/1", "b/2", "c/1", "c/2")
+AFTER = slices("a/1", "a/2", "b/1", "b/3", "c/1", "c/2")
+
+
+def test_only_what_was_written_to_is_listed(tmp_path: Path) -> None:
+    """A slice came and one went in a folder; those elsewhere are as the version has them."""
+    found, base = version(tmp_path, BEFORE, [6])
+    table = Commits(AFTER, {"b"})
+    assert refreshed(table, found) == {file.path for file in AFTER}
+    assert (table.listings, table.read, table.instant) == (0, [f"{ROOT}/b/3"], base.instant)
+
+
+def test_a_partition_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+    """Its folder was written to, and holds nothing."""
+    found, _ = version(tmp_path, BEFORE, [6])
+    table = Commits(BEFORE[:4], {"c"})
+    assert refreshed(table, found) == {file.path for file in BEFORE[:4]}
+    assert table.listings == 0
+
+
+def test_nothing_written_is_no_version(tmp_path: Path) -> None:
+    """And no listing."""
+    found, base = version(tmp_path, BEFORE, [6])
+    table = Commits(BEFORE, set())
+    assert refreshed(table, found) == {file.path for file in BEFORE}
+    assert table.listings == 0
+    assert len(list((tmp_path / base.index / "versions").iterdir())) == 1
+
+
+def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
+    """Then slices are found that lie anywhere."""
+    found, _ = version(tmp_path, BEFORE, [6])
+    table = Commits(AFTER, None)
+    assert refreshed(table, found) == {file.path for file in AFTER}
+    assert table.listings > 0
+
+
+@pytest.mark.parametrize("runs", [[8, *([1] * MOST_DELTAS)], [1 + MOST_DELTAS, 7]])
+def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: list[int]) -> None:
+    """Many runs become one, or a new base is due: what was not listed could not be read."""
+    known = slices(*(f"p{k}/1" for k in range(8 + MOST_DELTAS)))
+    found, _ = version(tmp_path, known, runs)
+    now = [*known[8:], *slices("new/1")] if len(runs) == 2 else [*known, *slices("new/1")]
+    written = {"new"} | ({f"p{k}" for k in range(8)} if len(runs) == 2 else set())
+    table = Commits(now, written)
+    assert refreshed(table, found) == {file.path for file in now}
+    assert table.listings > 0
+    assert len(table.read) > 1
+
+
+def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
+    """Its length is none, and it counts among those that were not listed."""
+    ones = np.ones(2, np.int64)
+    paths = (f"{ROOT}/a/1", f"{ROOT}/b/1")
+    known = Locations(paths, np.array([UNPROVEN, 10]), ones, ones, ones, ones, ones)
+    table: Any = Commits(slices("b/2"), {"b"})
+    found = snapshot_since(table, "2026-01-31T09:30:00.123Z", known)
+    assert found is not None
+    assert found.files == (*slices("b/2"), DataFile(paths[0], UNPROVEN, 1))
+    assert (found.taken_over, found.instant_ms) == (1, 1_800_000_000_000)

@@ -1,0 +1,248 @@
+"""What a version writes of its list of locations, and what is made of parts that do not fit."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sieve.build.listing import read_list, store_list
+from sieve.cache import Cache
+from sieve.errors import CorruptError
+from sieve.found import Found
+from sieve.local_store import LocalStore
+from sieve.locations import GONE, Locations, parse_locations, render_locations
+from sieve.manifest import Manifest, render_manifest
+from sieve.opened import open_version, read_locations
+from sieve.refresh import refresh_index
+from sieve.registration import Registration
+from sieve.store import GoneError
+from sieve.tables.catalog import Column, DataFile
+from sieve.types import CreatedBy, LocationsRef
+from tests.made_index import ROOT, CountingStore, plain_locations, write_version
+from tests.plain_world import without_spark
+from tests.unit.manifest_sample import SAMPLE
+
+N = 100_000
+OLD = 1_600_000_000_000
+RUN = replace(SAMPLE.runs[0], locations=N, encoder={"type": "bigint"})
+
+
+def laid(folder: Path, version: Manifest, now: Locations) -> Manifest:
+    """The version after one, with another list."""
+    store = LocalStore()
+    store.mkdirs(f"file:{folder}/intents")
+    before = read_list(store, f"file:{folder}", version)
+    ref, roots = store_list(store, f"file:{folder}", now, (ROOT,), before)
+    return replace(version, locations=ref, roots=roots)
+
+
+def three_parts(folder: Path) -> Manifest:
+    """A version of 60 locations in parts of 64, 8 and 2 rows."""
+    base = write_version(folder, [replace(RUN, locations=100)], plain_locations(64))
+    some = plain_locations(60)
+    times = some.mtimes.copy()
+    times[:4] = 7
+    second = laid(folder, base, replace(some, mtimes=times))
+    lengths = some.lengths.copy()
+    lengths[:2] = 9
+    third = laid(folder, second, replace(some, mtimes=times, lengths=lengths))
+    assert [part.rows for part in third.locations.parts] == [64, 8, 2]
+    return third
+
+
+def test_a_version_shares_the_parts_before(tmp_path: Path) -> None:
+    """Of three versions each wrote one part, and each is read as it was told."""
+    version = three_parts(tmp_path)
+    known = read_locations(LocalStore(), f"file:{tmp_path}", version)
+    assert sorted(known.paths) == sorted(plain_locations(60).paths)
+    facts = dict(zip(known.paths, zip(known.lengths, known.mtimes, strict=True), strict=True))
+    assert [facts[f"{ROOT}/{k}"] for k in (0, 1, 2, 3, 4)] == [
+        (9, 7),
+        (9, 7),
+        (1, 7),
+        (1, 7),
+        (1, 1),
+    ]
+    assert len(list((tmp_path / "locations").iterdir())) == 3
+
+
+def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
+    """Where a run before it is left out, a location stands with its new slot."""
+    base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
+    slots = np.arange(64)
+    slots[60:] -= 8
+    moved = laid(tmp_path, base, replace(plain_locations(64), slots=slots))
+    assert [part.rows for part in moved.locations.parts] == [64, 4]
+    assert read_locations(LocalStore(), f"file:{tmp_path}", moved).slots.tolist() == slots.tolist()
+
+
+def test_a_list_that_has_lost_a_quarter_is_written_whole(tmp_path: Path) -> None:
+    """What is gone does not pile up; a location less, and it is a part."""
+    base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
+    assert [p.rows for p in laid(tmp_path, base, plain_locations(75)).locations.parts] == [100, 25]
+    assert [p.rows for p in laid(tmp_path, base, plain_locations(74)).locations.parts] == [74]
+
+
+def test_a_folder_more_leaves_the_numbers_of_the_others(tmp_path: Path) -> None:
+    """Parts tell folders by their number; a list that is written whole forgets those unused."""
+    store, directory = LocalStore(), f"file:{tmp_path}"
+    base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
+    store.mkdirs(f"{directory}/intents")
+    more = replace(plain_locations(65), paths=(*plain_locations(64).paths, "file:/a/x"))
+    before = read_list(store, directory, base)
+    ref, roots = store_list(store, directory, more, ("file:/a", ROOT), before)
+    assert roots == (ROOT, "file:/a")
+    now = replace(base, locations=ref, roots=roots)
+    assert read_locations(store, directory, now).paths == more.paths
+    alone = replace(plain_locations(1), paths=("file:/a/x",))
+    ref, roots = store_list(store, directory, alone, ("file:/a",), read_list(store, directory, now))
+    assert (len(ref.parts), roots) == (1, ("file:/a",))
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_every_part_is_verified(tmp_path: Path, number: int) -> None:
+    """Cut, or with a bit turned over, any one of them is corrupt; without it the list is gone."""
+    version, directory = three_parts(tmp_path), f"file:{tmp_path}"
+    path = tmp_path / "locations" / version.locations.parts[number].name
+    data = path.read_bytes()
+    for damaged in (data[:-1], data[: len(data) // 2], b"", flipped(data)):
+        path.write_bytes(damaged)
+        for read in (read_locations, read_list, opened):
+            with pytest.raises(CorruptError):
+                read(LocalStore(), directory, version)
+    path.unlink()
+    with pytest.raises(GoneError):
+        opened(LocalStore(), directory, version)
+
+
+def flipped(data: bytes) -> bytes:
+    """One bit in the middle is another."""
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+def opened(store: LocalStore, directory: str, version: Manifest) -> Locations:
+    """The list as scans see it."""
+    return open_version(store, directory, version, Cache(1 << 24)).locations()
+
+
+def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
+    """Each is whole, but one is missing, they are in another order, or their count is another."""
+    version, directory = three_parts(tmp_path), f"file:{tmp_path}"
+    first, second, third = version.locations.parts
+    lies = [
+        LocationsRef((first, third), 60),
+        LocationsRef((second, first, third), 60),
+        LocationsRef((), 60),
+        LocationsRef(version.locations.parts, 61),
+        LocationsRef((first, replace(second, rows=9), third), 60),
+        LocationsRef((replace(second, rows=4), third), 4),
+    ]
+    for lie in lies:
+        for read in (read_locations, read_list, opened):
+            with pytest.raises(CorruptError):
+                read(LocalStore(), directory, replace(version, locations=lie))
+    few = replace(version, runs=(replace(RUN, locations=59),))
+    with pytest.raises(CorruptError, match="unknown place"):
+        opened(LocalStore(), directory, few)
+
+
+@pytest.mark.parametrize("column", ["root", "path", "mtime", "slot"])
+def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
+    """Whatever its checksum says: no number stands for none."""
+    table = pq.read_table(io.BytesIO(render_locations(plain_locations(3), (ROOT,))))
+    place = table.schema.get_field_index(column)
+    values = [*table[column].to_pylist()[:2], None]
+    field = table.schema.field(place)
+    sink = io.BytesIO()
+    pq.write_table(table.set_column(place, field, pa.array(values, field.type)), sink)
+    with pytest.raises(CorruptError):
+        parse_locations(sink.getvalue(), (ROOT,), 3)
+
+
+def test_a_new_version_reads_its_new_part_alone(tmp_path: Path) -> None:
+    """The cache has the others from the version before."""
+    version, directory = three_parts(tmp_path), f"file:{tmp_path}"
+    store, cache = CountingStore(), Cache(1 << 24)
+    open_version(store, directory, version, cache)
+    names = [part.name for part in version.locations.parts]
+    assert store.read_names == names
+    known = read_locations(LocalStore(), directory, version)
+    later = laid(tmp_path, version, known.chosen(np.array([k > 0 for k in range(60)])))
+    *_, new = later.locations.parts
+    assert len(open_version(store, directory, later, cache).locations().paths) == 59
+    assert store.read_names == [*names, new.name]
+
+
+def test_an_old_list_is_that_of_its_version_still(tmp_path: Path) -> None:
+    """What a later part says of a path is said of later versions alone; parts tell what is gone."""
+    version, directory = three_parts(tmp_path), f"file:{tmp_path}"
+    older = replace(version, locations=LocationsRef(version.locations.parts[:1], 64))
+    known = read_locations(LocalStore(), directory, older)
+    assert known.paths == plain_locations(64).paths
+    stored = read_list(LocalStore(), directory, version)
+    assert sum(int((part.lengths == GONE).sum()) for part in stored.parts) == 4
+
+
+class Listed:
+    """A table of files that no Spark reads, each with one key."""
+
+    def __init__(self, files: list[DataFile]) -> None:
+        self._files = tuple(files)
+        self.info = SimpleNamespace(
+            label="d.t", format_name="parquet", identity=SimpleNamespace(location=ROOT),
+            fingerprint=SAMPLE.fingerprint, fingerprint_parts={"format": "parquet x"},
+            columns=[Column(("v",), "bigint")],
+        )  # fmt: skip
+
+    def files(self) -> tuple[DataFile, ...]:
+        return self._files
+
+    def frame(self, numbers: list[int], _column: object) -> list[list[int]]:
+        return [[number] for number in numbers]
+
+
+def in_folder(folder: Path) -> dict[Path, int]:
+    """Bytes of every file below a folder."""
+    return {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
+    """Ten files of 100,000: less than a hundredth of the list, with run, manifest and all."""
+    names = [hashlib.md5(b"%d" % k).hexdigest() for k in range(N)]
+    paths = tuple(
+        f"{ROOT}/day={k % 365}/part-{k:05d}-{name}.parquet" for k, name in enumerate(names)
+    )
+    ones = np.ones(N, np.int64)
+    known = Locations(paths, ones, ones * OLD, ones, ones * 0, ones * 0, np.arange(N))
+    folder = tmp_path / SAMPLE.index
+    base = replace(write_version(folder, [RUN], known), next_options=None)
+    whole = sum(in_folder(folder).values())
+    for name in ("versions", "intents"):
+        (folder / name).mkdir()
+    (folder / "versions" / "1.json").write_bytes(render_manifest(base))
+    before = in_folder(folder)
+    files = [DataFile(path, 1, OLD) for path in paths]
+    files[500:510] = [DataFile(f"{path}.new", 1, OLD) for path in paths[500:510]]
+    registration = Registration(base.index, base.column, f"file:{tmp_path}")
+    found = Found("v", registration, f"file:{folder}", base, "ready", opened=LocalStore())
+    world: Any = SimpleNamespace(
+        check_cancelled=lambda: None, say=lambda _: None, software=CreatedBy("0", "4.1")
+    )
+    with without_spark():
+        now = refresh_index(Listed(files), found, "new", world)  # type: ignore[arg-type]
+    assert (now.version, now.locations.count) == (2, N)
+    assert [part.rows for part in now.locations.parts] == [N, 20]
+    written = sum(size for path, size in in_folder(folder).items() if path not in before)
+    assert 0 < written < whole / 100
+    again = read_locations(LocalStore(), f"file:{folder}", now)
+    assert set(again.paths) == {file.path for file in files}
