@@ -207,6 +207,9 @@ class Listed:
     def files(self) -> tuple[DataFile, ...]:
         return self._files
 
+    def changes(self, _instant: str) -> None:
+        return None
+
     def frame(self, numbers: list[int], _column: object) -> list[list[int]]:
         return [[number] for number in numbers]
 
