@@ -89,10 +89,11 @@ def laid_over(parts: Sequence[Locations]) -> Locations:
     """The list that parts make: of each path what the last part says that has it."""
     told: list[Locations] = []
     later: set[str] = set()
-    for part in reversed(parts):
+    for number, part in reversed(list(enumerate(parts))):
         last = np.array([path not in later for path in part.paths], np.bool_)
         told.append(part.chosen(last & (part.lengths != GONE)))
-        later.update(part.paths)
+        # Of the first and longest nobody asks.
+        later.update(part.paths if number else ())
     return together(*reversed(told))
 
 

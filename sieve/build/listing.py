@@ -18,13 +18,15 @@ from sieve.claims import claim_locations
 from sieve.errors import UnavailableError
 from sieve.layout import locations_file
 from sieve.locations import NO_LOCATIONS, Locations, laid_over, render_locations, what_differs
-from sieve.manifest import Manifest
+from sieve.manifest import MAX_ROOTS, Manifest
 from sieve.opened import read_parts, whole_list
 from sieve.store import Store
 from sieve.types import LocationsRef, PartRef
 
 STEP: Final = 4
 """A part has so many times the rows of the next one at least."""
+
+_SPARE_ROOTS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,9 +78,13 @@ def store_list(
         UnavailableError: it cannot be written.
     """
     part, refs = _part_over(before, locations)
+    # Parts tell roots by their number, so those of folders that are gone stay; but not too many.
+    had = set(before.roots)
+    joined = (*before.roots, *(root for root in roots if root not in had))
+    if len(joined) > min(MAX_ROOTS, 2 * len(roots) + _SPARE_ROOTS):
+        part, refs = locations, ()
     if refs:
-        # Parts tell roots by their number.
-        roots = (*before.roots, *(root for root in roots if root not in before.roots))
+        roots = joined
     written = _store_part(store, index_dir, part, roots)
     return LocationsRef((*refs, written), len(locations.paths)), tuple(roots)
 

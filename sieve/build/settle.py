@@ -70,6 +70,9 @@ def snapshot_since(table: CatalogTable, instant: str, known: Locations) -> Snaps
     changes = table.changes(instant)
     if changes is None:
         return None
+    if not all(parent(file.path) in changes.folders for file in changes.files):
+        # The commits spell the table's folder in another way than the listing.
+        return None
     facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
     rest = tuple(DataFile(*fact) for fact in facts if parent(fact[0]) not in changes.folders)
     return _unchanging(table, lambda: changes.files, rest)

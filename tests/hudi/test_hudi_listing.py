@@ -186,3 +186,6 @@ def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
         for number in range(7):
             lab.sql(f"UPDATE t SET amount = {5000 + number} WHERE id = 250")
         refreshed(lab, None)
+        # Its commit is there, but others have been archived since, later ones perhaps.
+        lab.sql("UPDATE t SET amount = 6000 WHERE id = 250")
+        refreshed(lab, None)

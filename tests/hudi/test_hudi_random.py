@@ -39,6 +39,8 @@ COMPACTED = {
 }
 CLEANED = "Cleaner cleaned up the timestamp of interest"
 """What Hudi answers to a query of an instant whose files may be gone."""
+STATE = 6
+"""Which column of SHOW SIEVE INDEXES tells it."""
 NOT_CLUSTERED = ("buckets", "bare")
 """Hudi cannot, or leaves a partition that it cannot read."""
 
@@ -66,6 +68,8 @@ class History(RuleBasedStateMachine):
             does()
         if refreshed:
             self.lab.sql("REFRESH SIEVE INDEX ON t")
+            # Whatever it has not listed again is as it was.
+            assert {row[STATE] for row in self.lab.sql("SHOW SIEVE INDEXES ON t")} == {"ready"}
 
     def sql(self, statement: str, refreshed: bool) -> None:
         self.do(lambda: self.lab.sql(statement), refreshed)

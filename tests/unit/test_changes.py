@@ -34,12 +34,14 @@ class Commits:
     Attributes:
         slices: all of them.
         written: names of these folders; None where it cannot tell.
+        spelt: how it writes the table's folder.
         listings: how often all were listed.
         read: paths that were read.
     """
 
     slices: Sequence[DataFile]
     written: set[str] | None
+    spelt: str = ROOT
     listings: int = 0
     read: list[str] = field(default_factory=list)
     instant: str = ""
@@ -61,8 +63,12 @@ class Commits:
         self.instant = instant
         if self.written is None:
             return None
-        folders = frozenset(f"{ROOT}/{name}" for name in self.written)
-        self._listed = tuple(s for s in self.slices if s.path.rpartition("/")[0] in folders)
+        folders = frozenset(f"{self.spelt}/{name}" for name in self.written)
+        self._listed = tuple(
+            s
+            for s in self.slices
+            if s.path.removeprefix(f"{ROOT}/").partition("/")[0] in self.written
+        )
         return Changes(folders, self._listed)
 
     def instant_ms(self) -> int:
@@ -142,6 +148,14 @@ def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
     """Then slices are found that lie anywhere."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, None)
+    assert refreshed(table, found) == {file.path for file in AFTER}
+    assert table.listings > 0
+
+
+def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) -> None:
+    """Else what was known of those that were written to would stand beside what is there."""
+    found, _ = version(tmp_path, BEFORE, [6])
+    table = Commits(AFTER, {"b"}, spelt="/elsewhere")
     assert refreshed(table, found) == {file.path for file in AFTER}
     assert table.listings > 0
 

@@ -249,3 +249,25 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
     assert 0 < written < whole / 100
     again = read_locations(LocalStore(), f"file:{folder}", now)
     assert set(again.paths) == {file.path for file in files}
+
+
+def test_roots_that_are_gone_do_not_pile_up(tmp_path: Path) -> None:
+    """Partitions of places of their own come and go: a list names few roots that it has not."""
+    n = 60
+
+    def days(first: int) -> tuple[Locations, tuple[str, ...]]:
+        roots = tuple(f"file:/day/{day}" for day in range(first, first + n))
+        paths = tuple(f"{root}/f" for root in roots)
+        return replace(plain_locations(n), paths=paths, slots=np.full(n, -1)), roots
+
+    store, home = LocalStore(), f"file:{tmp_path}"
+    store.mkdirs(f"{home}/intents")
+    version = write_version(tmp_path, [RUN], plain_locations(n))
+    longest = 0
+    for first in range(1, 3 * n):
+        listed, roots = days(first)
+        ref, roots = store_list(store, home, listed, roots, read_list(store, home, version))
+        version = replace(version, locations=ref, roots=roots)
+        longest = max(longest, len(roots))
+    assert sorted(read_locations(store, home, version).paths) == sorted(listed.paths)
+    assert n < longest <= 2 * n + 100

@@ -16,6 +16,13 @@ object HudiChanges {
   private val harmless = Set("clean", "savepoint", "indexing")
   private val undoing = Set("rollback", "restore")
 
+  // Beyond, Hudi's own listing of all is not slower: it works in parallel or by its metadata table.
+  private val mostCommits = 50
+  private val mostPartitions = 100
+
+  // Clocks of the store and of writers may be so far apart, in ms.
+  private val skew = 60000L
+
   /**
    * The partitions written to since the commit that was complete at a time, in ms since the epoch.
    * None where the timeline does not tell for certain: it does not have that commit any more, or
@@ -29,10 +36,22 @@ object HudiChanges {
     val own = timed.filter { case (one, time) => time.contains(instant) && telling(action(one)) }
     val later = timed.collect { case (one, time) if time.forall(_ > instant) => one }
       .filterNot(one => harmless(action(one)))
-    val known = own.size == 1 && later.forall(one => telling(action(one))) &&
-      !pending.exists(one => undoing(action(one)))
+    val known = own.size == 1 && later.size <= mostCommits &&
+      later.forall(one => telling(action(one))) && !pending.exists(one => undoing(action(one))) &&
+      !archivedSince(relation, instant - skew)
     if (!known) None
-    else Some(later.flatMap(partitions(_, timeline)).toSet).filterNot(_.contains(""))
+    else Some(later.flatMap(partitions(_, timeline)).toSet)
+      .filterNot(found => found.contains("") || found.size > mostPartitions)
+  }
+
+  /**
+   * Whether commits have been archived since. Hudi archives by the time at which they were asked
+   * for, so one that took long may be gone while an earlier one is still in the active timeline.
+   */
+  private def archivedSince(relation: HadoopFsRelation, time: Long): Boolean = {
+    val folder = new Path(call(Hudi.client(relation), "getArchivePath").toString)
+    val system = folder.getFileSystem(relation.sparkSession.sessionState.newHadoopConf())
+    system.exists(folder) && system.listStatus(folder).exists(_.getModificationTime >= time)
   }
 
   private def action(instant: AnyRef): String = call(instant, "getAction").toString

@@ -4,10 +4,12 @@ import java.time.Instant
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
+import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.internal.Logging
 import org.apache.spark.sql.{AnalysisException, DataFrame}
 import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedRelation}
@@ -103,7 +105,7 @@ object Tables {
 }
 
 /** One table: what it is, its files, a frame that reads some of them as a query would. */
-class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan) {
+class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan) extends Logging {
   private lazy val (files, table) = plan match {
     case l: LogicalRelation => (l.relation.asInstanceOf[HadoopFsRelation], l.catalogTable.get)
   }
@@ -190,7 +192,8 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
    * and `files` as `list` has them. Null where only a listing of all can tell.
    */
   def listSince(instant: String): String = {
-    def isThere(folder: Path) = folder.getFileSystem(session.sessionState.newHadoopConf()).exists(folder)
+    val conf = session.sessionState.newHadoopConf()
+    def isThere(folder: Path) = folder.getFileSystem(conf).exists(folder)
     // What fails here is no harm: a listing of all will do, or say why it will not.
     def told = for {
       partitions <- HudiChanges.since(files, Instant.parse(instant).toEpochMilli)
@@ -203,7 +206,10 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
       list(directories, node.putArray("files"))
       Link.json.writeValueAsString(node)
     }
-    Try(told).toOption.flatten.orNull
+    Try(told).recover { case NonFatal(e) =>
+      logWarning(s"sieve: what has changed in ${name.mkString(".")} is not told: $e; all is listed")
+      None
+    }.get.orNull
   }
 
   /** When the table became what was listed, ms since the epoch; below zero where it does not tell. */
