@@ -26,8 +26,6 @@ from sieve.types import LocationsRef, PartRef
 STEP: Final = 4
 """A part has so many times the rows of the next one at least."""
 
-_SPARE_ROOTS: Final = 100
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored:
@@ -78,10 +76,10 @@ def store_list(
         UnavailableError: it cannot be written.
     """
     part, refs = _part_over(before, locations)
-    # Parts tell roots by their number, so those of folders that are gone stay; but not too many.
+    # Parts tell roots by their number, so those of folders that are gone stay until all is written.
     had = set(before.roots)
     joined = (*before.roots, *(root for root in roots if root not in had))
-    if len(joined) > min(MAX_ROOTS, 2 * len(roots) + _SPARE_ROOTS):
+    if len(joined) > MAX_ROOTS:
         part, refs = locations, ()
     if refs:
         roots = joined
