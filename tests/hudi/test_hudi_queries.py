@@ -52,7 +52,9 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
         assert len(lab.check("SELECT * FROM t WHERE amount = 6000").rows) == 4
         slices = lab.sql("REFRESH SIEVE INDEX ON t")[0][2]
         assert slices == (9 if parts else 8)
-        assert len(lab.check("SELECT * FROM t WHERE amount = 6000", exactly=2).rows) == 4
+        # Without partitions Hudi may put new keys beside those that it updates.
+        places = {"exactly": 2} if parts else {"at_most": 2}
+        assert len(lab.check("SELECT * FROM t WHERE amount = 6000", **places).rows) == 4
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
         lab.check("SELECT * FROM t WHERE id = 123", exactly=0)
         lab.check("SELECT * FROM t WHERE amount = 345 * 7919 % 1000", exactly=0)
