@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from lab import Lab
 
+from sieve.manifest import FORMAT
+
 FILES = 4
 QUERY = "SELECT * FROM t WHERE id = 5"
 ROWS = {"(5,)": 1}
@@ -158,11 +160,11 @@ def test_a_version_of_a_later_release_is_left_alone(small: Lab) -> None:
     (path,) = root_of(small).glob("*/versions/1.json")
     record = json.loads(path.read_bytes())
     del record["checksum"]
-    body = json.dumps(record | {"format": 2}, separators=(",", ":")).encode()
+    body = json.dumps(record | {"format": FORMAT + 1}, separators=(",", ":")).encode()
     checksum = hashlib.sha256(body).hexdigest()
     path.write_bytes(body[:-1] + f',"checksum":"{checksum}"}}'.encode())
     read_in_full(small, "version-too-new", strict_fails=True)
-    with pytest.raises(Exception, match="format 2"):
+    with pytest.raises(Exception, match=f"format {FORMAT + 1}"):
         small.sql("REFRESH SIEVE INDEX ON t")
     with pytest.raises(Exception, match="SIEVE_INDEX_EXISTS"):
         small.sql("CREATE SIEVE INDEX ON t (id)")
