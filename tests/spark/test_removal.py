@@ -64,7 +64,9 @@ def test_what_a_newer_sieve_wrote_is_left_alone(lab: Lab) -> None:
         versions = _index_dir(_table(lab)) / "versions"
         record = json.loads((versions / "1.json").read_bytes())
         del record["checksum"]
-        body = json.dumps(record | {"format": FORMAT + 1, "version": 2}, separators=(",", ":")).encode()
+        body = json.dumps(
+            record | {"format": FORMAT + 1, "version": 2}, separators=(",", ":")
+        ).encode()
         mark = hashlib.sha256(body).hexdigest()
         (versions / "2.json").write_bytes(body[:-1] + f',"checksum":"{mark}"}}'.encode())
         (scan,) = lab.explain("SELECT * FROM t WHERE id = 5")
