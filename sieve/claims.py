@@ -53,10 +53,14 @@ def claim_locations(store: Store, index_dir: str, name: str) -> None:
 
 def settle(store: Store, index_dir: str, version: Manifest) -> None:
     """Take away the claims of what a version names; those that stay do no harm."""
-    runs = (f"run-{run.id}" for run in version.runs)
-    for name in (*runs, *(f"locations-{part.name}" for part in version.locations.parts)):
-        with contextlib.suppress(SieveError):
-            store.delete(join(claims_dir(index_dir), name))
+    named = {f"run-{run.id}" for run in version.runs}
+    named |= {f"locations-{part.name}" for part in version.locations.parts}
+    claims = claims_dir(index_dir)
+    with contextlib.suppress(SieveError):
+        # Most of them are named since an earlier version, and their claims are gone.
+        for claim in store.list(claims):
+            if claim.name in named:
+                store.delete(join(claims, claim.name))
 
 
 def discard_run(store: Store, index_dir: str, run: RunId) -> None:

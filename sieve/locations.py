@@ -89,11 +89,12 @@ def laid_over(parts: Sequence[Locations]) -> Locations:
     """The list that parts make: of each path what the last part says that has it."""
     told: list[Locations] = []
     later: set[str] = set()
-    for number, part in reversed(list(enumerate(parts))):
+    for part in reversed(parts):
         last = np.array([path not in later for path in part.paths], np.bool_)
         told.append(part.chosen(last & (part.lengths != GONE)))
-        # Of the first and longest nobody asks.
-        later.update(part.paths if number else ())
+        if part is not parts[0]:
+            # Of the first, which is the longest, nobody asks.
+            later.update(part.paths)
     return together(*reversed(told))
 
 

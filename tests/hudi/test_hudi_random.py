@@ -61,6 +61,7 @@ class History(RuleBasedStateMachine):
         self.lab, self.kind, self.layout = lab, kind, layout
         self.stack = contextlib.ExitStack()
         self.chance = random.Random()
+        self.made = False
 
     def do(self, does: Callable[[], object], refreshed: bool) -> None:
         # Hudi cannot do all to every table; what it leaves must be read right as well.
@@ -84,6 +85,7 @@ class History(RuleBasedStateMachine):
         tables.create(self.lab, self.kind, parts=parts, **properties)
         tables.fill(self.lab, 0, 400)
         self.lab.sql("CREATE SIEVE INDEX ON t (id, amount)")
+        self.made = True
 
     @rule(keys=_STRETCHES, refreshed=st.booleans())
     def insert(self, keys: tuple[int, int], refreshed: bool) -> None:
@@ -171,7 +173,10 @@ class History(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         with self.stack:
-            states = {row[2] for row in self.lab.sql("CHECK SIEVE INDEX ON t")}
+            # A table that could not be made has failed the test already.
+            states = (
+                {row[2] for row in self.lab.sql("CHECK SIEVE INDEX ON t")} if self.made else set()
+            )
             assert states <= {"ok", "stale", "gone"}
 
 

@@ -36,7 +36,8 @@ def play(lab: Lab, rounds: int) -> None:
             except Exception as error:  # noqa: BLE001 - told by the other thread
                 failures.append(error)
 
-        user = threading.Thread(target=users)
+        # It waits for a refresh that may have failed.
+        user = threading.Thread(target=users, daemon=True)
         user.start()
         refreshes = 0
         while user.is_alive() or (refreshes < rounds and not failures):
