@@ -24,6 +24,7 @@ PAIRS_PER_TABLE = 50
 SOAK_PAIRS = 100_000
 SOAK_PAIRS_PER_TABLE = 200
 BRANCHES = 50
+_TOLD = 25
 
 _SETTINGS = {
     # Interpreted: each predicate runs over a few hundred rows, too few to pay for compiling it.
@@ -34,8 +35,6 @@ _SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    # Each staged file in a task of its own, so that each makes a file of the table.
-    "spark.sql.files.openCostInBytes": str(1 << 30),
     # What is pushed into the readers answers by rules of its own: ORC's fails on a NULL in a list
     # of days, Parquet's dictionaries tell -0.0 from 0.0, JSON's knows no 14th of October 1582.
     # Here the index alone is asked.
@@ -47,6 +46,11 @@ _SETTINGS = {
     "spark.sieve.prune.timeout": "120s",
     "spark.sieve.start.timeout": "120s",
 }
+
+# Each staged file in a task of its own, so that each makes a file of the table.
+_WRITING = {"spark.sql.files.openCostInBytes": str(1 << 30)}
+# A task for each branch of a query, whatever it reads.
+_READING = {"spark.sql.files.openCostInBytes": "0", "spark.sql.files.minPartitionNum": "1"}
 
 
 @dataclass(slots=True)
@@ -78,8 +82,9 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
         "spark.sql.ansi.enabled": str(table.ansi).lower(),
     }
     with settings(lab, _SETTINGS | own):
-        for statement in table_statements(table, str(folder), parts):
-            lab.sql(statement)
+        with settings(lab, _WRITING):
+            for statement in table_statements(table, str(folder), parts):
+                lab.sql(statement)
         shape = rng.choice(SHAPES)
         booleans = {c.sql for c in table.columns if c.kind.family == "boolean"}
         # A map of two keys is refused.
@@ -87,7 +92,8 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
         if columns:
             lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(columns)}) OPTIONS (shape = '{shape}')")
         predicates = [draw_predicate(rng, table) for _ in range(pairs // 2)]
-        check(lab, seed, table, predicates, tally)
+        with settings(lab, _READING):
+            check(lab, seed, table, predicates, tally)
 
 
 def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tally: Tally) -> None:
@@ -154,6 +160,9 @@ def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
     for number in range(pairs // per_table):
         with lab.database("random_tables"):
             compare(lab, f"{seed}/{number}", folder / str(number), per_table, tally)
+        if (number + 1) % _TOLD == 0:
+            sys.stdout.write(f"{tally.pairs} of {pairs} pairs\n")
+            sys.stdout.flush()
     sys.stdout.write(f"{tally.pairs} pairs, {tally.files_read} of {tally.files} files read\n")
     return tally
 
