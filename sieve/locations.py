@@ -35,6 +35,10 @@ _SCHEMA = pa.schema(
     [("root", pa.int32()), ("path", pa.string())]
     + [(name, pa.int64()) for name in ("length", "mtime", "rows", "nulls", "nans", "slot")]
 )
+_WITH_ALSO = _SCHEMA.append(pa.field("also", pa.list_(pa.int64())))
+
+MOST_ALSO: Final = 64
+"""Places that a location may have beside its first."""
 
 COLUMNS: Final = ("lengths", "mtimes", "rows", "nulls", "nans", "slots")
 """The columns of numbers of `Locations`, in order."""
@@ -53,6 +57,8 @@ class Locations:
         nans: int64[n], rows whose value is NaN.
         slots: int64[n], place among the locations of all the version's runs, laid end to end; -1
             for a file of no run, which has no keys.
+        also: int64[n, k], places of what it was given after it was read, in other runs, -1 where
+            there are less than k; None where no location has any.
     """
 
     paths: tuple[str, ...]
@@ -62,17 +68,32 @@ class Locations:
     nulls: Counts
     nans: Counts
     slots: Counts
+    also: Counts | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes that the list takes in memory."""
         columns: list[Counts] = [getattr(self, name) for name in COLUMNS]
-        return bytes_of(self.paths) + sum(column.nbytes for column in columns)
+        also = 0 if self.also is None else self.also.nbytes
+        return bytes_of(self.paths) + sum(column.nbytes for column in columns) + also
+
+    @property
+    def places(self) -> Counts:
+        """int64[n, 1 + k]: all places of each, -1 for none."""
+        slots = self.slots[:, np.newaxis]
+        return slots if self.also is None else np.hstack([slots, self.also])
+
+    def at_places(self, places: Counts) -> Locations:
+        """The same at other places, given as by `places`."""
+        slots, also = places[:, 0], places[:, 1:]
+        return replace(self, slots=slots, also=also if also.size else None)
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> Locations:
         """Those that are flagged, bool[n]."""
         paths = tuple(compress(self.paths, which.tolist()))
-        return Locations(paths, *(getattr(self, name)[which] for name in COLUMNS))
+        columns = (getattr(self, name)[which] for name in COLUMNS)
+        also = None if self.also is None else self.also[which]
+        return replace(Locations(paths, *columns), also=also)
 
 
 _NONE: Final = np.zeros(0, np.int64)
@@ -82,7 +103,24 @@ NO_LOCATIONS: Final = Locations((), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
 def together(*lists: Locations) -> Locations:
     """The locations of all, those of the first list first."""
     columns = (np.concatenate([_NONE, *(getattr(one, name) for one in lists)]) for name in COLUMNS)
-    return Locations(tuple(chain.from_iterable(one.paths for one in lists)), *columns)
+    paths = tuple(chain.from_iterable(one.paths for one in lists))
+    also = [_none_also(len(one.paths)) if one.also is None else one.also for one in lists]
+    several = _stacked(also) if any(one.size for one in also) else None
+    return replace(Locations(paths, *columns), also=several)
+
+
+def _none_also(n: int) -> Counts:
+    return np.zeros((n, 0), np.int64)
+
+
+def _stacked(lists: Sequence[Counts]) -> Counts:
+    """Rows of tables of several widths, the shorter ones filled up with -1."""
+    width = max(one.shape[1] for one in lists)
+    return np.vstack([_widened(one, width) for one in lists])
+
+
+def _widened(also: Counts, width: int) -> Counts:
+    return np.pad(also, ((0, 0), (0, width - also.shape[1])), constant_values=-1)
 
 
 def laid_over(parts: Sequence[Locations]) -> Locations:
@@ -108,6 +146,10 @@ def what_differs(before: Locations, now: Locations) -> Locations:
     same = place >= 0
     for name in COLUMNS:
         same[same] = getattr(before, name)[place[same]] == getattr(now, name)[same]
+    if before.also is not None or now.also is not None:
+        width = max(before.places.shape[1], now.places.shape[1])
+        was, are = _widened(before.places, width), _widened(now.places, width)
+        same[same] = (was[place[same]] == are[same]).all(axis=1)
     there = set(now.paths)
     lost = before.chosen(np.array([path not in there for path in before.paths], np.bool_))
     return together(now.chosen(~same), replace(lost, lengths=np.full_like(lost.lengths, GONE)))
@@ -133,12 +175,32 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
             pa.array([root for root, _ in places], pa.int32()),
             pa.array([path for _, path in places], pa.string()),
             *(pa.array(getattr(locations, name), pa.int64()) for name in COLUMNS),
+            *([] if locations.also is None else [_lists(locations.also)]),
         ],
-        schema=_SCHEMA,
+        schema=_SCHEMA if locations.also is None else _WITH_ALSO,
     )
     sink = io.BytesIO()
     pq.write_table(table, sink, compression="zstd")
     return sink.getvalue()
+
+
+def _lists(also: Counts) -> pa.ListArray:
+    """A list for each row of what is not -1."""
+    there = also >= 0
+    ends = np.append(0, np.cumsum(there.sum(axis=1)))
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(also[there], pa.int64()))
+
+
+def _table(lists: pa.ListArray) -> Counts:
+    """What `_lists` was made from, but for columns of -1 alone; raises ValueError if too long."""
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    width = int(lengths.max(initial=0))
+    values = lists.flatten()
+    if width > MOST_ALSO or values.null_count:
+        raise ValueError("a location has too many places")
+    also = np.full((len(lists), width), -1, np.int64)
+    also[np.arange(width) < lengths[:, np.newaxis]] = values.to_numpy()
+    return also
 
 
 def _relative(path: str, roots: Sequence[str], order: Sequence[int]) -> tuple[int, str]:
@@ -162,11 +224,13 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
     """
     try:
         table = pq.read_table(io.BytesIO(data))
+        schema = table.schema.remove_metadata()
+        empty = any(column.null_count for column in table.columns)
+        if empty or schema not in (_SCHEMA, _WITH_ALSO) or table.num_rows != rows:
+            raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has another form")
+        also = _table(table["also"].combine_chunks()) if "also" in schema.names else None
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list of locations: {error}") from error
-    empty = any(column.null_count for column in table.columns)
-    if empty or table.schema.remove_metadata() != _SCHEMA or table.num_rows != rows:
-        raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has another form")
     bases = [root.rstrip("/") + "/" for root in roots]
     numbers = table["root"].to_pylist()
     if not all(0 <= number < len(bases) for number in numbers):
@@ -175,12 +239,15 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         bases[number] + path
         for number, path in zip(numbers, table["path"].to_pylist(), strict=True)
     )
-    return Locations(paths, *(table[name].to_numpy() for name in _SCHEMA.names[2:]))
+    columns = (table[name].to_numpy() for name in _SCHEMA.names[2:])
+    if also is not None and not also.size:
+        also = None
+    return replace(Locations(paths, *columns), also=also)
 
 
 def check_list(listed: Locations, number: int, slots: int) -> None:
     """Raise CorruptError unless a list has ``number`` locations, all in the version's ``slots``."""
     if len(listed.paths) != number:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {number} locations")
-    if number and not (listed.slots.min() >= -1 and listed.slots.max() < slots):
+    if number and not (listed.places.min() >= -1 and listed.places.max() < slots):
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown place")

@@ -72,7 +72,10 @@ class OpenIndex:
         else:
             found = [self._found(run, requirement) for run in self.runs]
             # The extra last place stands for files without keys, which are in no run.
-            keep = np.concatenate([*found, [False]])[self.locations().slots]
+            flags, where = np.concatenate([*found, [False]]), self.locations()
+            keep = flags[where.slots]
+            if where.also is not None:
+                keep |= flags[where.also].any(axis=1)
         if requirement.null:
             keep |= self.locations().nulls > 0
         if requirement.nan:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from sieve.build.contents import build_contents
-from sieve.build.kept import NOTHING, Kept, is_current, is_one_run, kept
+from sieve.build.kept import MOST_NEWS, NOTHING, Kept, is_current, is_one_run, kept
 from sieve.build.listing import NOTHING_STORED, Stored, read_list
 from sieve.build.settle import Snapshot, snapshot_of, snapshot_since
 from sieve.claims import discard_locations, discard_run, settle
@@ -22,8 +22,10 @@ from sieve.errors import (
 )
 from sieve.found import Found
 from sieve.layout import version_file
+from sieve.locations import Locations
 from sieve.manifest import Manifest
 from sieve.publish import publish
+from sieve.standing import standings
 from sieve.tables.catalog import CatalogTable, Column
 from sieve.transitions import Refresh, next_version
 from sieve.types import VersionId
@@ -123,13 +125,34 @@ def _seen(
         return snapshot_of(table, found.store, found.directory), NOTHING
     part = snapshot_since(table, base.instant, known.whole)
     if part is not None:
-        held = kept(base, known.whole, part)
+        held = kept(base, known.whole, part, _grown(table, base, known.whole, part))
         paths = set(held.locations.paths)
         # What is to be read again must have been listed.
         if all(file.path in paths for file in part.files[len(part.files) - part.taken_over :]):
             return part, held
     snapshot = snapshot_of(table, found.store, found.directory)
-    return snapshot, kept(base, known.whole, snapshot)
+    grown = _grown(table, base, known.whole, snapshot)
+    return snapshot, kept(base, known.whole, snapshot, grown)
+
+
+def _grown(
+    table: CatalogTable, base: Manifest, known: Locations, snapshot: Snapshot
+) -> frozenset[str]:
+    """Paths of changed locations of which what is new can be read by itself."""
+    if not base.runs or any(file.hashes for run in base.runs for file in run.files):
+        # Whether a map has lost a key of a location that others know of, too, no check could tell.
+        return frozenset()
+    facts = zip(known.lengths.tolist(), known.mtimes.tolist(), strict=True)
+    then = dict(zip(known.paths, facts, strict=True))
+    stand = enumerate(zip(snapshot.files, standings(known, snapshot.files), strict=True))
+    changed = {n: (file, then[file.path]) for n, (file, what) in stand if what == "changed"}
+    few = {
+        number: fact
+        for number, (file, fact) in changed.items()
+        # A length below zero is none.
+        if 0 <= file.length - fact[0] <= MOST_NEWS * fact[0]
+    }
+    return frozenset(snapshot.files[number].path for number in table.grown(few))
 
 
 def _on_top(

@@ -189,7 +189,7 @@ class PlainTable(CatalogTable):
     def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
         super().__init__(Access(warehouse, name, seam), None)  # type: ignore[arg-type]
 
-    def frame(self, numbers: Sequence[int], _column: object) -> Any:
+    def frame(self, numbers: Sequence[int], _column: object, _news: object) -> Any:
         files = self.files()
         return [keys_of(files[number].path) for number in numbers]
 

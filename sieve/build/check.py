@@ -21,7 +21,7 @@ from pyspark.sql import functions as sf
 from sieve.build import finding
 from sieve.build.arrow_jobs import map_batches
 from sieve.build.kept import runs_of
-from sieve.build.rounds import Round, rounds_of
+from sieve.build.rounds import Round, shared_rounds
 from sieve.cache import Cache
 from sieve.errors import CorruptError
 from sieve.found import Found
@@ -107,7 +107,7 @@ def check_index(
     usable = [number for number, why in stale.items() if not why]
     chosen = sorted(draw(usable, math.ceil(len(usable) * percent / 100)))
     at = np.array([places[files[number].path] for number in chosen], np.intp)
-    seen = _read(table, index, chosen, where.slots[at], world)
+    seen = _read(table, index, chosen, where.places[at], world)
     details = [_loss(index, int(k), one) for k, one in zip(at, seen, strict=True)]
     # A file that was replaced while it was read tells nothing of what the index knows.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
@@ -150,7 +150,7 @@ def _read(
     table: CatalogTable,
     index: OpenIndex,
     numbers: Sequence[int],
-    slots: Counts,
+    places: Counts,
     world: World,
 ) -> list[_Seen]:
     """What is seen of files, given with their places in the version's runs laid end to end."""
@@ -158,17 +158,18 @@ def _read(
     column = Column(index.manifest.column, index.manifest.type)
     begins = np.cumsum([0, *(run.locations for run in runs)])
     seen = [_Seen() for _ in numbers]
-    run_of = runs_of(slots, runs)
-    for number in np.unique(run_of).tolist():
-        own = np.flatnonzero(run_of == number).tolist()
-        ordinals = [int(slots[k] - begins[max(number, 0)]) for k in own]
+    runs_of_file = runs_of(places, runs)
+    for together in np.unique(runs_of_file, axis=0):
+        own = np.flatnonzero((runs_of_file == together).all(axis=1)).tolist()
+        at = np.flatnonzero(together >= 0)
+        ordinals = (places[own][:, at] - begins[together[at]]).tolist()
         # Files without keys are in no run, and may have none.
-        rounds = rounds_of(runs[number]) if number >= 0 else [None]
-        for asked in rounds:
+        asked = [runs[number] for number in together[at]]
+        for rounds in shared_rounds(asked) if asked else [[]]:
             world.say(f"checking {index.manifest.name}")
             frame = table.frame([numbers[k] for k in own], column)
             values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
-            for location, *counts, missed, key in _lines(values, index, asked, ordinals):
+            for location, *counts, missed, key in _lines(values, index, rounds, ordinals):
                 one = seen[own[location]]
                 one.rows, one.nulls, one.nans = counts
                 one.missed += missed
@@ -177,10 +178,10 @@ def _read(
 
 
 def _lines(
-    values: DataFrame, index: OpenIndex, asked: Round | None, ordinals: Sequence[int]
+    values: DataFrame, index: OpenIndex, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, int, int, int, str | None]]:
     """Place among `ordinals`, rows, nulls, nans, rows missed and a key of theirs, by location."""
-    if asked is not None and asked.hashes is not None and not index.encoder.exact:
+    if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:
         step = finding.look_up_keys(index.encoder, asked, index.directory, ordinals, files)
@@ -191,13 +192,13 @@ def _lines(
 
 @contextlib.contextmanager
 def _sent(
-    frame: DataFrame, index: OpenIndex, asked: Round | None
+    frame: DataFrame, index: OpenIndex, asked: Sequence[Round]
 ) -> Iterator[Callable[[], Mapping[str, bytes]]]:
-    """The run files of a round, verified and sent to executors, until the block ends."""
+    """The run files of rounds, verified and sent to executors, until the block ends."""
     files: dict[str, bytes] = {}
-    if asked is not None:
-        for file in asked.run.files:
-            uri = run_file(index.directory, asked.run.id, file)
+    for one in asked:
+        for file in one.run.files:
+            uri = run_file(index.directory, one.run.id, file)
             files[uri] = verified(index.store, uri, file)
     sent = frame.sparkSession.sparkContext.broadcast(files)
     del files

@@ -16,7 +16,7 @@ from sieve.build.unreadable import named_if_unreadable
 from sieve.claims import discard_run
 from sieve.errors import SieveError
 from sieve.instants import iso
-from sieve.locations import UNPROVEN, UNSETTLED, Locations, together
+from sieve.locations import UNPROVEN, UNSETTLED, Counts, Locations, together
 from sieve.options import IndexOptions
 from sieve.store import Store
 from sieve.tables.catalog import CatalogTable, Column, DataFile, roots_of
@@ -53,7 +53,7 @@ def build_contents(
         index_dir: the index's folder.
         world: the means.
         snapshot: the table's last listing.
-        kept: of an earlier version; its files are not read.
+        kept: of an earlier version; its files are not read, but for what is new in grown ones.
         before: the list of that version; the new one is laid over it.
 
     Raises:
@@ -65,18 +65,19 @@ def build_contents(
     if refused is not None:
         raise refused
     started = time.monotonic()
-    held = frozenset(kept.locations.paths)
+    held = frozenset(kept.locations.paths) - kept.grown
     numbers = [
         number
         for number, (file, settled) in enumerate(zip(snapshot.files, snapshot.settled, strict=True))
         if settled and file.path not in held
     ]
     files = [snapshot.files[number] for number in numbers]
+    news = frozenset(n for n in numbers if snapshot.files[n].path in kept.grown)
     built = _NO_RUN
     if files:
         with named_if_unreadable(table, column, files, numbers, world):
             built = build_run(
-                table.frame(numbers, column),
+                table.frame(numbers, column, news),
                 column,
                 [file.length for file in files],
                 options,
@@ -84,6 +85,7 @@ def build_contents(
                 index_dir,
                 counted=table.info.format_name in COUNTED,
                 encoder=kept.encoder,
+                added=np.isin(numbers, list(news)),
                 say=world.say,
             )
     young = [f for f, settled in zip(snapshot.files, snapshot.settled, strict=True) if not settled]
@@ -93,7 +95,7 @@ def build_contents(
         # A table that was not listed whole is none whose files change.
         now = snapshot.files if snapshot.taken_over else table.files()
         read = _unchanged(built, files, now, first_slot)
-        locations = together(kept.locations, read, _unsettled(young))
+        locations = together(_with_news(kept, read), _unsettled(young))
         roots = roots_of(table, snapshot.files)
         listed, roots = store_list(store, index_dir, locations, roots, before)
     except BaseException:
@@ -141,6 +143,33 @@ def _unchanged(
         np.where(proven, built.nans, 0),
         slots,
     )
+
+
+def _with_news(kept: Kept, read: Locations) -> Locations:
+    """What is known of all: of a grown location what was known and what was read of it."""
+    if not kept.grown:
+        return together(kept.locations, read)
+    grew = np.array([path in kept.grown for path in kept.locations.paths], np.bool_)
+    added = np.array([path in kept.grown for path in read.paths], np.bool_)
+    before, news = kept.locations.chosen(grew), read.chosen(added)
+    place = {path: k for k, path in enumerate(before.paths)}
+    at = np.array([place[path] for path in news.paths], np.intp)
+    both = replace(
+        news.at_places(_packed(np.hstack([before.places[at], news.places]))),
+        rows=before.rows[at] + news.rows,
+        nulls=before.nulls[at] + news.nulls,
+        nans=before.nans[at] + news.nans,
+    )
+    # Of which too little was read, or that changed meanwhile, are left for the next refresh.
+    both = both.chosen(news.lengths != UNPROVEN)
+    return together(kept.locations.chosen(~grew), read.chosen(~added), both)
+
+
+def _packed(places: Counts) -> Counts:
+    """Places of locations, int64[n, k], those that are none last, and no column of these alone."""
+    order = np.argsort(places < 0, axis=1, kind="stable")
+    packed = np.take_along_axis(places, order, axis=1)
+    return packed[:, : max(1, int((places >= 0).sum(axis=1).max(initial=0)))]
 
 
 def _unsettled(files: list[DataFile]) -> Locations:

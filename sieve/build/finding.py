@@ -50,25 +50,26 @@ class HeldFiles:
 
 def look_up_keys(
     encoder: Encoder,
-    asked: Round | None,
+    asked: Sequence[Round],
     index_dir: str,
-    ordinals: Sequence[int],
+    ordinals: Sequence[Sequence[int]],
     files: Callable[[], Mapping[str, bytes]],
 ) -> Callable[[Batches], Batches]:
     """(value, location, hash by the JVM) rows to counts of each location, with one lost key.
 
-    The hash is needed where codes are not exact and hashes are asked for.
+    A key is lost that none of the runs holds. The hash is needed where codes are not exact and
+    hashes are asked for.
 
     Args:
         encoder: the index's.
-        asked: what is looked up, and where; None: the locations are in no run.
+        asked: what is looked up, in each of the runs that the locations are in; maybe in none.
         index_dir: the index's folder.
-        ordinals: of each location in the run.
-        files: the run files of the round by URI.
+        ordinals: of each location in each of the runs.
+        files: the run files of the rounds by URI.
     """
 
     def run(batches: Batches) -> Batches:
-        opened = None if asked is None else _open(asked, index_dir, files())
+        opened = _open(asked, index_dir, files())
         for batch in batches:
             for location, part in together(batch, 1):
                 yield _seen(part, encoder, asked, opened, location, ordinals[location])
@@ -76,40 +77,34 @@ def look_up_keys(
     return run
 
 
-def _open(asked: Round, index_dir: str, files: Mapping[str, bytes]) -> Run:
+def _open(asked: Sequence[Round], index_dir: str, files: Mapping[str, bytes]) -> list[Run]:
     # In a function of the module, which executors import: their own cache is meant.
-    return Run(HeldFiles(files), index_dir, asked.run, _HELD)
+    return [Run(HeldFiles(files), index_dir, one.run, _HELD) for one in asked]
 
 
 def _seen(
     part: pa.RecordBatch,
     encoder: Encoder,
-    asked: Round | None,
-    opened: Run | None,
+    asked: Sequence[Round],
+    opened: Sequence[Run],
     location: int,
-    ordinal: int,
+    ordinals: Sequence[int],
 ) -> pa.RecordBatch:
     """One line: what some rows of a location hold, and how many of them look-ups miss."""
     values = part.column(0)
     encoded = encoder.encode(values)
     keys = np.flatnonzero(encoded.valid & ~encoded.nan)
     codes = encoded.codes[keys]
-    missed = np.zeros(len(keys), np.bool_)
-    if asked is None or opened is None:
-        missed[:] = True
-    else:
-        missed |= _lost(codes, asked.codes, lambda some: opened.holds_codes(some, ordinal))
-        if asked.hashes is not None:
+    missed = np.ones(len(keys), np.bool_)
+    for one, run, ordinal in zip(asked, opened, ordinals, strict=True):
+        hashes = None
+        if one.hashes is not None:
             hashes = (
                 hash_codes(codes).view(np.int64)
                 if encoder.exact
                 else part.column(2).to_numpy()[keys]
             )
-            missed |= _lost(
-                hashes,
-                asked.hashes,
-                lambda some: opened.holds_hashes(some.view(np.uint64), ordinal),
-            )
+        missed &= _missed_by(one, run, ordinal, codes, hashes)
     lost = keys[missed]
     nulls, nans = np.count_nonzero(~encoded.valid), np.count_nonzero(encoded.nan)
     counts = [len(values), int(nulls), int(nans), len(lost)]
@@ -121,6 +116,16 @@ def _seen(
         ],
         schema=_SEEN,
     )
+
+
+def _missed_by(asked: Round, run: Run, ordinal: int, codes: Words, hashes: Words | None) -> Flags:
+    """bool[n]: keys, by code and hash, that a run does not hold for a location of its."""
+    missed = _lost(codes, asked.codes, lambda some: run.holds_codes(some, ordinal))
+    if hashes is not None:
+        missed |= _lost(
+            hashes, asked.hashes, lambda some: run.holds_hashes(some.view(np.uint64), ordinal)
+        )
+    return missed
 
 
 def _lost(words: Words, judged: Range | None, holds: Callable[[Words], Flags]) -> Flags:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -29,6 +29,12 @@ LEAST_BASE: Final = 0.5
 Below it a refresh reads all of the table and makes a new base (major compaction).
 """
 
+MOST_NEWS: Final = 1 / 8
+"""Share of its bytes that a location may have grown by for nothing but the news to be read.
+
+What it has lost meanwhile is still looked up in it, until it is read whole again.
+"""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
@@ -38,11 +44,13 @@ class Kept:
         runs: those that a location is left of, the base first.
         locations: what is left, with its slots in these runs.
         stats: of the version; None where nothing is left.
+        grown: paths of those that have more rows by now, of which the version tells the others.
     """
 
     runs: tuple[RunRef, ...]
     locations: Locations
     stats: BuildStats | None
+    grown: frozenset[str] = frozenset()
 
     @property
     def encoder(self) -> Encoder | None:
@@ -85,25 +93,31 @@ def _unchanged(known: Locations, snapshot: Snapshot) -> Flags:
     return np.array([path in same for path in known.paths], np.bool_)
 
 
-def kept(base: Manifest, known: Locations, snapshot: Snapshot) -> Kept:
+def kept(
+    base: Manifest, known: Locations, snapshot: Snapshot, grown: frozenset[str] = frozenset()
+) -> Kept:
     """What a refresh takes over from a version; `NOTHING` where a new base is due.
 
     Args:
         base: the version.
         known: its locations.
         snapshot: the table as it is now.
+        grown: paths of changed ones that have only been added to, so that what is known of them
+            still holds for what they had.
     """
-    still = _unchanged(known, snapshot)
-    number = runs_of(known.slots, base.runs)
-    if not _base_is_worth_it(number[still], base.runs, known.chosen(still), snapshot):
+    still = _unchanged(known, snapshot) | np.array([p in grown for p in known.paths], np.bool_)
+    number = runs_of(known.places, base.runs)
+    if not _base_is_worth_it(number[still, 0], base.runs, known.chosen(still), snapshot):
         return NOTHING
-    if len(np.unique(number[still & (number > 0)])) >= MOST_DELTAS:
-        still &= number <= 0
-    return _left(base, known.chosen(still), number[still])
+    deltas = np.unique(number[still])
+    if np.count_nonzero(deltas > 0) >= MOST_DELTAS:
+        still &= (number <= 0).all(axis=1)
+    left = known.chosen(still)
+    return _left(base, left, number[still], grown.intersection(left.paths))
 
 
 def runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:
-    """int64[n]: number of the run that each slot lies in, -1 for a location of no run."""
+    """Number of the run that each slot lies in, -1 for that of a location of no run; same shape."""
     ends = np.cumsum([run.locations for run in runs])
     return np.where(slots < 0, -1, np.searchsorted(ends, slots, side="right"))
 
@@ -121,12 +135,15 @@ def _base_is_worth_it(
     return int(in_base.sum()) >= LEAST_BASE * runs[0].locations and size >= LEAST_BASE * total
 
 
-def _left(base: Manifest, left: Locations, number: npt.NDArray[np.int64]) -> Kept:
+def _left(
+    base: Manifest, left: Locations, number: npt.NDArray[np.int64], grown: frozenset[str]
+) -> Kept:
     """The runs that are still needed, and the slots in them."""
     used = [k for k in range(len(base.runs)) if np.any(number == k)]
     before = np.cumsum([0, *(run.locations for run in base.runs)])
     now = np.cumsum([0, *(base.runs[k].locations for k in used)])
-    slots = left.slots.copy()
+    places = left.places.copy()
     for place, k in enumerate(used):
-        slots[number == k] += now[place] - before[k]
-    return Kept(tuple(base.runs[k] for k in used), replace(left, slots=slots), base.stats)
+        places[number == k] += now[place] - before[k]
+    runs = tuple(base.runs[k] for k in used)
+    return Kept(runs, left.at_places(places), base.stats, grown)

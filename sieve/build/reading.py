@@ -21,6 +21,7 @@ from sieve.keys import GREATEST, LEAST
 from sieve.options import IndexOptions
 
 Counts = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +42,7 @@ class Seen:
     least: Counts
     greatest: Counts
     hits: Counts
-    partial: npt.NDArray[np.bool_]
+    partial: Flags
     cuts: tuple[int, int, int]
 
     @property
@@ -52,9 +53,15 @@ class Seen:
 
 @contextlib.contextmanager
 def read_cuts(
-    survey: Survey, options: IndexOptions, probes: Probes
+    survey: Survey, options: IndexOptions, probes: Probes, may_be_empty: Flags | None = None
 ) -> Iterator[tuple[DataFrame, Seen]]:
     """Cuts of all locations that were read whole, kept until the block ends, and the counts.
+
+    Args:
+        survey: of the column.
+        options: shape and budget.
+        probes: what is counted on the way.
+        may_be_empty: bool[n], locations that show something even without rows; None: none does.
 
     Raises:
         Py4JJavaError: a file cannot be read; names it.
@@ -67,7 +74,8 @@ def read_cuts(
         StorageLevel.MEMORY_AND_DISK
     )
     try:
-        seen = _seen(lines, survey, len(probes.intervals))
+        shown = np.zeros(survey.n_files, np.bool_) if may_be_empty is None else may_be_empty
+        seen = _seen(lines, survey, len(probes.intervals), shown)
         cuts = lines.where(sf.col("kind") == tasks.KEY).drop("kind")
         if (whole := seen.whole) is not None:
             cuts = cuts.where(sf.col("location").isin(whole)) if whole else cuts.limit(0)
@@ -85,7 +93,7 @@ def _cutting(survey: Survey, options: IndexOptions) -> tasks.Cutting:
     return tasks.Cutting(sample.mass, threshold, budget, sample.shown, survey.n_files)
 
 
-def _seen(lines: DataFrame, survey: Survey, n_probes: int) -> Seen:
+def _seen(lines: DataFrame, survey: Survey, n_probes: int, may_be_empty: Flags) -> Seen:
     """The counts of the reading step; what is read by several tasks is added up."""
     n = survey.n_files
     kinds = (tasks.ROWS, tasks.NULLS, tasks.NANS, tasks.KEY)
@@ -100,7 +108,9 @@ def _seen(lines: DataFrame, survey: Survey, n_probes: int) -> Seen:
             least[place], greatest[place] = low, high
     read, hits = counts[tasks.ROWS], np.minimum(counts[tasks.PROBE], n)
     # A location without rows shows nothing, and one read in part shows too little.
-    partial = read == 0 if survey.counted is None else (read == 0) | (read != survey.counted)
+    partial = (read == 0) & ~may_be_empty
+    if survey.counted is not None:
+        partial |= read != survey.counted
     cuts = (
         int(counts[tasks.KEY][~partial].sum()),
         int(least[~partial].min(initial=GREATEST)),

@@ -51,6 +51,30 @@ def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
     return rounds
 
 
+def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list[Round]]:
+    """The rounds in which keys are looked up in each of several runs, to be held by one of them.
+
+    All of a round answer for the same stretch of the domain. Of one run they are `rounds_of` it;
+    where there are more, none has maps.
+    """
+    rounds = [[one] for one in rounds_of(runs[0], limit)]
+    for run in runs[1:]:
+        rounds = [
+            [*(replace(one, codes=both) for one in held), replace(other, codes=both)]
+            for held in rounds
+            for other in rounds_of(run, limit)
+            if (both := _common(held[0].codes, other.codes)) is not None
+        ]
+    return rounds
+
+
+def _common(one: Range | None, other: Range | None) -> Range | None:
+    if one is None or other is None:
+        return None
+    first, last = max(one[0], other[0]), min(one[1], other[1])
+    return (first, last) if first <= last else None
+
+
 def _parts(
     run: RunRef, ranges: Sequence[tuple[Range, ...]], limit: int
 ) -> Iterator[tuple[RunRef, Range]]:

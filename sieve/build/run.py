@@ -72,6 +72,7 @@ def build_run(
     counted: bool,
     say: Callable[[str], None],
     encoder: Encoder | None = None,
+    added: npt.NDArray[np.bool_] | None = None,
 ) -> BuiltRun:
     """Read a column of some files and write its run.
 
@@ -86,14 +87,17 @@ def build_run(
             whose metadata tell it. Files that differ prove nothing.
         say: told what the next job does, for its label.
         encoder: for the values, where runs that stand beside this one have settled it.
+        added: bool[n], files of which only a part is read, that may be without rows: the other part
+            is in other runs, and where there are such files no map is chosen.
 
     Raises:
         Py4JJavaError: a file cannot be read; names it.
     """
     asked = survey(frame, column, sizes, counted=counted, say=say, encoder=encoder)
+    in_parts = np.zeros(len(sizes), np.bool_) if added is None else added
     probes = make_probes(asked.sample)
     say("reading")
-    with read_cuts(asked, options, probes) as (cuts, seen):
+    with read_cuts(asked, options, probes, in_parts) as (cuts, seen):
 
         def build(shape: str) -> _Made | None:
             wanted = replace(options, shape=shape)
@@ -108,7 +112,7 @@ def build_run(
                 return _Made(run, tuple(told))
 
         made = build(options.shape)
-        if made is not None and options.shape == "auto":
+        if made is not None and options.shape == "auto" and not in_parts.any():
             made = _with_map_if_better(made, build, asked, options, store, index_dir)
     rows = np.where(seen.partial, -1, seen.rows)
     run, told = (None, ()) if made is None else (made.run, made.expected)

@@ -6,6 +6,7 @@ import difflib
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,13 +155,27 @@ class CatalogTable:
         told = int(self._access.instant())
         return None if told < 0 else told
 
-    def frame(self, numbers: Sequence[int], column: Column) -> DataFrame:
+    def grown(self, files: Mapping[int, tuple[int, int]]) -> frozenset[int]:
+        """Files that were only added to, of which what was added can be read by itself.
+
+        Args:
+            files: by number in the last listing the length and time that each had once.
+        """
+        if self.info.format_name not in UNCHANGING or not files:
+            return frozenset()
+        asked = [[number, *then] for number, then in files.items()]
+        return frozenset(json.loads(self._access.grown(json.dumps(asked))))
+
+    def frame(
+        self, numbers: Sequence[int], column: Column, news: AbstractSet[int] = frozenset()
+    ) -> DataFrame:
         """The rows of files by their numbers in the last listing, of which a column will be read.
 
         They are read as a query reads them, except that an unreadable or missing file fails the
-        job. The column `LOCATION` holds the place of a row's file among ``numbers``.
+        job. The column `LOCATION` holds the place of a row's file among ``numbers``. Of those in
+        ``news``, of which `grown` has told, nothing is read but what was added.
         """
-        frame = self._access.frame(list(numbers), LOCATION, not column.any_width)
+        frame = self._access.frame(list(numbers), list(news), LOCATION, not column.any_width)
         return DataFrame(frame, self._spark)
 
     def register(self, name: str, registration: Registration) -> None:

@@ -88,8 +88,9 @@ def _read(spark: SparkSession, told: Mapping[str, str]) -> _Index:
     slots = np.concatenate([none, *(part.location for part in parts)])
     # Files that the table has lost since still have their place in a run.
     ordinal = np.full(sum(run.locations for run in manifest.runs), -1, np.int32)
-    of_runs = listed.slots >= 0
-    ordinal[listed.slots[of_runs]] = np.flatnonzero(of_runs)
+    places = listed.places
+    location, _ = np.nonzero(places >= 0)
+    ordinal[places[places >= 0]] = location
     there = ordinal[slots] >= 0
     entries = Entries(
         np.concatenate([none, *(part.low for part in parts)])[there],

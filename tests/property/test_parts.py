@@ -18,13 +18,14 @@ from sieve.store import READ_LIMIT
 
 ROOTS = ("file:/t", "hdfs://n/other", "file:/t/below")
 
-Row = tuple[str, int, int, int, int, int, int]
+Row = tuple[str, int, int, int, int, int, int, tuple[int, ...]]
 
 rows = st.tuples(
     st.builds("{}/{}".format, st.sampled_from(ROOTS), st.integers(0, 30)),
     st.sampled_from([UNPROVEN, UNSETTLED, 0, 7, 1 << 40]),
     *([st.integers(0, 2)] * 4),
     st.integers(-1, 40),
+    st.just(()) | st.lists(st.integers(0, 40), max_size=3).map(tuple),
 )
 lists = st.lists(rows, max_size=40)
 
@@ -47,14 +48,21 @@ class MemoryStore(LocalStore):
 
 def listed(told: list[Row]) -> Locations:
     """The list of these rows, some of them maybe of one path."""
-    columns = zip(*told, strict=True) if told else [()] * 7
-    paths, *numbers = columns
-    return Locations(tuple(paths), *(np.array(column, np.int64) for column in numbers))
+    columns = zip(*told, strict=True) if told else [()] * 8
+    paths, *numbers, also = columns
+    width = max(map(len, also), default=0)
+    places = np.array([[*one, *[-1] * (width - len(one))] for one in also], np.int64)
+    return Locations(
+        tuple(paths), *(np.array(column, np.int64) for column in numbers),
+        also=places.reshape(len(told), width) if width else None,
+    )  # fmt: skip
 
 
 def told(by: Locations) -> Counter[Row]:
     """The rows of a list, the order aside."""
-    return Counter(zip(by.paths, *(getattr(by, name).tolist() for name in COLUMNS), strict=True))
+    columns = (getattr(by, name).tolist() for name in COLUMNS)
+    also = [tuple(k for k in one if k >= 0) for one in by.places[:, 1:].tolist()]
+    return Counter(zip(by.paths, *columns, also, strict=True))
 
 
 @given(lists, lists)
@@ -84,7 +92,10 @@ def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> No
     store, before = MemoryStore(), NOTHING_STORED
     files: dict[int, Row] = {}
     for number, (written, gone) in enumerate(steps):
-        files |= {k: (f"{ROOTS[k % 3]}/{k}", 1, number, 1, 0, 0, len(files)) for k in written}
+        files |= {
+            k: (f"{ROOTS[k % 3]}/{k}", 1, number, 1, 0, 0, len(files), (k,) * (number % 4))
+            for k in written
+        }
         for k in gone - written:
             files.pop(k, None)
         now = listed(list(files.values()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +18,7 @@ from sieve.local_store import LocalStore
 from sieve.locations import UNPROVEN, Locations
 from sieve.manifest import Manifest, render_manifest
 from sieve.opened import read_locations
+from sieve.publish import newest
 from sieve.refresh import refresh_index
 from sieve.registration import Registration
 from sieve.tables.catalog import Changes, Column, DataFile
@@ -37,6 +38,9 @@ class Commits:
         spelt: how it writes the table's folder.
         listings: how often all were listed.
         read: paths that were read.
+        added: numbers of slices of which what was added could be read by itself.
+        news: those of which nothing else was read.
+        empty: whether reading finds nothing.
     """
 
     slices: Sequence[DataFile]
@@ -45,6 +49,9 @@ class Commits:
     listings: int = 0
     read: list[str] = field(default_factory=list)
     instant: str = ""
+    added: frozenset[int] = frozenset()
+    news: frozenset[int] = frozenset()
+    empty: bool = False
 
     def __post_init__(self) -> None:
         self.info = SimpleNamespace(
@@ -74,9 +81,15 @@ class Commits:
     def instant_ms(self) -> int:
         return 1_800_000_000_000
 
-    def frame(self, numbers: Sequence[int], _column: object) -> list[list[int]]:
+    def grown(self, files: Mapping[int, tuple[int, int]]) -> frozenset[int]:
+        return self.added & files.keys()
+
+    def frame(
+        self, numbers: Sequence[int], _column: object, news: frozenset[int]
+    ) -> list[list[int]]:
+        self.news = news
         self.read = [self._listed[number].path for number in numbers]
-        return [[number] for number in numbers]
+        return [[] if self.empty else [number] for number in numbers]
 
 
 def slices(*names: str, mtime: int = 0) -> list[DataFile]:
@@ -84,8 +97,11 @@ def slices(*names: str, mtime: int = 0) -> list[DataFile]:
     return [DataFile(f"{ROOT}/{name}", 10, mtime) for name in names]
 
 
-def version(folder: Path, known: Sequence[DataFile], runs: Sequence[int]) -> tuple[Found, Manifest]:
+def version(
+    folder: Path, known: Sequence[DataFile], runs: Sequence[int], *, maps: bool = False
+) -> tuple[Found, Manifest]:
     """An index that knows these slices, in runs of so many."""
+    file = replace(SAMPLE.runs[0].files[0], hashes=((0, 9),) if maps else ())
     n = len(known)
     tens = np.full(n, 10)
     listed = Locations(
@@ -93,7 +109,13 @@ def version(folder: Path, known: Sequence[DataFile], runs: Sequence[int]) -> tup
         np.array([file.mtime for file in known]), tens, tens * 0, tens * 0, np.arange(n),
     )  # fmt: skip
     made = [
-        replace(SAMPLE.runs[0], id=RunId(f"{k:032x}"), locations=size, encoder={"type": "bigint"})
+        replace(
+            SAMPLE.runs[0],
+            id=RunId(f"{k:032x}"),
+            locations=size,
+            files=(file,),
+            encoder={"type": "bigint"},
+        )
         for k, size in enumerate(runs)
     ]
     home = folder / SAMPLE.index
@@ -171,6 +193,42 @@ def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: l
     assert refreshed(table, found) == {file.path for file in now}
     assert table.listings > 0
     assert len(table.read) > 1
+
+
+def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
+    """They keep their place and get one more; of another that changed all is read."""
+    found, _ = version(tmp_path, BEFORE, [6])
+    now = [*slices("a/1"), *slices("a/2", mtime=5), *slices("b/1", mtime=6), *BEFORE[3:]]
+    table = Commits(now, {"a", "b"}, added=frozenset({1}))
+    assert refreshed(table, found) == {file.path for file in now}
+    assert (table.listings, table.read, table.news) == (0, [now[1].path, now[2].path], {1})
+    after = newest(LocalStore(), found.directory)
+    assert after is not None
+    known = read_locations(LocalStore(), found.directory, after)
+    of = {path: k for k, path in enumerate(known.paths)}
+    assert known.places[of[now[1].path]].tolist() == [1, 6]
+    assert known.places[of[now[2].path]].tolist() == [7, -1]
+    assert known.rows[of[now[1].path]] == 10 + 1
+    assert {tuple(one) for one in zip(known.paths, known.mtimes.tolist(), strict=True)} == {
+        (file.path, file.mtime) for file in now
+    }
+
+
+def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> None:
+    """No check could tell whether a map has lost a key that another run may have."""
+    found, _ = version(tmp_path, BEFORE, [6], maps=True)
+    table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
+    assert refreshed(table, found) == {file.path for file in BEFORE}
+    assert (table.read, table.news) == ([BEFORE[0].path], frozenset())
+
+
+def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> None:
+    """Every query reads it, and the next refresh all of it."""
+    found, _ = version(tmp_path, BEFORE, [6])
+    now = [*slices("a/1", mtime=5), *BEFORE[1:]]
+    table = Commits(now, {"a"}, added=frozenset({0}), empty=True)
+    assert refreshed(table, found) == {file.path for file in BEFORE[1:]}
+    assert table.news == {0}
 
 
 def test_what_proves_nothing_is_taken_over_as_it_is() -> None:

@@ -60,6 +60,41 @@ def test_changed_and_unsettled_files_are_not_kept() -> None:
     assert left.locations.slots.tolist() == [0, 4, 5, 6, 7, 8]
 
 
+def test_grown_files_are_kept_with_all_their_places() -> None:
+    """What is known of them holds for what they had; places count without runs that are gone."""
+    base, known = version(6, 1, 2)
+    also = np.full((9, 2), -1)
+    also[1], also[2, 0] = [7, 8], 8
+    known = dataclasses.replace(known, also=also)
+    now = list(table([0, 1, 2, 3, 4, 5]).files)
+    now[1] = dataclasses.replace(now[1], length=LENGTH + 1)
+    now[2] = dataclasses.replace(now[2], length=LENGTH + 1)
+    snapshot = Snapshot(tuple(now), (True,) * 6, 10**12)
+    left = kept(base, known, snapshot, frozenset({"file:/t/1"}))
+    assert left.runs == (base.runs[0], base.runs[2])
+    assert left.locations.paths == tuple(f"file:/t/{k}" for k in [0, 1, 3, 4, 5])
+    assert left.locations.places.tolist() == [
+        [0, -1, -1], [1, 6, 7], [3, -1, -1], [4, -1, -1], [5, -1, -1],
+    ]  # fmt: skip
+    assert left.grown == {"file:/t/1"}
+
+
+def test_grown_files_are_read_again_with_many_deltas() -> None:
+    """As one run with what is new, those that have a place in one of them among them."""
+    base, known = version(100, *([1] * MOST_DELTAS))
+    also = np.full((100 + MOST_DELTAS, 1), -1)
+    also[:2, 0] = [100, 101]
+    known = dataclasses.replace(known, also=also)
+    grown = frozenset({"file:/t/0", "file:/t/5"})
+    found = kept(base, known, table(range(100)), grown)
+    assert len(found.runs) == 3
+    assert found.grown == grown
+    every = dataclasses.replace(known, also=np.append(np.arange(100, 108), [-1] * 100)[:, None])
+    found = kept(base, every, table(range(100)), grown)
+    assert (len(found.runs), len(found.locations.paths)) == (1, 92)
+    assert found.grown == frozenset()
+
+
 @pytest.mark.parametrize(("deltas", "left"), [(MOST_DELTAS - 1, MOST_DELTAS), (MOST_DELTAS, 1)])
 def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     """Up to the bound they stay; then all but the base are to be read with what is new."""

@@ -210,7 +210,11 @@ class Listed:
     def changes(self, _instant: str) -> None:
         return None
 
-    def frame(self, numbers: list[int], _column: object) -> list[list[int]]:
+    def grown(self, files: object) -> frozenset[int]:
+        assert not files
+        return frozenset()
+
+    def frame(self, numbers: list[int], _column: object, _news: object) -> list[list[int]]:
         return [[number] for number in numbers]
 
 

@@ -147,6 +147,31 @@ def test_runs_are_united(tmp_path: Path) -> None:
     assert kept((0, 99)) == list(range(2 * N))
 
 
+def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
+    """Any of them may find it; its counts are of all that it has."""
+    runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
+    also = np.full((N, 2), -1)
+    also[1], also[3, 0] = [N + 2, N + 4], N
+    listed = dataclasses.replace(plain_locations(N), also=also)
+    index = opened(write_version(tmp_path, runs, listed), tmp_path)
+
+    def kept(*intervals: tuple[int, int]) -> list[int]:
+        return np.flatnonzero(index.keep(Requirement(np.array(intervals, np.int64)))).tolist()
+
+    assert [kept((10 * k, 10 * k)) for k in range(2 * N)] == [
+        [0], [1], [2], [3], [4], [3], [], [1], [], [1],
+    ]  # fmt: skip
+    assert kept((45, 55)) == [3, 4]
+
+
+def test_further_places_must_be_there(tmp_path: Path) -> None:
+    """A list must not be looked up by that names places that no run has."""
+    runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
+    listed = dataclasses.replace(plain_locations(N), also=np.full((N, 1), 2 * N))
+    with pytest.raises(CorruptError, match="unknown place"):
+        opened(write_version(tmp_path, runs, listed), tmp_path)
+
+
 def test_versions_that_share_files_hold_them_once(version: Manifest, tmp_path: Path) -> None:
     """A second version of the same files, as ALTER makes it, reads nothing more and holds it."""
     store, cache = CountingStore(), Cache(1 << 20)

@@ -11,11 +11,11 @@ import pytest
 
 from sieve.blocks import CSR, Segment, encode_segment
 from sieve.build.finding import look_up_keys
-from sieve.build.rounds import rounds_of
+from sieve.build.rounds import rounds_of, shared_rounds
 from sieve.keys import GREATEST, LEAST, Encoder
 from sieve.layout import run_file
 from sieve.map.hashing import hash_codes
-from sieve.types import RunFileRef, RunRef
+from sieve.types import RunFileRef, RunId, RunRef
 from tests.made_index import RUN, Row, map_row, write_run
 
 BIGINT = Encoder("bigint")
@@ -91,12 +91,57 @@ def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -
     for asked in rounds_of(run, limit):
         names = [run_file(f"file:{tmp_path}", RUN, file) for file in asked.run.files]
         held = {name: Path(name.removeprefix("file:")).read_bytes() for name in names}
-        step = look_up_keys(BIGINT, asked, f"file:{tmp_path}", [1], lambda held=held: held)
+        step = look_up_keys(BIGINT, [asked], f"file:{tmp_path}", [[1]], lambda held=held: held)
         (line,) = pa.Table.from_batches(step(iter([batch, batch.slice(0, 0)]))).to_pylist()
         missed += line["missed"]
         counts = np.array([line[name] for name in ("rows", "nulls", "nans")])
         assert (line["key"] is None) == (line["missed"] == 0)
     return np.append(counts, missed)
+
+
+@pytest.mark.parametrize("limit", [1, 100, 600])
+def test_runs_are_asked_together_for_the_same_stretches(limit: int) -> None:
+    """Each code is asked once, in all files of each run that have a range around it."""
+    one = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(4)))
+    two = run_ref(*(file_ref(k, [(15 * k - 40, 15 * k - 30)], []) for k in range(6)))
+    rounds = shared_rounds([one, two, one], limit)
+    assert (len(rounds) == 1) == (limit == 600)
+    for point in [*range(-50, 70), LEAST, GREATEST]:
+        (asked,) = [held for held in rounds if held[0].codes[0] <= point <= held[0].codes[1]]
+        assert {part.codes for part in asked} == {asked[0].codes}
+        assert {part.hashes for part in asked} == {None}
+        for part, run in zip(asked, [one, two, one], strict=True):
+            around = {f.name for f in run.files if any(a <= point <= b for a, b in f.codes)}
+            assert around <= {file.name for file in part.run.files}
+
+
+def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
+    """Of two runs one has it, the other, both, or none; each has a place of its own for it."""
+    keys = np.arange(100)
+    runs = []
+    for name, some, location in [(RUN, keys[:60], 1), (RunId("ee" * 16), keys[40:90], 0)]:
+        runs.append(write_run(tmp_path, [[segment(some, location)]], BIGINT, 2, name))
+    (asked,) = shared_rounds(runs)
+    held = {
+        uri: Path(uri.removeprefix("file:")).read_bytes()
+        for run in runs
+        for uri in [run_file(f"file:{tmp_path}", run.id, file) for file in run.files]
+    }
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array([5, 45, 70, 95, None], pa.int64()), pa.array([0] * 5, pa.int32())],
+        ["v", "location"],
+    )
+
+    def missed(*ordinals: int) -> int:
+        step = look_up_keys(BIGINT, asked, f"file:{tmp_path}", [ordinals], lambda: held)
+        (line,) = pa.Table.from_batches(step(iter([batch]))).to_pylist()
+        count: int = line["missed"]
+        return count
+
+    assert missed(1, 0) == 1
+    assert missed(1, 1) == 2
+    assert missed(0, 0) == 2
+    assert missed(0, 1) == 4
 
 
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])

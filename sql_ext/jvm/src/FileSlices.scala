@@ -8,7 +8,7 @@ import java.util.stream.{Stream => JStream}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileStatus, Path}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, HadoopFsRelation, PartitionDirectory}
@@ -38,9 +38,7 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     if (file.getPath.getName.startsWith(".")) None else Some(Location(file.getPath, file.getLen, 0))
 
   private def merged(slice: AnyRef, listed: Path): Option[Location] = {
-    val base = option(call(slice, "getBaseFile"))
-    val logs = call(slice, "getLogFiles").asInstanceOf[JStream[AnyRef]].iterator.asScala.toSeq
-      .sortBy(name)
+    val (base, logs) = parts(slice)
     val named = base.orElse(logs.headOption).map(name)
     val understood = base.fold(logs.exists(name(_) == listed.getName))(b =>
       name(b) == listed.getName && option(call(b, "getBootstrapBaseFile")).isEmpty)
@@ -56,11 +54,47 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     val plain = super.alone(values, file, schema, more)
     if (!isMapping(values)) plain
     else slice(values, file.getPath).fold(plain) { one =>
-      val made = values.getClass.getConstructor(classOf[InternalRow], classOf[Map[_, _]])
-        .newInstance(plain.values, Map(fileId(values, file.getPath) -> one))
-      plain.copy(values = made)
+      plain.copy(values = mapping(values, plain.values, file.getPath, one))
     }
   }
+
+  override def grown(
+      values: InternalRow, file: FileStatusWithMetadata, length: Long,
+      modified: Long): Option[(InternalRow, FileStatusWithMetadata)] =
+    for {
+      one <- if (isMapping(values) && wholeRecords) slice(values, file.getPath) else None
+      (base, logs) = parts(one)
+      later <- logs.indices.map(logs.splitAt).collectFirst {
+        case (held, later) if (base ++ held).map(size).sum == length && digest(held) == modified => later
+      }
+      if later.forall(HudiLogs.ofWholeRecords(relation, _))
+    } yield {
+      val path = new Path(file.getPath.getParent, name(later.last))
+      val listed = new FileStatus(size(later.last), false, 0, 0, 0, path)
+      val bare = values.getClass.getMethod("getPartitionValues").invoke(values)
+      (mapping(values, bare.asInstanceOf[InternalRow], path, logsAlone(one, later)),
+        FileStatusWithMetadata(listed))
+    }
+
+  private lazy val wholeRecords = Hudi.takesWholeRecords(relation)
+
+  private def logsAlone(slice: AnyRef, logs: Seq[AnyRef]): AnyRef = {
+    val group = call(slice, "getFileGroupId")
+    val made = slice.getClass.getConstructor(group.getClass, classOf[String])
+      .newInstance(group, call(slice, "getBaseInstantTime")).asInstanceOf[AnyRef]
+    logs.foreach(log => slice.getClass.getMethod("addLogFile", log.getClass).invoke(made, log))
+    made
+  }
+
+  /** The base file of a slice, and its log files by name. */
+  private def parts(slice: AnyRef): (Option[AnyRef], Seq[AnyRef]) =
+    (option(call(slice, "getBaseFile")),
+      call(slice, "getLogFiles").asInstanceOf[JStream[AnyRef]].iterator.asScala.toSeq.sortBy(name))
+
+  /** Values of a directory that tell a file's slice. */
+  private def mapping(like: InternalRow, values: InternalRow, path: Path, slice: AnyRef): InternalRow =
+    like.getClass.getConstructor(classOf[InternalRow], classOf[Map[_, _]])
+      .newInstance(values, Map(fileId(like, path) -> slice))
 
   /** Values of a directory that also tell the slices of its files. */
   private def isMapping(values: InternalRow): Boolean =

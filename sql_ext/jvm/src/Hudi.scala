@@ -70,6 +70,24 @@ object Hudi {
     table ++ set + ("hudi.columns" -> ids.toString)
   }
 
+  /**
+   * Whether each record that is read was written whole, by one write, and the others of its key do not
+   * change it, whichever of them a reader takes.
+   */
+  def takesWholeRecords(relation: HadoopFsRelation): Boolean = {
+    val table = properties(relation).asScala
+    val set = relation.sparkSession.sessionState.conf.getAllConfs ++ relation.options
+    // What a reader is told of merging must be what the table says, too.
+    val other = set.exists { case (k, v) =>
+      k.startsWith("hoodie.") && Seq("payload", "merge").exists(k.contains) && !isHarmless(k) &&
+        !table.get(k).contains(v)
+    }
+    table.get("hoodie.record.merge.mode").exists(ordering) && !other &&
+      !table.keys.exists(_.contains("partial"))
+  }
+
+  private val ordering = Set("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING")
+
   /** The instant after which a reader passes over what log files hold. */
   def instant(relation: HadoopFsRelation): String = field(relation, "queryTimestamp").toString
 

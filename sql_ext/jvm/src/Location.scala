@@ -24,6 +24,15 @@ class Locations {
       values: InternalRow, file: FileStatusWithMetadata, schema: StructType,
       more: Any): PartitionDirectory =
     PartitionDirectory(new GenericInternalRow((values.toSeq(schema) :+ more).toArray[Any]), Seq(file))
+
+  /**
+   * What to list in place of a file to have no rows read but those that its location has been given
+   * since it had some length and time: with what it held then they make all that it holds now, or
+   * more. None where it has not grown so.
+   */
+  def grown(
+      values: InternalRow, file: FileStatusWithMetadata, length: Long,
+      modified: Long): Option[(InternalRow, FileStatusWithMetadata)] = None
 }
 
 object Locations {

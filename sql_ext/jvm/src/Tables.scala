@@ -22,6 +22,7 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
+import org.apache.spark.util.ThreadUtils
 
 /** Tables as statements need them: resolved by Spark in the user's session, with its checks. */
 object Tables {
@@ -111,6 +112,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
   }
   private lazy val locations = Locations.of(files)
   private var listed = IndexedSeq.empty[(InternalRow, FileStatusWithMetadata)]
+  private var grown = Map.empty[Int, (InternalRow, FileStatusWithMetadata)]
 
   /** "files" for a table that can be indexed; else what it is, for the error to say. */
   def kind: String = plan match {
@@ -177,7 +179,8 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     Link.json.writeValueAsString(array)
   }
 
-  private def list(directories: Seq[PartitionDirectory], into: ArrayNode): Unit =
+  private def list(directories: Seq[PartitionDirectory], into: ArrayNode): Unit = {
+    grown = Map.empty
     listed = (for {
       directory <- directories
       file <- directory.files
@@ -186,6 +189,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
       into.addArray().add(at.path.toString).add(at.length).add(at.modified)
       (directory.values, file)
     }).toIndexedSeq
+  }
 
   /**
    * The locations in folders that may have been written to since an instant, in ISO 8601: `folders`,
@@ -212,6 +216,29 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     }.get.orNull
   }
 
+  /**
+   * Of files of the last listing, as [number, length then, time then] in JSON, the numbers of those
+   * whose rows since then can be read alone.
+   */
+  def grown(known: String): String = {
+    val asked = Link.json.readTree(known).elements.asScala.toSeq
+    // A look into a log file is mostly waiting for the store.
+    val told = ThreadUtils.parmap(asked, "sieve-grown", 16) { one =>
+      val number = one.get(0).asInt
+      val (values, file) = listed(number)
+      Try(locations.grown(values, file, one.get(1).asLong, one.get(2).asLong)).recover {
+        case NonFatal(e) =>
+          // No harm: it is read whole, which will do or say why it will not.
+          logWarning(s"sieve: what is new in ${file.getPath} is not told: $e; all of it is read")
+          None
+      }.get.map(number -> _)
+    }.flatten
+    grown = told.toMap
+    val array = Link.json.createArrayNode
+    told.foreach { case (number, _) => array.add(number) }
+    Link.json.writeValueAsString(array)
+  }
+
   /** When the table became what was listed, ms since the epoch; below zero where it does not tell. */
   def instant: Long = if (Hudi.is(files.location)) Hudi.completed(files).getOrElse(-1) else -1
 
@@ -219,12 +246,16 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
    * Reads the files with these numbers in the last listing as a query would, errors not passed over.
    * One column more tells a row's file by its place among the numbers: a partition column, since
    * its value costs nothing to read and nothing to tell apart. If `fixed`, Python is to get nothing
-   * but values of a fixed width of them.
+   * but values of a fixed width of them. Of the files in `news`, which `grown` has told, what is new is
+   * read and nothing else.
    */
-  def frame(numbers: java.util.List[Int], location: String, fixed: Boolean): DataFrame = {
+  def frame(
+      numbers: java.util.List[Int], news: java.util.List[Int], location: String,
+      fixed: Boolean): DataFrame = {
     val own = files.partitionSchema
+    val alone = news.asScala.toSet
     val wanted = numbers.asScala.zipWithIndex.map { case (n, place) =>
-      val (values, file) = listed(n)
+      val (values, file) = if (alone(n)) grown(n) else listed(n)
       locations.alone(values, file, own, place)
     }.toSeq
     val schema = own.add(location, IntegerType, nullable = false)

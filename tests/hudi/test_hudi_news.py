@@ -1,0 +1,193 @@
+"""A refresh reads the new log files of slices that were only logged to, where these tell enough."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import pytest
+import tables
+from lab import Lab
+
+from sieve.build.kept import MOST_DELTAS
+from sieve.local_store import LocalStore
+from sieve.opened import read_locations
+from sieve.publish import newest
+
+pytestmark = pytest.mark.hudi
+
+PARTS = 4
+ROWS = 100
+
+
+def known(lab: Lab) -> dict[int, tuple[int, int]]:
+    """Of the slice in each partition, the rows that the index counts and the runs it is in."""
+    folder = lab.facts("amount_sieve")["path"]
+    manifest = newest(LocalStore(), folder)
+    assert manifest is not None
+    listed = read_locations(LocalStore(), folder, manifest)
+    parts = [int(path.rpartition("/part=")[2].partition("/")[0]) for path in listed.paths]
+    held = (listed.places >= 0).sum(axis=1).tolist()
+    assert len(set(parts)) == len(parts)
+    return dict(zip(parts, zip(listed.rows.tolist(), held, strict=True), strict=True))
+
+
+def indexed(lab: Lab, options: str = "", **properties: str) -> None:
+    """A slice of a hundred keys in each partition, and an index."""
+    tables.create(lab, "mor", parts=True, **properties)
+    tables.fill(lab, 0, ROWS * PARTS)
+    lab.sql(f"CREATE SIEVE INDEX ON t (amount) {options}")
+    assert known(lab) == dict.fromkeys(range(PARTS), (ROWS, 1))
+
+
+def right(lab: Lab) -> None:
+    """Each key is found, old and new ones, and no slice is left that an index does not know."""
+    for amount in (100 * 7919 % 1000, 250 * 7919 % 1000, 5000, 5001):
+        lab.check(f"SELECT * FROM t WHERE amount = {amount}")
+    lab.check("SELECT * FROM t WHERE amount BETWEEN 4000 AND 6000", at_most=PARTS - 1)
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+
+
+@contextlib.contextmanager
+def unreadable(lab: Lab) -> Iterator[None]:
+    """All base files hold nothing but zeros for a while."""
+    held = {path: path.read_bytes() for path in tables.folder(lab).rglob("*.parquet")}
+    held = {path: data for path, data in held.items() if ".hoodie" not in path.parts}
+    assert len(held) == PARTS
+    for path, data in held.items():
+        path.write_bytes(bytes(len(data)))
+    try:
+        yield
+    finally:
+        for path, data in held.items():
+            path.write_bytes(data)
+
+
+@pytest.mark.parametrize("metadata", ["true", "false"])
+def test_base_files_are_not_read(lab: Lab, metadata: str) -> None:
+    """They could not be: the refresh does without them."""
+    with lab.database("hudi_news"):
+        indexed(lab, hoodie__metadata__enable=metadata)
+        lab.sql("UPDATE t SET amount = 5000 WHERE id IN (150, 250, 251)")
+        with unreadable(lab):
+            lab.sql("REFRESH SIEVE INDEX ON t")
+        assert known(lab) == {0: (ROWS, 1), 1: (ROWS + 1, 2), 2: (ROWS + 2, 2), 3: (ROWS, 1)}
+        lab.check("SELECT * FROM t WHERE amount = 5000", exactly=2)
+        right(lab)
+
+
+def merge(lab: Lab) -> None:
+    """Log the one column that it assigns."""
+    lab.sql(
+        "MERGE INTO t USING (SELECT 250L AS id, 5000L AS amount, 7L AS ts) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET id = s.id, amount = s.amount, ts = s.ts"
+    )
+
+
+def merge_whole(lab: Lab) -> None:
+    """Log whole records."""
+    with lab.setting("hoodie.spark.sql.merge.into.partial.updates", "false"):
+        merge(lab)
+
+
+def update_then_delete(lab: Lab) -> None:
+    """What was logged in one commit is deleted in the next."""
+    lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
+    lab.sql("DELETE FROM t WHERE id = 250")
+
+
+def update_twice(lab: Lab) -> None:
+    """One key in two log files, the later one for all of its slice."""
+    lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
+    lab.sql("UPDATE t SET amount = amount + 1 WHERE part = 2")
+
+
+def compact(lab: Lab) -> None:
+    """A new base file takes the place of the old one and a log file."""
+    lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
+    with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
+        lab.sql("CALL run_compaction(op => 'schedule', table => 't')")
+        lab.sql("CALL run_compaction(op => 'run', table => 't')")
+
+
+STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
+    "update": (lambda lab: lab.sql("UPDATE t SET amount = 5000 WHERE id = 250"), (ROWS + 1, 2)),
+    "twice": (update_twice, (2 * ROWS, 2)),
+    "delete": (lambda lab: lab.sql("DELETE FROM t WHERE id IN (205, 206)"), (ROWS, 1)),
+    "update, then delete": (update_then_delete, (ROWS, 1)),
+    # Another record of the key is the later one: both are told.
+    "late upsert": (
+        lambda lab: tables.upsert(lab, "SELECT 250, 5000, 'late', 0, 2"),
+        (ROWS + 1, 2),
+    ),
+    "merge": (merge, (ROWS, 1)),
+    "merge of whole records": (merge_whole, (ROWS + 1, 2)),
+    "compaction": (compact, (ROWS, 1)),
+}
+"""Commands, and for the slice that they write to the rows and runs that the index then has."""
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_what_is_read_after_each_command(lab: Lab, step: str) -> None:
+    """The news where they are whole records, else all; other slices stay as they were."""
+    does, expected = STEPS[step]
+    with lab.database("hudi_news_steps"):
+        indexed(lab)
+        does(lab)
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert known(lab) == dict.fromkeys(range(PARTS), (ROWS, 1)) | {2: expected}
+        right(lab)
+
+
+PAYLOADS = "org.apache.hudi.common.model."
+
+
+@pytest.mark.parametrize(
+    ("properties", "whole"),
+    [
+        ({"preCombineField": ""}, False),
+        ({"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}, False),
+        ({"hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}, False),
+        ({"payloadClass": f"{PAYLOADS}PartialUpdateAvroPayload"}, True),
+        ({"payloadClass": f"{PAYLOADS}OverwriteNonDefaultsWithLatestAvroPayload"}, True),
+    ],
+    ids=str,
+)
+def test_what_is_read_of_each_way_to_merge(
+    lab: Lab, properties: dict[str, str], *, whole: bool
+) -> None:
+    """All, where a record may be made of several."""
+    with lab.database("hudi_news_merging"):
+        indexed(lab, **{key.replace(".", "__"): value for key, value in properties.items()})
+        tables.upsert(lab, "SELECT 250, CAST(NULL AS BIGINT), 'new', 9, 2")
+        tables.upsert(lab, "SELECT 251, 5000, CAST(NULL AS STRING), 9, 2")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert known(lab)[2] == ((ROWS, 1) if whole else (ROWS + 2, 2))
+        lab.check("SELECT * FROM t WHERE amount IS NULL", at_most=1)
+        right(lab)
+
+
+def test_all_is_read_for_a_map(lab: Lab) -> None:
+    """No check could tell whether a map has lost a key of a slice that another run knows of."""
+    with lab.database("hudi_news_map"):
+        indexed(lab, "OPTIONS (shape = 'map', budget = '50%')")
+        lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert known(lab)[2] == (ROWS, 1)
+        right(lab)
+
+
+def test_after_many_refreshes_all_is_read_once(lab: Lab) -> None:
+    """The runs of the news are as many as other deltas may be; then the slices are read whole."""
+    with lab.database("hudi_news_many"):
+        indexed(lab)
+        for number in range(MOST_DELTAS):
+            lab.sql(f"UPDATE t SET amount = {5000 + number} WHERE id = 250")
+            lab.sql("REFRESH SIEVE INDEX ON t")
+        assert known(lab)[2] == (ROWS + MOST_DELTAS, 1 + MOST_DELTAS)
+        right(lab)
+        lab.sql("UPDATE t SET amount = 5001 WHERE id = 250")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert known(lab) == dict.fromkeys(range(PARTS), (ROWS, 1))
+        lab.check("SELECT * FROM t WHERE amount = 5001", exactly=1)
+        right(lab)
