@@ -39,7 +39,7 @@ ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format test test-3.5 demo demo-hudi bench bench-lookup \
         bench-planning bench-rivals bench-build bench-build-big bench-refresh bench-users \
-        bench-hudi bench-hudi-moves wheel clean test-services test-hudi test-spark test-wheel soak \
+        bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-spark test-wheel soak \
         soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-hudi
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
@@ -148,6 +148,9 @@ bench-hudi: setup build/hudi/.fetched-$(HUDI) ## Hudi tables: its own ways to sk
 
 bench-hudi-moves: setup build/hudi/.fetched-$(HUDI) ## Hudi tables whose rows move to other keys, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m bench hudi-moves $(ARGS)
+
+bench-hudi-refresh: setup build/hudi/.fetched-$(HUDI) ## REFRESH of a Hudi table after small commits, on Spark 3.5
+	@$(call ON,3.5) $(BIN)/python -m bench hudi-refresh $(ARGS)
 
 wheel: setup $(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar) ## dist/sieve_index-*.whl with the jars of every supported Spark inside
 	@rm -rf dist

@@ -17,6 +17,7 @@ BENCHES = {
     "users": "32 sessions of one Thrift server, indexes changing beside them (make bench-users)",
     "hudi": "Hudi tables: its own ways to skip and Sieve's (make bench-hudi)",
     "hudi-moves": "Hudi tables whose rows move to other keys: slices read (make bench-hudi-moves)",
+    "hudi-refresh": "REFRESH of a Hudi table after small commits (make bench-hudi-refresh)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }
 
