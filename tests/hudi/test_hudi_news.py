@@ -76,18 +76,21 @@ def test_base_files_are_not_read(lab: Lab, metadata: str) -> None:
         right(lab)
 
 
-def merge(lab: Lab) -> None:
-    """Log the one column that it assigns."""
+def merge(lab: Lab, columns: str = "ts, amount") -> None:
+    """Log the columns that it assigns."""
+    assigned = ", ".join(f"{column} = s.{column}" for column in columns.split(", "))
     lab.sql(
-        "MERGE INTO t USING (SELECT 250L AS id, 5000L AS amount, 7L AS ts) s ON t.id = s.id "
-        "WHEN MATCHED THEN UPDATE SET id = s.id, amount = s.amount, ts = s.ts"
+        "MERGE INTO t USING (SELECT 250L AS id, 5000L AS amount, 'w250' AS word, 7L AS ts, "
+        "2 AS part) s ON t.id = s.id AND t.part = s.part "
+        f"WHEN MATCHED THEN UPDATE SET {assigned}"
     )
+    assert lab.sql("SELECT amount, word FROM t WHERE id = 250") == [(5000, "w250")]
 
 
 def merge_whole(lab: Lab) -> None:
     """Log whole records."""
     with lab.setting("hoodie.spark.sql.merge.into.partial.updates", "false"):
-        merge(lab)
+        merge(lab, "id, amount, word, ts, part")
 
 
 def update_then_delete(lab: Lab) -> None:
