@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from sieve.build.contents import build_contents
-from sieve.build.kept import MOST_NEWS, NOTHING, Kept, is_current, is_one_run, kept
+from sieve.build.kept import NOTHING, Kept, is_current, is_one_run, kept, without_grown
 from sieve.build.listing import NOTHING_STORED, Stored, read_list
 from sieve.build.settle import Snapshot, snapshot_of, snapshot_since
 from sieve.claims import discard_locations, discard_run, settle
@@ -32,6 +32,9 @@ from sieve.types import VersionId
 from sieve.world import World
 
 _ATTEMPTS: Final = 3
+
+MOST_ASKED: Final = 1000
+"""Changed locations whose news are looked for, each in files of its own; of more all is read."""
 
 Effort = Literal["new", "one run", "all"]
 """What a refresh reads: what is new; all, unless the index is one run without gaps; or all."""
@@ -92,17 +95,28 @@ def _refreshed(
         if effort == "new" or is_one_run(base, known.whole):
             return base
         known = None
-    made = build_contents(
-        table,
-        column,
-        base.next_options or base.options,
-        found.store,
-        found.directory,
-        world,
-        snapshot,
-        kept=held,
-        before=known or NOTHING_STORED,
-    )
+
+    def build(held: Kept) -> Refresh:
+        return build_contents(
+            table,
+            column,
+            base.next_options or base.options,
+            found.store,
+            found.directory,
+            world,
+            snapshot,
+            kept=held,
+            before=known or NOTHING_STORED,
+        )
+
+    try:
+        made = build(held)
+    except Exception:
+        world.check_cancelled()
+        if not held.grown:
+            raise
+        # What cannot be read by itself may yet be read with the rest.
+        made = build(without_grown(held))
     try:
         version = publish(found.store, found.directory, base, _on_top(base, made, found, world))
     except UnknownOutcomeError:
@@ -142,17 +156,17 @@ def _grown(
     if not base.runs or any(file.hashes for run in base.runs for file in run.files):
         # Whether a map has lost a key of a location that others know of, too, no check could tell.
         return frozenset()
-    facts = zip(known.lengths.tolist(), known.mtimes.tolist(), strict=True)
+    # One with several places was read without its rows hidden from queries each time.
+    several = (known.places >= 0).sum(axis=1) > 1
+    facts = zip(known.lengths.tolist(), known.mtimes.tolist(), several.tolist(), strict=True)
     then = dict(zip(known.paths, facts, strict=True))
     stand = enumerate(zip(snapshot.files, standings(known, snapshot.files), strict=True))
-    changed = {n: (file, then[file.path]) for n, (file, what) in stand if what == "changed"}
-    few = {
-        number: fact
-        for number, (file, fact) in changed.items()
-        # A length below zero is none.
-        if 0 <= file.length - fact[0] <= MOST_NEWS * fact[0]
-    }
-    return frozenset(snapshot.files[number].path for number in table.grown(few))
+    changed = {n: then[file.path] for n, (file, standing) in stand if standing == "changed"}
+    # A length below zero is none.
+    asked = {n: fact for n, fact in changed.items() if fact[0] >= 0}
+    if len(asked) > MOST_ASKED:
+        return frozenset()
+    return frozenset(snapshot.files[number].path for number in table.grown(asked))
 
 
 def _on_top(

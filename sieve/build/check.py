@@ -21,7 +21,7 @@ from pyspark.sql import functions as sf
 from sieve.build import finding
 from sieve.build.arrow_jobs import map_batches
 from sieve.build.kept import runs_of
-from sieve.build.rounds import Round, shared_rounds
+from sieve.build.rounds import Round, by_runs, ordinals_in, shared_rounds
 from sieve.cache import Cache
 from sieve.errors import CorruptError
 from sieve.found import Found
@@ -158,18 +158,17 @@ def _read(
     column = Column(index.manifest.column, index.manifest.type)
     begins = np.cumsum([0, *(run.locations for run in runs)])
     seen = [_Seen() for _ in numbers]
-    runs_of_file = runs_of(places, runs)
-    for together in np.unique(runs_of_file, axis=0):
-        own = np.flatnonzero((runs_of_file == together).all(axis=1)).tolist()
-        at = np.flatnonzero(together >= 0)
-        ordinals = (places[own][:, at] - begins[together[at]]).tolist()
+    for own, numbers_of_runs in by_runs(runs_of(places, runs)):
+        ordinals = np.stack(
+            [ordinals_in(places[own], begins[k], begins[k + 1]) for k in numbers_of_runs], axis=1
+        ) if numbers_of_runs else np.zeros((len(own), 0), np.int64)  # fmt: skip
         # Files without keys are in no run, and may have none.
-        asked = [runs[number] for number in together[at]]
-        for rounds in shared_rounds(asked) if asked else [[]]:
+        asked = shared_rounds([runs[k] for k in numbers_of_runs]) if numbers_of_runs else [[]]
+        for rounds in asked:
             world.say(f"checking {index.manifest.name}")
             frame = table.frame([numbers[k] for k in own], column)
             values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
-            for location, *counts, missed, key in _lines(values, index, rounds, ordinals):
+            for location, *counts, missed, key in _lines(values, index, rounds, ordinals.tolist()):
                 one = seen[own[location]]
                 one.rows, one.nulls, one.nans = counts
                 one.missed += missed

@@ -64,7 +64,7 @@ def look_up_keys(
         encoder: the index's.
         asked: what is looked up, in each of the runs that the locations are in; maybe in none.
         index_dir: the index's folder.
-        ordinals: of each location in each of the runs.
+        ordinals: of each location in each of the runs; -1 where it is not in that one.
         files: the run files of the rounds by URI.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -27,12 +27,6 @@ LEAST_BASE: Final = 0.5
 """Share of the table's bytes, and of its own locations, that the base must keep.
 
 Below it a refresh reads all of the table and makes a new base (major compaction).
-"""
-
-MOST_NEWS: Final = 1 / 8
-"""Share of its bytes that a location may have grown by for nothing but the news to be read.
-
-What it has lost meanwhile is still looked up in it, until it is read whole again.
 """
 
 
@@ -114,6 +108,12 @@ def kept(
         still &= (number <= 0).all(axis=1)
     left = known.chosen(still)
     return _left(base, left, number[still], grown.intersection(left.paths))
+
+
+def without_grown(held: Kept) -> Kept:
+    """The same, but that grown locations are to be read whole."""
+    there = np.array([path not in held.grown for path in held.locations.paths], np.bool_)
+    return replace(held, locations=held.locations.chosen(there), grown=frozenset())
 
 
 def runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:

@@ -11,7 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
 from sieve.keys import GREATEST, LEAST
+from sieve.locations import Counts
 from sieve.types import Range, RunFileRef, RunRef
 
 ROUND_BYTES: Final = 128 << 20
@@ -51,12 +54,35 @@ def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
     return rounds
 
 
+def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
+    """Files that are looked up together, and in which runs, of the runs that each file is in.
+
+    Those of one run are by themselves; all that are in several are asked in all of these.
+    """
+    several = (runs >= 0).sum(axis=1) > 1
+    only = runs.max(axis=1, initial=-1)
+    for number in np.unique(only[~several]).tolist():
+        own = np.flatnonzero((only == number) & ~several)
+        yield own.tolist(), [number] if number >= 0 else []
+    if several.any():
+        every = np.unique(runs[several])
+        yield np.flatnonzero(several).tolist(), every[every >= 0].tolist()
+
+
+def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
+    """int64[n]: of files the ordinals in a run of these places, -1 for those that it has not."""
+    there = (places >= begin) & (places < end)
+    ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
+    return ordinals
+
+
 def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list[Round]]:
     """The rounds in which keys are looked up in each of several runs, to be held by one of them.
 
     All of a round answer for the same stretch of the domain. Of one run they are `rounds_of` it;
     where there are more, none has maps.
     """
+    limit //= len(runs)
     rounds = [[one] for one in rounds_of(runs[0], limit)]
     for run in runs[1:]:
         rounds = [

@@ -155,11 +155,12 @@ class CatalogTable:
         told = int(self._access.instant())
         return None if told < 0 else told
 
-    def grown(self, files: Mapping[int, tuple[int, int]]) -> frozenset[int]:
+    def grown(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
         """Files that were only added to, of which what was added can be read by itself.
 
         Args:
-            files: by number in the last listing the length and time that each had once.
+            files: by number in the last listing the length and time that each had once, and
+                whether all rows are known that it ever had, those hidden from queries among them.
         """
         if self.info.format_name not in UNCHANGING or not files:
             return frozenset()

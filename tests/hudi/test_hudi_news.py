@@ -105,9 +105,10 @@ def update_twice(lab: Lab) -> None:
     lab.sql("UPDATE t SET amount = amount + 1 WHERE part = 2")
 
 
-def compact(lab: Lab) -> None:
-    """A new base file takes the place of the old one and a log file."""
-    lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
+def compact(lab: Lab, updated: int = 1) -> None:
+    """A new base file takes the place of the old one and a log file, with an update or without."""
+    if updated:
+        lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
         lab.sql("CALL run_compaction(op => 'schedule', table => 't')")
         lab.sql("CALL run_compaction(op => 'run', table => 't')")
@@ -115,10 +116,11 @@ def compact(lab: Lab) -> None:
 
 STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
     "update": (lambda lab: lab.sql("UPDATE t SET amount = 5000 WHERE id = 250"), (ROWS + 1, 2)),
-    "twice": (update_twice, (2 * ROWS, 2)),
-    "delete": (lambda lab: lab.sql("DELETE FROM t WHERE id IN (205, 206)"), (ROWS, 1)),
-    "update, then delete": (update_then_delete, (ROWS, 1)),
-    # Another record of the key is the later one: both are told.
+    # Of each key all that was ever logged, whichever is shown.
+    "twice": (update_twice, (ROWS + 1 + ROWS, 2)),
+    # Which rows are gone nothing tells but a reading of all.
+    "delete": (lambda lab: lab.sql("DELETE FROM t WHERE id IN (205, 206)"), (ROWS - 2, 1)),
+    "update, then delete": (update_then_delete, (ROWS - 1, 1)),
     "late upsert": (
         lambda lab: tables.upsert(lab, "SELECT 250, 5000, 'late', 0, 2"),
         (ROWS + 1, 2),
@@ -140,6 +142,111 @@ def test_what_is_read_after_each_command(lab: Lab, step: str) -> None:
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert known(lab) == dict.fromkeys(range(PARTS), (ROWS, 1)) | {2: expected}
         right(lab)
+
+
+OLD, HIDDEN = 777_777, 888_888
+
+
+def shows_again(lab: Lab) -> None:
+    """A row of the base file that a delete had hidden: what is written next orders before it."""
+    tables.upsert(lab, f"SELECT 250, {OLD}, 'old', 10, 2")
+    compact(lab, 0)
+    lab.sql("DELETE FROM t WHERE id = 250")
+    lab.sql("CREATE SIEVE INDEX ON t (amount)")
+    tables.upsert(lab, "SELECT 250, 5000, 'new', 5, 2")
+
+
+def shows_again_from_below(lab: Lab) -> None:
+    """The same, where a log file had hidden it, and the delete is what is new."""
+    tables.upsert(lab, f"SELECT 250, {OLD}, 'old', 10, 2")
+    compact(lab, 0)
+    tables.upsert(lab, f"SELECT 250, {HIDDEN}, 'hidden', 20, 2")
+    lab.sql("CREATE SIEVE INDEX ON t (amount)")
+    lab.sql("DELETE FROM t WHERE id = 250")
+    tables.upsert(lab, "SELECT 250, 5000, 'new', 5, 2")
+
+
+def shows_again_step_by_step(lab: Lab) -> None:
+    """The same, with a REFRESH after each commit."""
+    tables.upsert(lab, f"SELECT 250, {OLD}, 'old', 10, 2")
+    compact(lab, 0)
+    lab.sql("CREATE SIEVE INDEX ON t (amount)")
+    for step in (
+        lambda: tables.upsert(lab, f"SELECT 250, {HIDDEN}, 'hidden', 20, 2"),
+        lambda: lab.sql("DELETE FROM t WHERE id = 250"),
+        lambda: tables.upsert(lab, "SELECT 250, 5000, 'new', 5, 2"),
+    ):
+        step()
+        lab.sql("REFRESH SIEVE INDEX ON t")
+
+
+def one_of_two(lab: Lab) -> None:
+    """Two rows of a key, replaced by their positions; the next log file has none, and one shows."""
+    lab.sql(f"INSERT INTO t SELECT 250, {OLD}, 'twin', 1, 2")
+    tables.upsert(lab, f"SELECT 250, {HIDDEN}, 'hidden', 2, 2")
+    lab.sql("CREATE SIEVE INDEX ON t (amount)")
+    lab.sql("UPDATE t SET amount = 5000 WHERE id = 251")
+
+
+def one_of_two_step_by_step(lab: Lab) -> None:
+    """The same, indexed before any of it was logged, with a REFRESH after each commit."""
+    lab.sql(f"INSERT INTO t SELECT 250, {OLD}, 'twin', 1, 2")
+    lab.sql("CREATE SIEVE INDEX ON t (amount)")
+    tables.upsert(lab, f"SELECT 250, {HIDDEN}, 'hidden', 2, 2")
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    lab.sql("UPDATE t SET amount = 5000 WHERE id = 251")
+
+
+def twins_updated(lab: Lab) -> None:
+    """Two rows of a key, each given another value of its own."""
+    lab.sql(f"INSERT INTO t SELECT 250, {OLD}, 'twin', 1, 2")
+    lab.sql("CREATE SIEVE INDEX ON t (amount)")
+    lab.sql(f"UPDATE t SET amount = amount + {HIDDEN - OLD} WHERE id = 250")
+
+
+HISTORIES = (
+    shows_again,
+    shows_again_from_below,
+    shows_again_step_by_step,
+    one_of_two,
+    one_of_two_step_by_step,
+    twins_updated,
+)
+
+
+@pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda one: one.__name__)
+def test_what_was_hidden_may_show_again(
+    lab: Lab, history: Callable[[Lab], None], mode: str
+) -> None:
+    """Which of the records of a key is shown hangs on all of them: each that may be is indexed."""
+    with lab.database("hudi_news_hidden"):
+        tables.create(lab, "mor", parts=True, hoodie__record__merge__mode=mode)
+        tables.fill(lab, 0, ROWS * PARTS)
+        history(lab)
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        for amount in (OLD, HIDDEN, 5000, 250 * 7919 % 1000):
+            lab.check(f"SELECT * FROM t WHERE amount = {amount}")
+        assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+
+
+def test_rows_that_say_they_are_deleted(lab: Lab) -> None:
+    """They order among the others: one that hides a row may be hidden itself."""
+    with lab.database("hudi_news_deleted"):
+        lab.sql(
+            "CREATE TABLE t (id BIGINT, amount BIGINT, ts BIGINT, _hoodie_is_deleted BOOLEAN, "
+            "part INT) USING hudi PARTITIONED BY (part) TBLPROPERTIES (type = 'mor', "
+            "primaryKey = 'id', preCombineField = 'ts', 'hoodie.metadata.enable' = 'false', "
+            "'hoodie.compact.inline' = 'false')"
+        )
+        lab.sql("INSERT INTO t SELECT id, id * 7, 1, FALSE, id DIV 100 FROM range(0, 400)")
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        for row in ("250, 6000, 20, TRUE", "250, 5000, 5, FALSE", "251, 5001, 5, FALSE"):
+            tables.upsert(lab, f"SELECT {row}, 2")
+            lab.sql("REFRESH SIEVE INDEX ON t")
+            for amount in (250 * 7, 251 * 7, 5000, 5001, 6000):
+                lab.check(f"SELECT * FROM t WHERE amount = {amount}")
+        assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
 
 
 PAYLOADS = "org.apache.hudi.common.model."
@@ -177,6 +284,23 @@ def test_all_is_read_for_a_map(lab: Lab) -> None:
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert known(lab)[2] == (ROWS, 1)
+        right(lab)
+
+
+def test_much_is_read_whole(lab: Lab) -> None:
+    """So that keys that are gone are not looked up for long: by bytes, of all that was logged."""
+    with lab.database("hudi_news_much"):
+        indexed(lab, hoodie__parquet__bloom__filter__enabled="false")
+        base = max(path.stat().st_size for path in tables.folder(lab).rglob("part=2/*.parquet"))
+        runs = []
+        for number in range(4):
+            lab.sql(f"UPDATE t SET word = repeat(uuid(), 100) WHERE id = {250 + number}")
+            lab.sql("REFRESH SIEVE INDEX ON t")
+            logs = [p for p in tables.folder(lab).rglob("part=2/.*.log.*") if p.suffix != ".crc"]
+            little = sum(path.stat().st_size for path in logs) <= base / 4
+            assert (known(lab)[2][1] > 1) == little
+            runs.append(known(lab)[2][1])
+        assert runs[-1] == 1
         right(lab)
 
 

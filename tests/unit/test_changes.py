@@ -41,6 +41,8 @@ class Commits:
         added: numbers of slices of which what was added could be read by itself.
         news: those of which nothing else was read.
         empty: whether reading finds nothing.
+        broken: whether what was added cannot be read by itself.
+        asked: slices of which it was asked whether something was added.
     """
 
     slices: Sequence[DataFile]
@@ -52,6 +54,8 @@ class Commits:
     added: frozenset[int] = frozenset()
     news: frozenset[int] = frozenset()
     empty: bool = False
+    broken: bool = False
+    asked: Mapping[int, tuple[int, int, bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.info = SimpleNamespace(
@@ -81,13 +85,16 @@ class Commits:
     def instant_ms(self) -> int:
         return 1_800_000_000_000
 
-    def grown(self, files: Mapping[int, tuple[int, int]]) -> frozenset[int]:
+    def grown(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
+        self.asked = dict(files)
         return self.added & files.keys()
 
     def frame(
         self, numbers: Sequence[int], _column: object, news: frozenset[int]
     ) -> list[list[int]]:
         self.news = news
+        if news and self.broken:
+            raise ArithmeticError
         self.read = [self._listed[number].path for number in numbers]
         return [[] if self.empty else [number] for number in numbers]
 
@@ -202,6 +209,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
     table = Commits(now, {"a", "b"}, added=frozenset({1}))
     assert refreshed(table, found) == {file.path for file in now}
     assert (table.listings, table.read, table.news) == (0, [now[1].path, now[2].path], {1})
+    assert table.asked == {1: (10, 0, False), 2: (10, 0, False)}
     after = newest(LocalStore(), found.directory)
     assert after is not None
     known = read_locations(LocalStore(), found.directory, after)
@@ -209,6 +217,10 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
     assert known.places[of[now[1].path]].tolist() == [1, 6]
     assert known.places[of[now[2].path]].tolist() == [7, -1]
     assert known.rows[of[now[1].path]] == 10 + 1
+    # All its rows are known, and will be as long as it is only added to.
+    again = Commits([now[0], *slices("a/2", mtime=7), *now[2:]], {"a"}, added=frozenset({1}))
+    refreshed(again, replace(found, manifest=after))
+    assert (again.asked, again.news) == ({1: (10, 5, True)}, {1})
     assert {tuple(one) for one in zip(known.paths, known.mtimes.tolist(), strict=True)} == {
         (file.path, file.mtime) for file in now
     }
@@ -220,6 +232,25 @@ def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> No
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
     assert refreshed(table, found) == {file.path for file in BEFORE}
     assert (table.read, table.news) == ([BEFORE[0].path], frozenset())
+
+
+def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -> None:
+    """The refresh begins again."""
+    found, _ = version(tmp_path, BEFORE, [6])
+    now = [*slices("a/1", mtime=5), *BEFORE[1:]]
+    table = Commits(now, {"a"}, added=frozenset({0}), broken=True)
+    assert refreshed(table, found) == {file.path for file in BEFORE}
+    assert (table.read, table.news) == ([now[0].path], frozenset())
+
+
+def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look into the files of each would take the driver long."""
+    monkeypatch.setattr("sieve.refresh.MOST_ASKED", 1)
+    found, _ = version(tmp_path, BEFORE, [6])
+    now = [*slices("a/1", "a/2", mtime=5), *BEFORE[2:]]
+    table = Commits(now, {"a"}, added=frozenset({0, 1}))
+    refreshed(table, found)
+    assert (len(table.read), table.news, table.asked) == (2, frozenset(), {})
 
 
 def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sieve.blocks import CSR, Segment, encode_segment
 from sieve.build.finding import look_up_keys
-from sieve.build.rounds import rounds_of, shared_rounds
+from sieve.build.rounds import by_runs, ordinals_in, rounds_of, shared_rounds
 from sieve.keys import GREATEST, LEAST, Encoder
 from sieve.layout import run_file
 from sieve.map.hashing import hash_codes
@@ -99,13 +99,13 @@ def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -
     return np.append(counts, missed)
 
 
-@pytest.mark.parametrize("limit", [1, 100, 600])
+@pytest.mark.parametrize("limit", [1, 300, 1800])
 def test_runs_are_asked_together_for_the_same_stretches(limit: int) -> None:
     """Each code is asked once, in all files of each run that have a range around it."""
     one = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(4)))
     two = run_ref(*(file_ref(k, [(15 * k - 40, 15 * k - 30)], []) for k in range(6)))
     rounds = shared_rounds([one, two, one], limit)
-    assert (len(rounds) == 1) == (limit == 600)
+    assert (len(rounds) == 1) == (limit == 1800)
     for point in [*range(-50, 70), LEAST, GREATEST]:
         (asked,) = [held for held in rounds if held[0].codes[0] <= point <= held[0].codes[1]]
         assert {part.codes for part in asked} == {asked[0].codes}
@@ -142,6 +142,8 @@ def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
     assert missed(1, 1) == 2
     assert missed(0, 0) == 2
     assert missed(0, 1) == 4
+    assert missed(-1, 0) == 2
+    assert missed(1, -1) == 2
 
 
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])
@@ -168,3 +170,24 @@ def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
     assert counts[0] == 9
     # What is missed by code and by hash counts in a round of each.
     assert counts[3] == (5 if len(rounds) == 1 else 10)
+
+
+def test_files_of_several_runs_are_looked_up_together() -> None:
+    """Those of one run by themselves, those of none, and in the union of their runs the others."""
+    begins = [0, 4, 6, 9]
+    places = np.array([[0, -1], [1, 5], [-1, -1], [3, 8], [4, -1], [2, -1]])
+    runs = np.array([[0, -1], [0, 1], [-1, -1], [0, 2], [1, -1], [0, -1]])
+    found = {
+        tuple(asked): (
+            own,
+            [ordinals_in(places[own], begins[k], begins[k + 1]).tolist() for k in asked],
+        )
+        for own, asked in by_runs(runs)
+    }
+    assert found == {
+        (): ([2], []),
+        (0,): ([0, 5], [[0, 2]]),
+        (1,): ([4], [[0]]),
+        (0, 1, 2): ([1, 3], [[1, 3], [1, -1], [-1, 2]]),
+    }
+    assert list(by_runs(np.zeros((0, 1), np.int64))) == []

@@ -58,14 +58,19 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     }
   }
 
+  // Once so much has been logged, a share of the base file, many of its rows may be hidden.
+  private val mostLogged = 0.25
+
   override def grown(
-      values: InternalRow, file: FileStatusWithMetadata, length: Long,
-      modified: Long): Option[(InternalRow, FileStatusWithMetadata)] =
+      values: InternalRow, file: FileStatusWithMetadata, length: Long, modified: Long,
+      allRows: Boolean): Option[(InternalRow, FileStatusWithMetadata)] =
     for {
       one <- if (isMapping(values) && wholeRecords) slice(values, file.getPath) else None
-      (base, logs) = parts(one)
+      (Some(base), logs) = parts(one)
+      if logs.map(size).sum <= mostLogged * size(base)
       later <- logs.indices.map(logs.splitAt).collectFirst {
-        case (held, later) if (base ++ held).map(size).sum == length && digest(held) == modified => later
+        case (held, later) if (held.isEmpty || allRows) && digest(held) == modified &&
+          (base +: held).map(size).sum == length => later
       }
       if later.forall(HudiLogs.ofWholeRecords(relation, _))
     } yield {

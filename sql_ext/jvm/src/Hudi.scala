@@ -71,8 +71,8 @@ object Hudi {
   }
 
   /**
-   * Whether each record that is read was written whole, by one write, and the others of its key do not
-   * change it, whichever of them a reader takes.
+   * Whether each record that is shown was written as it is, by one write: the others of its key may hide
+   * it but do not change it. Which of them is shown hangs on all that was ever written of the key.
    */
   def takesWholeRecords(relation: HadoopFsRelation): Boolean = {
     val table = properties(relation).asScala

@@ -22,11 +22,11 @@ object PinnedFileIndex {
 
   /** The relation over these files alone, read as a query would, but no errors passed over. */
   def over(
-      relation: HadoopFsRelation, wanted: Seq[PartitionDirectory],
-      partitionSchema: StructType): HadoopFsRelation = {
+      relation: HadoopFsRelation, wanted: Seq[PartitionDirectory], partitionSchema: StructType,
+      more: Map[String, String] = Map.empty): HadoopFsRelation = {
     val options =
       relation.options.filterNot { case (k, _) => quiet.exists(_.equalsIgnoreCase(k)) } ++
-        quiet.map(_ -> "false")
+        quiet.map(_ -> "false") ++ more
     relation.copy(
       location = new PinnedFileIndex(relation.location, wanted, partitionSchema),
       partitionSchema = partitionSchema, bucketSpec = None, options = options)(relation.sparkSession)

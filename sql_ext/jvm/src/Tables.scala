@@ -217,26 +217,30 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
   }
 
   /**
-   * Of files of the last listing, as [number, length then, time then] in JSON, the numbers of those
-   * whose rows since then can be read alone.
+   * Of files of the last listing, as [number, length then, time then, all rows known] in JSON, the
+   * numbers of those whose rows since then can be read alone.
    */
   def grown(known: String): String = {
     val asked = Link.json.readTree(known).elements.asScala.toSeq
     // A look into a log file is mostly waiting for the store.
-    val told = ThreadUtils.parmap(asked, "sieve-grown", 16) { one =>
-      val number = one.get(0).asInt
-      val (values, file) = listed(number)
-      Try(locations.grown(values, file, one.get(1).asLong, one.get(2).asLong)).recover {
-        case NonFatal(e) =>
-          // No harm: it is read whole, which will do or say why it will not.
-          logWarning(s"sieve: what is new in ${file.getPath} is not told: $e; all of it is read")
-          None
-      }.get.map(number -> _)
-    }.flatten
-    grown = told.toMap
+    grown = ThreadUtils.parmap(asked, "sieve-grown", 16) { one =>
+      news(one.get(0).asInt, one.get(1).asLong, one.get(2).asLong, one.get(3).asBoolean)
+        .map(one.get(0).asInt -> _)
+    }.flatten.toMap
     val array = Link.json.createArrayNode
-    told.foreach { case (number, _) => array.add(number) }
+    grown.keys.foreach(array.add(_))
     Link.json.writeValueAsString(array)
+  }
+
+  private def news(number: Int, length: Long, modified: Long, allRows: Boolean) = {
+    val (values, file) = listed(number)
+    try locations.grown(values, file, length, modified, allRows)
+    catch {
+      case e @ (_: Exception | _: LinkageError) =>
+        // No harm: it is read whole, which will do or say why it will not.
+        logWarning(s"sieve: what is new in ${file.getPath} is not told: $e; all of it is read")
+        None
+    }
   }
 
   /** When the table became what was listed, ms since the epoch; below zero where it does not tell. */
@@ -253,15 +257,27 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
       numbers: java.util.List[Int], news: java.util.List[Int], location: String,
       fixed: Boolean): DataFrame = {
     val own = files.partitionSchema
-    val alone = news.asScala.toSet
-    val wanted = numbers.asScala.zipWithIndex.map { case (n, place) =>
-      val (values, file) = if (alone(n)) grown(n) else listed(n)
-      locations.alone(values, file, own, place)
-    }.toSeq
     val schema = own.add(location, IntegerType, nullable = false)
-    Compat.frame(
-      if (fixed) unmeasured else session,
-      LogicalRelation(PinnedFileIndex.over(files, wanted, schema), isStreaming = false))
+    val alone = news.asScala.toSet
+    val (added, whole) = numbers.asScala.toSeq.zipWithIndex.partition { case (n, _) => alone(n) }
+
+    def over(some: Seq[(Int, Int)], from: Int => (InternalRow, FileStatusWithMetadata),
+        more: Map[String, String]) = {
+      val wanted = some.map { case (n, place) =>
+        val (values, file) = from(n)
+        locations.alone(values, file, own, place)
+      }
+      val relation = PinnedFileIndex.over(files, wanted, schema, more)
+      Compat.frame(
+        if (fixed) unmeasured else session, LogicalRelation(relation, isStreaming = false))
+    }
+
+    val read = over(whole, listed, Map.empty)
+    if (added.isEmpty) read
+    else {
+      val grew = over(added, grown, HudiLogs.unmerged)
+      if (whole.isEmpty) grew else read.union(grew)
+    }
   }
 
   /**
