@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from sieve.build.contents import build_contents
-from sieve.build.kept import NOTHING, Kept, is_current, is_one_run, kept, without_grown
+from sieve.build.kept import NOTHING, Kept, is_current, is_one_run, kept
 from sieve.build.listing import NOTHING_STORED, Stored, read_list
 from sieve.build.settle import Snapshot, snapshot_of, snapshot_since
 from sieve.claims import discard_locations, discard_run, settle
@@ -86,18 +86,24 @@ def refresh_index(table: CatalogTable, found: Found, effort: Effort, world: Worl
 
 
 def _refreshed(
-    table: CatalogTable, found: Found, base: Manifest, effort: Effort, world: World
+    table: CatalogTable,
+    found: Found,
+    base: Manifest,
+    effort: Effort,
+    world: World,
+    *,
+    news: bool = True,
 ) -> Manifest:
     column = _column(table, base)
     known = None if effort == "all" else _still_valid(table, found, base, column)
-    snapshot, held = _seen(table, found, base, known if effort == "new" else None)
+    snapshot, held = _seen(table, found, base, known if effort == "new" else None, news=news)
     if known is not None and is_current(known.whole, snapshot):
         if effort == "new" or is_one_run(base, known.whole):
             return base
         known = None
 
-    def build(held: Kept) -> Refresh:
-        return build_contents(
+    try:
+        made = build_contents(
             table,
             column,
             base.next_options or base.options,
@@ -108,15 +114,12 @@ def _refreshed(
             kept=held,
             before=known or NOTHING_STORED,
         )
-
-    try:
-        made = build(held)
     except Exception:
         world.check_cancelled()
         if not held.grown:
             raise
         # What cannot be read by itself may yet be read with the rest.
-        made = build(without_grown(held))
+        return _refreshed(table, found, base, effort, world, news=False)
     try:
         version = publish(found.store, found.directory, base, _on_top(base, made, found, world))
     except UnknownOutcomeError:
@@ -132,21 +135,28 @@ def _refreshed(
 
 
 def _seen(
-    table: CatalogTable, found: Found, base: Manifest, known: Stored | None
+    table: CatalogTable, found: Found, base: Manifest, known: Stored | None, *, news: bool
 ) -> tuple[Snapshot, Kept]:
-    """The table as it is now, and what of the version is taken over: nothing if none is known."""
+    """The table as it is now, and what of the version is taken over: nothing if none is known.
+
+    With ``news`` that is also what locations had that were only added to.
+    """
+
+    def held_at(snapshot: Snapshot, known: Locations) -> Kept:
+        grown = _grown(table, base, known, snapshot) if news else frozenset()
+        return kept(base, known, snapshot, grown)
+
     if known is None:
         return snapshot_of(table, found.store, found.directory), NOTHING
     part = snapshot_since(table, base.instant, known.whole)
     if part is not None:
-        held = kept(base, known.whole, part, _grown(table, base, known.whole, part))
+        held = held_at(part, known.whole)
         paths = set(held.locations.paths)
         # What is to be read again must have been listed.
         if all(file.path in paths for file in part.files[len(part.files) - part.taken_over :]):
             return part, held
     snapshot = snapshot_of(table, found.store, found.directory)
-    grown = _grown(table, base, known.whole, snapshot)
-    return snapshot, kept(base, known.whole, snapshot, grown)
+    return snapshot, held_at(snapshot, known.whole)
 
 
 def _grown(

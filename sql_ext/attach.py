@@ -15,8 +15,6 @@ from pyspark import SparkConf, SparkContext, accumulators
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from sieve.build.arrow_jobs import OWN_WORKERS
-
 
 class _Unstoppable(JavaObject):  # type: ignore[misc]  # py4j has no types
     """The driver's JavaSparkContext, which only the driver may stop."""
@@ -67,7 +65,6 @@ def _make_context(gateway: Any) -> SparkContext:
     finally:
         accumulators._start_update_server = start
     made._javaAccumulator = gateway.entry_point.accumulator()
-    made.environment |= OWN_WORKERS
     # With an "instantiated" session in place PySpark leaves the JVM's default session alone.
     SparkSession._instantiatedSession = SimpleNamespace(_sc=made)
     SparkSession._instantiatedSession = wrap_session(made, gateway.entry_point.defaultSession())

@@ -9,10 +9,9 @@ imported. Together that was 0.1 s a task, most of what a small build took.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from zipimport import zipimporter
 
 import pyarrow as pa
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Batches = Iterator[pa.RecordBatch]
-
-OWN_WORKERS: Final = {"SIEVE_WORKER": "1"}
-"""In the environment of Python workers that run nothing but such steps; Spark keeps them apart."""
-_NICE: Final = 10
 
 
 def map_batches(frame: DataFrame, step: Callable[[Batches], Batches], schema: str) -> DataFrame:
@@ -37,21 +32,12 @@ def map_batches(frame: DataFrame, step: Callable[[Batches], Batches], schema: st
     """
 
     def run(batches: Batches) -> Batches:
-        _give_way()
         try:
             yield from step(batches)
         finally:
             _spare_next_task()
 
     return frame.mapInArrow(run, schema)
-
-
-def _give_way() -> None:
-    """Let queries have the cores first; the rest of a task mostly waits for its worker."""
-    own = OWN_WORKERS.items() <= os.environ.items()
-    # A worker that runs other steps, too, must not be slow for them.
-    if own and os.getpriority(os.PRIO_PROCESS, 0) < _NICE:
-        os.setpriority(os.PRIO_PROCESS, 0, _NICE)
 
 
 class _Unchanging(zipimporter):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -108,12 +108,6 @@ def kept(
         still &= (number <= 0).all(axis=1)
     left = known.chosen(still)
     return _left(base, left, number[still], grown.intersection(left.paths))
-
-
-def without_grown(held: Kept) -> Kept:
-    """The same, but that grown locations are to be read whole."""
-    there = np.array([path not in held.grown for path in held.locations.paths], np.bool_)
-    return replace(held, locations=held.locations.chosen(there), grown=frozenset())
 
 
 def runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:

@@ -62,7 +62,7 @@ def test_batches_of_numbers_have_no_limit_of_bytes(
         table.list()
         seen = {}
         for fixed in (True, False):
-            rows = DataFrame(table.frame([0], "at", fixed), lab.spark)
+            rows = DataFrame(table.frame([0], [], "at", fixed), lab.spark)
             seen[fixed] = [row[0] for row in map_batches(rows, sizes, "rows BIGINT").collect()]
         assert seen[True] == [2000]
         assert sum(seen[False]) == 2000

@@ -66,7 +66,8 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
       allRows: Boolean): Option[(InternalRow, FileStatusWithMetadata)] =
     for {
       one <- if (isMapping(values) && wholeRecords) slice(values, file.getPath) else None
-      (Some(base), logs) = parts(one)
+      (found, logs) = parts(one)
+      base <- found
       if logs.map(size).sum <= mostLogged * size(base)
       later <- logs.indices.map(logs.splitAt).collectFirst {
         case (held, later) if (held.isEmpty || allRows) && digest(held) == modified &&
