@@ -147,10 +147,15 @@ def test_what_is_read_after_each_command(lab: Lab, step: str) -> None:
 OLD, HIDDEN = 777_777, 888_888
 
 
-def shows_again(lab: Lab) -> None:
-    """A row of the base file that a delete had hidden: what is written next orders before it."""
+def old_in_base(lab: Lab) -> None:
+    """A row that orders late, in a base file."""
     tables.upsert(lab, f"SELECT 250, {OLD}, 'old', 10, 2")
     compact(lab, 0)
+
+
+def shows_again(lab: Lab) -> None:
+    """A row of the base file that a delete had hidden: what is written next orders before it."""
+    old_in_base(lab)
     lab.sql("DELETE FROM t WHERE id = 250")
     lab.sql("CREATE SIEVE INDEX ON t (amount)")
     tables.upsert(lab, "SELECT 250, 5000, 'new', 5, 2")
@@ -158,8 +163,7 @@ def shows_again(lab: Lab) -> None:
 
 def shows_again_from_below(lab: Lab) -> None:
     """The same, where a log file had hidden it, and the delete is what is new."""
-    tables.upsert(lab, f"SELECT 250, {OLD}, 'old', 10, 2")
-    compact(lab, 0)
+    old_in_base(lab)
     tables.upsert(lab, f"SELECT 250, {HIDDEN}, 'hidden', 20, 2")
     lab.sql("CREATE SIEVE INDEX ON t (amount)")
     lab.sql("DELETE FROM t WHERE id = 250")
@@ -168,8 +172,7 @@ def shows_again_from_below(lab: Lab) -> None:
 
 def shows_again_step_by_step(lab: Lab) -> None:
     """The same, with a REFRESH after each commit."""
-    tables.upsert(lab, f"SELECT 250, {OLD}, 'old', 10, 2")
-    compact(lab, 0)
+    old_in_base(lab)
     lab.sql("CREATE SIEVE INDEX ON t (amount)")
     for step in (
         lambda: tables.upsert(lab, f"SELECT 250, {HIDDEN}, 'hidden', 20, 2"),
