@@ -57,7 +57,8 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
         assert len(lab.check("SELECT * FROM t WHERE amount = 6000", **places).rows) == 4
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
         lab.check("SELECT * FROM t WHERE id = 123", exactly=0)
-        lab.check("SELECT * FROM t WHERE amount = 345 * 7919 % 1000", exactly=0)
+        # Where it was logged, what is hidden by it is looked up until the slice is read whole.
+        lab.check("SELECT * FROM t WHERE amount = 345 * 7919 % 1000", exactly=int(kind == "mor"))
         states = lab.sql("CHECK SIEVE INDEX ON t")
         assert {row[2] for row in states} == {"ok"}
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1:3] == (2, slices)
@@ -70,9 +71,14 @@ def test_a_refresh_reads_changed_slices_alone(lab: Lab) -> None:
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")
         lab.sql("REFRESH SIEVE INDEX amount_sieve ON t")
         facts = dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED amount_sieve ON t"))
-        assert (facts["runs"], facts["freshness"], facts["rows"]) == ("2", "current", "800")
+        # The row that was logged, and the one that it hides.
+        assert (facts["runs"], facts["freshness"], facts["rows"]) == ("2", "current", "801")
         newest = lab.sql("SHOW SIEVE VERSIONS amount_sieve ON t")[0]
         assert newest[1:3] == (2, "refreshed")
+        lab.sql("OPTIMIZE SIEVE INDEX amount_sieve ON t")
+        facts = dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED amount_sieve ON t"))
+        assert (facts["runs"], facts["freshness"], facts["rows"]) == ("1", "current", "800")
+        lab.check("SELECT * FROM t WHERE amount = 345 * 7919 % 1000", exactly=0)
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])

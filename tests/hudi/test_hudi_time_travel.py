@@ -35,7 +35,8 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
             # Of the slice that was updated the query knows no more than that it is another.
             assert not lab.check(at(instant, f"amount = {was}"), at_most=1).rows
         lab.check(at(later[0], "amount = 100 * 7919 % 1000"), at_most=2)
-        lab.check("SELECT * FROM t WHERE amount = 5002", exactly=0)
+        # What was logged and is hidden now is looked up until the slice is read whole.
+        lab.check("SELECT * FROM t WHERE amount = 5002", exactly=int(kind == "mor"))
 
 
 def test_versions_know_their_commits(lab: Lab) -> None:

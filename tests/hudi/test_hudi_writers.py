@@ -144,4 +144,5 @@ def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
         assert lab.check(new, exactly=1).rows
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert lab.check(new, exactly=1).rows
-        assert not lab.check(old, exactly=0).rows
+        # What is hidden by what was logged is looked up until the slice is read whole.
+        assert not lab.check(old, exactly=int(kind == "mor")).rows
