@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
+import bundle
 import pytest
 import tables
 from lab import Lab
@@ -223,6 +224,9 @@ def test_what_was_hidden_may_show_again(
     lab: Lab, history: Callable[[Lab], None], mode: str
 ) -> None:
     """Which of the records of a key is shown hangs on all of them: each that may be is indexed."""
+    after_delete = history.__name__.startswith("shows_again") and mode.startswith("EVENT")
+    if bundle.VERSION.startswith("1.0.") and after_delete:
+        pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
     with lab.database("hudi_news_hidden"):
         tables.create(lab, "mor", parts=True, hoodie__record__merge__mode=mode)
         tables.fill(lab, 0, ROWS * PARTS)
