@@ -39,8 +39,8 @@ ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format test test-3.5 demo demo-hudi bench bench-lookup \
         bench-planning bench-rivals bench-build bench-build-big bench-refresh bench-users \
-        bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-spark test-wheel soak \
-        soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-hudi
+        bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi \
+        test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-hudi
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)

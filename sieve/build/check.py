@@ -159,16 +159,15 @@ def _read(
     begins = np.cumsum([0, *(run.locations for run in runs)])
     seen = [_Seen() for _ in numbers]
     for own, numbers_of_runs in by_runs(runs_of(places, runs)):
-        ordinals = np.stack(
-            [ordinals_in(places[own], begins[k], begins[k + 1]) for k in numbers_of_runs], axis=1
-        ) if numbers_of_runs else np.zeros((len(own), 0), np.int64)  # fmt: skip
+        ordinals = [
+            ordinals_in(places[own], begins[k], begins[k + 1]).tolist() for k in numbers_of_runs
+        ]
         # Files without keys are in no run, and may have none.
-        asked = shared_rounds([runs[k] for k in numbers_of_runs]) if numbers_of_runs else [[]]
-        for rounds in asked:
+        for rounds in shared_rounds([runs[k] for k in numbers_of_runs]):
             world.say(f"checking {index.manifest.name}")
             frame = table.frame([numbers[k] for k in own], column)
             values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
-            for location, *counts, missed, key in _lines(values, index, rounds, ordinals.tolist()):
+            for location, *counts, missed, key in _lines(values, index, rounds, ordinals):
                 one = seen[own[location]]
                 one.rows, one.nulls, one.nans = counts
                 one.missed += missed
@@ -179,7 +178,7 @@ def _read(
 def _lines(
     values: DataFrame, index: OpenIndex, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, int, int, int, str | None]]:
-    """Place among `ordinals`, rows, nulls, nans, rows missed and a key of theirs, by location."""
+    """Place among the files, rows, nulls, nans, rows missed and a key of theirs, by location."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:

@@ -64,7 +64,7 @@ def look_up_keys(
         encoder: the index's.
         asked: what is looked up, in each of the runs that the locations are in; maybe in none.
         index_dir: the index's folder.
-        ordinals: of each location in each of the runs; -1 where it is not in that one.
+        ordinals: by run, of each location; -1 where it is not in that one.
         files: the run files of the rounds by URI.
     """
 
@@ -72,7 +72,8 @@ def look_up_keys(
         opened = _open(asked, index_dir, files())
         for batch in batches:
             for location, part in together(batch, 1):
-                yield _seen(part, encoder, asked, opened, location, ordinals[location])
+                own = [of_run[location] for of_run in ordinals]
+                yield _seen(part, encoder, asked, opened, location, own)
 
     return run
 

@@ -80,8 +80,10 @@ def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list
     """The rounds in which keys are looked up in each of several runs, to be held by one of them.
 
     All of a round answer for the same stretch of the domain. Of one run they are `rounds_of` it;
-    where there are more, none has maps.
+    where there are more, none has maps. Of no run it is one that asks nothing.
     """
+    if not runs:
+        return [[]]
     limit //= len(runs)
     rounds = [[one] for one in rounds_of(runs[0], limit)]
     for run in runs[1:]:

@@ -69,6 +69,13 @@ def upsert(lab: Lab, query: str, name: str = "t") -> None:
         lab.sql(f"INSERT INTO {name} {query}")
 
 
+def compact(lab: Lab, name: str = "t") -> None:
+    """New base files of all slices that have log files."""
+    with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
+        lab.sql(f"CALL run_compaction(op => 'schedule', table => '{name}')")
+        lab.sql(f"CALL run_compaction(op => 'run', table => '{name}')")
+
+
 def folder(lab: Lab, name: str = "t") -> Path:
     """Where a table lies."""
     facts = {row[0]: row[1] for row in lab.sql(f"DESCRIBE EXTENDED {name}")}

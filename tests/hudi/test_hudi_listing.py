@@ -104,9 +104,7 @@ def cluster(lab: Lab) -> None:
 def compact(lab: Lab) -> None:
     """Log to one partition, and merge its log files."""
     lab.sql("UPDATE t SET amount = 7000 WHERE id = 20")
-    with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
-        lab.sql("CALL run_compaction(op => 'schedule', table => 't')")
-        lab.sql("CALL run_compaction(op => 'run', table => 't')")
+    tables.compact(lab)
 
 
 def roll_back(lab: Lab) -> None:

@@ -133,7 +133,8 @@ def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
     )
 
     def missed(*ordinals: int) -> int:
-        step = look_up_keys(BIGINT, asked, f"file:{tmp_path}", [ordinals], lambda: held)
+        of_runs = [[ordinal] for ordinal in ordinals]
+        step = look_up_keys(BIGINT, asked, f"file:{tmp_path}", of_runs, lambda: held)
         (line,) = pa.Table.from_batches(step(iter([batch]))).to_pylist()
         count: int = line["missed"]
         return count
@@ -191,3 +192,4 @@ def test_files_of_several_runs_are_looked_up_together() -> None:
         (0, 1, 2): ([1, 3], [[1, 3], [1, -1], [-1, 2]]),
     }
     assert list(by_runs(np.zeros((0, 1), np.int64))) == []
+    assert shared_rounds([]) == [[]]

@@ -26,10 +26,10 @@ class Locations {
     PartitionDirectory(new GenericInternalRow((values.toSeq(schema) :+ more).toArray[Any]), Seq(file))
 
   /**
-   * What to list in place of a file, to have no rows but those that its
-   * location has been given since it had some length and time. With what was known of it then they make
-   * all that it holds now, or more. None where it has not grown so. If `allRows` then all that had ever
-   * been written to it was known, hidden rows among them; else what it showed.
+   * What to list in place of a file, to have no rows but those that its location has been given since it
+   * had some length and time. With what was known of it then they make all that it holds now, or more.
+   * None where it has not grown so. If `allRows` then all that had ever been written to it was known,
+   * hidden rows among them; else what it showed.
    */
   def grown(
       values: InternalRow, file: FileStatusWithMetadata, length: Long, modified: Long,

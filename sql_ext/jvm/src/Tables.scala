@@ -112,7 +112,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
   }
   private lazy val locations = Locations.of(files)
   private var listed = IndexedSeq.empty[(InternalRow, FileStatusWithMetadata)]
-  private var grown = Map.empty[Int, (InternalRow, FileStatusWithMetadata)]
+  private var news = Map.empty[Int, (InternalRow, FileStatusWithMetadata)]
 
   /** "files" for a table that can be indexed; else what it is, for the error to say. */
   def kind: String = plan match {
@@ -180,7 +180,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
   }
 
   private def list(directories: Seq[PartitionDirectory], into: ArrayNode): Unit = {
-    grown = Map.empty
+    news = Map.empty
     listed = (for {
       directory <- directories
       file <- directory.files
@@ -223,16 +223,16 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
   def grown(known: String): String = {
     val asked = Link.json.readTree(known).elements.asScala.toSeq
     // A look into a log file is mostly waiting for the store.
-    grown = ThreadUtils.parmap(asked, "sieve-grown", 16) { one =>
-      news(one.get(0).asInt, one.get(1).asLong, one.get(2).asLong, one.get(3).asBoolean)
+    news = ThreadUtils.parmap(asked, "sieve-grown", 16) { one =>
+      newsOf(one.get(0).asInt, one.get(1).asLong, one.get(2).asLong, one.get(3).asBoolean)
         .map(one.get(0).asInt -> _)
     }.flatten.toMap
     val array = Link.json.createArrayNode
-    grown.keys.foreach(array.add(_))
+    news.keys.foreach(array.add(_))
     Link.json.writeValueAsString(array)
   }
 
-  private def news(number: Int, length: Long, modified: Long, allRows: Boolean) = {
+  private def newsOf(number: Int, length: Long, modified: Long, allRows: Boolean) = {
     val (values, file) = listed(number)
     try locations.grown(values, file, length, modified, allRows)
     catch {
@@ -250,15 +250,15 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
    * Reads the files with these numbers in the last listing as a query would, errors not passed over.
    * One column more tells a row's file by its place among the numbers: a partition column, since
    * its value costs nothing to read and nothing to tell apart. If `fixed`, Python is to get nothing
-   * but values of a fixed width of them. Of the files in `news`, which `grown` has told, what is new is
-   * read and nothing else.
+   * but values of a fixed width of them. Of the files in `grown`, which the method of that name has
+   * told, what is new is read and nothing else.
    */
   def frame(
-      numbers: java.util.List[Int], news: java.util.List[Int], location: String,
+      numbers: java.util.List[Int], grown: java.util.List[Int], location: String,
       fixed: Boolean): DataFrame = {
     val own = files.partitionSchema
     val schema = own.add(location, IntegerType, nullable = false)
-    val alone = news.asScala.toSet
+    val alone = grown.asScala.toSet
     val (added, whole) = numbers.asScala.toSeq.zipWithIndex.partition { case (n, _) => alone(n) }
 
     def over(some: Seq[(Int, Int)], from: Int => (InternalRow, FileStatusWithMetadata),
@@ -275,7 +275,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     val read = over(whole, listed, Map.empty)
     if (added.isEmpty) read
     else {
-      val grew = over(added, grown, HudiLogs.unmerged)
+      val grew = over(added, news, HudiLogs.unmerged)
       if (whole.isEmpty) grew else read.union(grew)
     }
   }
