@@ -83,32 +83,34 @@ class PruneService:
         settings = parse_settings(body["settings"])
         # One cache serves all sessions, so the latest scan has its way.
         self.cache.resize(settings.cache_bytes)
+        predicate = parse(body["predicate"])
+        registered = [parse_registration(text) for text in body["registrations"].values()]
         usable: dict[Column, OpenIndex] = {}
         reasons: dict[str, int] = {}
         detail = ""
-        for text in body["registrations"].values():
-            registration = parse_registration(text)
+        for registration in _spoken_of(predicate, registered):
             held = self._usable(registration, request, settings)
             if held.index is None:
                 reasons[held.reason] = reasons.get(held.reason, 0) + 1
                 detail = held.detail or detail
             else:
                 usable[held.index.manifest.column] = held.index
-        predicate = parse(body["predicate"]) if usable else Always(True)
+        known = self._opened(registered, body)
         while usable:
             try:
-                return self._answer(usable, predicate, reasons, detail)
+                return self._answer(usable, known, predicate, reasons, detail)
             except UnreadableIndexError as failed:
                 # The others may still serve.
                 del usable[failed.manifest.column]
                 reason = _reason(failed.cause)
                 reasons[reason] = reasons.get(reason, 0) + 1
                 detail = str(failed.cause)
-        return {"reasons": reasons or {"no-index": 1}, "detail": detail}
+        return {"reasons": reasons or {"no-predicate": 1}, "detail": detail}
 
     def _answer(
         self,
         usable: Mapping[Column, OpenIndex],
+        known: Mapping[Column, OpenIndex],
         predicate: Predicate,
         reasons: Mapping[str, int],
         detail: str,
@@ -120,7 +122,9 @@ class PruneService:
         asked = {column: usable[column] for column in columns(predicate) if column in usable}
         if not asked:
             return silent
-        dictionary, files = self._table_files(list(asked.values()), list(usable.values()))
+        dictionary, files = self._table_files(
+            list(asked.values()), list({**known, **usable}.values())
+        )
         over = {
             column: OverTable(index, files.places[index.manifest.index])
             for column, index in asked.items()
@@ -154,6 +158,19 @@ class PruneService:
             "paths": files.paths,
             "lengths": files.lengths.tolist(),
             "times": files.times.tolist(),
+        }
+
+    def _opened(
+        self, registered: Sequence[Registration | None], body: Mapping[str, Any]
+    ) -> dict[Column, OpenIndex]:
+        """Those of a table's indexes that have been read by now and that a scan may use."""
+        with self._lock:
+            held = [self._held.get(_folder(one)) for one in registered if one is not None]
+        indexes = [one.index for one in held if one is not None and one.index is not None]
+        return {
+            index.manifest.column: index
+            for index in indexes
+            if not _refused(index.manifest, body)
         }
 
     def _usable(
@@ -212,7 +229,7 @@ class PruneService:
         return held
 
     def _get(self, registration: Registration, settings: Settings) -> _Held:
-        directory = join(registration.root, registration.uuid)
+        directory = _folder(registration)
         with self._lock:
             held = self._held.get(directory)
             if held is not None:
@@ -229,7 +246,7 @@ class PruneService:
         return held
 
     def _read_later(self, registration: Registration, held: _Held) -> None:
-        directory = join(registration.root, registration.uuid)
+        directory = _folder(registration)
         with self._lock:
             if directory in self._reading:
                 return
@@ -247,7 +264,7 @@ class PruneService:
     def _read(self, registration: Registration, known: OpenIndex | None) -> _Held:
         """Look for the newest version; what goes wrong becomes a reason, for this index alone."""
         now = time.monotonic()
-        directory = join(registration.root, registration.uuid)
+        directory = _folder(registration)
         forgotten = self._forgotten[directory]
         try:
             store = self._open_store(registration.root)
@@ -311,6 +328,22 @@ class PruneService:
             while len(self._dictionaries) > MOST_TABLES:
                 self._dictionaries.popitem(last=False)
             return name, self._dictionaries[name]
+
+
+def _folder(registration: Registration) -> str:
+    return join(registration.root, registration.uuid)
+
+
+def _spoken_of(
+    predicate: Predicate, registered: Sequence[Registration | None]
+) -> list[Registration | None]:
+    """The registrations but for those whose column a predicate leaves alone.
+
+    What nobody asks is not opened: the scan would wait for that, each time one is made anew.
+    """
+    names = {column[0] for column in columns(predicate)}
+    names.update(name for part in not_understood(predicate) for name in part.names)
+    return [one for one in registered if one is None or one.column[0] in names]
 
 
 def _reason(error: SieveError) -> str:

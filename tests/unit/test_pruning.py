@@ -132,7 +132,7 @@ def wait_for_rereads() -> None:
 
 
 def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
-    """Both lists of locations, which number the table's files, and one run file of four."""
+    """The list of locations, which numbers the table's files, and one run file of four."""
     assert table.kept(equals("x", 25)) == [2]
     runs = [name for name in table.store.read_names if name.startswith("part-")]
     assert runs == ["part-00000.parquet"]
@@ -141,10 +141,23 @@ def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
     assert len(table.store.read_names) == read
 
 
+def test_an_index_is_opened_when_a_predicate_speaks_of_its_column(table: Table) -> None:
+    """Another one that is made anew all the time, or broken, costs scans nothing."""
+    (table.root / RIGHT / "versions" / "1.json").write_bytes(b"?")
+    answer = table.prune(equals("x", 25))
+    assert (answer["reasons"], answer["used"]) == ({}, ["x@1"])
+    assert table.store.read_names.count("1.json") == 1
+    part = {"op": "unknown", "why": "a function", "names": ["y"]}
+    for predicate in (equals("y", 1), part, both(equals("x", 25), part)):
+        assert table.prune(predicate)["reasons"] == {"index-corrupt": 1}
+    assert table.prune(equals("z", 1))["reasons"] == {"no-predicate": 1}
+
+
 def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None:
     """Whoever builds an index on one column does not renew the list for queries of another."""
-    first = table.prune(equals("x", 31))["dictionary"]
-    assert table.prune(equals("y", 31))["dictionary"] == first
+    table.prune(equals("x", 31))
+    first = table.prune(equals("y", 31))["dictionary"]
+    assert table.prune(equals("x", 31))["dictionary"] == first
     table.renew(RIGHT)
     assert table.prune(equals("x", 31))["dictionary"] == first
     second = table.prune(both(equals("x", 31), equals("y", 31)))["dictionary"]
@@ -155,12 +168,13 @@ def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None
 
 def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None:
     """Where the list that it has a part in cannot be held, nor be made again."""
+    table.prune(equals("y", 31), cache_bytes="0")
     first = table.prune(equals("x", 31), cache_bytes="0")["dictionary"]
     shutil.rmtree(table.root / RIGHT)
     table.service.forget(f"file:{table.root}/{RIGHT}")
     answer = table.prune(equals("x", 31), cache_bytes="0")
     assert answer["dictionary"] != first
-    assert (answer["reasons"], answer["used"]) == ({"index-gone": 1}, ["x@1"])
+    assert (answer["reasons"], answer["used"]) == ({}, ["x@1"])
     assert table.kept(equals("x", 31), cache_bytes="0") == [3]
 
 
@@ -222,13 +236,13 @@ def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> No
     for _ in range(3):
         assert table.prune(wanted)["reasons"] == {"index-corrupt": 1}
     assert reads() == 1
-    table.prune(equals("z", 1), registry_ttl="0ms")
+    table.prune(equals("x", 5), registry_ttl="0ms")
     wait_for_rereads()
     assert reads() == 2
     assert table.prune(wanted)["reasons"] == {"index-corrupt": 1}
     assert reads() == 2
     path.write_bytes(data)
-    table.prune(equals("z", 1), registry_ttl="0ms")
+    table.prune(equals("x", 5), registry_ttl="0ms")
     wait_for_rereads()
     assert table.kept(wanted) == [7]
     assert reads() == 3
