@@ -83,6 +83,15 @@ class Locations:
         slots = self.slots[:, np.newaxis]
         return slots if self.also is None else np.hstack([slots, self.also])
 
+    @property
+    def all_rows(self) -> npt.NDArray[np.bool_]:
+        """bool[n]: of which all rows that were ever written are known, also those that are hidden.
+
+        One has several places only if each reading of it was of all that there was to read.
+        """
+        several: npt.NDArray[np.bool_] = np.count_nonzero(self.places >= 0, axis=1) > 1
+        return several
+
     def at_places(self, places: Counts) -> Locations:
         """The same at other places, given as by `places`."""
         slots, also = places[:, 0], places[:, 1:]

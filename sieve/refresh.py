@@ -166,9 +166,8 @@ def _grown(
     if not base.runs or any(file.hashes for run in base.runs for file in run.files):
         # Whether a map has lost a key of a location that others know of, too, no check could tell.
         return frozenset()
-    # One with several places was read without its rows hidden from queries each time.
-    several = (known.places >= 0).sum(axis=1) > 1
-    facts = zip(known.lengths.tolist(), known.mtimes.tolist(), several.tolist(), strict=True)
+    columns = (known.lengths, known.mtimes, known.all_rows)
+    facts = zip(*(column.tolist() for column in columns), strict=True)
     then = dict(zip(known.paths, facts, strict=True))
     stand = enumerate(zip(snapshot.files, standings(known, snapshot.files), strict=True))
     changed = {n: then[file.path] for n, (file, standing) in stand if standing == "changed"}

@@ -9,7 +9,8 @@ from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from sieve.cache import Cache
 from sieve.errors import CorruptError, SieveError, UnsupportedError
-from sieve.expressions import Always, Column, Predicate, columns, not_understood, parse
+from sieve.expressions import Column, Predicate, columns, not_understood, parse
 from sieve.found import same_table
 from sieve.history import vacuumed
 from sieve.instants import iso
@@ -42,6 +43,10 @@ from sql_ext.table_files import (
 
 Flags = npt.NDArray[np.bool_]
 MOST_TABLES = 256
+MOST_VERSIONS = 8
+"""Versions of an index asked for a scan that sees file slices in part."""
+
+Versions = tuple[OpenIndex, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,23 +90,28 @@ class PruneService:
         self.cache.resize(settings.cache_bytes)
         predicate = parse(body["predicate"])
         registered = [parse_registration(text) for text in body["registrations"].values()]
-        usable: dict[Column, OpenIndex] = {}
+        usable: dict[Column, Versions] = {}
         reasons: dict[str, int] = {}
         detail = ""
         for registration in _spoken_of(predicate, registered):
             held = self._usable(registration, request, settings)
-            if held.index is None:
-                reasons[held.reason] = reasons.get(held.reason, 0) + 1
-                detail = held.detail or detail
+            versions = self._asked(held.index, body) if held.index is not None else ()
+            if versions:
+                usable[versions[0].manifest.column] = versions
             else:
-                usable[held.index.manifest.column] = held.index
+                reason = _refused(held.index.manifest, body) if held.index else held.reason
+                reasons[reason] = reasons.get(reason, 0) + 1
+                detail = held.detail or detail
         known = self._opened(registered, body)
         while usable:
             try:
                 return self._answer(usable, known, predicate, reasons, detail)
             except UnreadableIndexError as failed:
                 # The others may still serve.
-                del usable[failed.manifest.column]
+                column, gone = failed.manifest.column, failed.manifest.id
+                left = tuple(one for one in usable.pop(column) if one.manifest.id != gone)
+                if left:
+                    usable[column] = left
                 reason = _reason(failed.cause)
                 reasons[reason] = reasons.get(reason, 0) + 1
                 detail = str(failed.cause)
@@ -109,7 +119,7 @@ class PruneService:
 
     def _answer(
         self,
-        usable: Mapping[Column, OpenIndex],
+        usable: Mapping[Column, Versions],
         known: Mapping[Column, OpenIndex],
         predicate: Predicate,
         reasons: Mapping[str, int],
@@ -122,20 +132,26 @@ class PruneService:
         asked = {column: usable[column] for column in columns(predicate) if column in usable}
         if not asked:
             return silent
+        others = [(index,) for column, index in known.items() if column not in usable]
         dictionary, files = self._table_files(
-            list(asked.values()), list({**known, **usable}.values())
+            list(chain(*asked.values())), list(chain(*usable.values(), *others))
         )
-        over = {
-            column: OverTable(index, files.places[index.manifest.index])
-            for column, index in asked.items()
-        }
-        verdict = evaluate(predicate, over, len(files.paths))
-        if not verdict.used:
+        keep, used = np.ones(len(files.paths), np.bool_), list[Manifest]()
+        # A location may be as some version knows it; each says what it can of all.
+        for turn in range(max(map(len, asked.values()))):
+            over = {
+                column: OverTable(versions[turn], files.places[versions[turn].manifest.id])
+                for column, versions in asked.items()
+                if turn < len(versions)
+            }
+            verdict = evaluate(predicate, over, len(files.paths))
+            keep &= verdict.keep
+            used += [over[column].index.manifest for column in sorted(verdict.used)]
+        if not used:
             return silent
-        used = [usable[column].manifest for column in sorted(verdict.used)]
         return {
             "dictionary": dictionary,
-            "skip": _bits(~verdict.keep),
+            "skip": _bits(~keep),
             "used": [f"{manifest.name}@{manifest.version}" for manifest in used],
             "reasons": reasons,
             "detail": detail,
@@ -158,6 +174,7 @@ class PruneService:
             "paths": files.paths,
             "lengths": files.lengths.tolist(),
             "times": files.times.tolist(),
+            "all_rows": _bits(files.all_rows),
         }
 
     def _opened(
@@ -168,15 +185,13 @@ class PruneService:
             held = [self._held.get(_folder(one)) for one in registered if one is not None]
         indexes = [one.index for one in held if one is not None and one.index is not None]
         return {
-            index.manifest.column: index
-            for index in indexes
-            if not _refused(index.manifest, body)
+            index.manifest.column: index for index in indexes if not _refused(index.manifest, body)
         }
 
     def _usable(
         self, registration: Registration | None, request: Request, settings: Settings
     ) -> _Held:
-        """The index if this very scan may use it, else the reason why not."""
+        """The index if scans may use it, else the reason why not."""
         if registration is None:
             return _Held(None, "no-index", "the registration is not readable", 0)
         table = request.body["table"]
@@ -185,34 +200,41 @@ class PruneService:
             self._roots.check(registration.root, table["database"], settings, request.session)
         except UnsupportedError as error:
             return _Held(None, "no-index", error.message, 0)
-        held = self._get(registration, settings)
-        if held.index is None:
-            return held
-        if (at := request.body.get("instant")) is not None and held.index.manifest.state == "ready":
-            past = self._as_of(held.index, iso(at))
-            if past is not None and not _refused(past.manifest, request.body):
-                return replace(held, index=past)
-        reason = _refused(held.index.manifest, request.body)
-        return replace(held, index=None, reason=reason) if reason else held
+        return self._get(registration, settings)
 
-    def _as_of(self, newest: OpenIndex, instant: str) -> OpenIndex | None:
-        """The newest earlier version that is no later than an instant, else the oldest retained.
+    def _asked(self, newest: OpenIndex, body: Mapping[str, Any]) -> Versions:
+        """The versions that this very scan asks, of those that it may use.
+
+        The newest one; of a scan as of an earlier instant the one of that. If it sees slices in
+        part, it is shown them with what was logged later, as later versions know them.
+        """
+        found: list[OpenIndex] = []
+        at, in_part = body.get("instant"), body.get("in_part", False)
+        if at is not None and newest.manifest.state == "ready":
+            found = self._as_of(newest, iso(at), MOST_VERSIONS - 1 if in_part else 1)
+        allowed = [one for one in (*found, newest) if not _refused(one.manifest, body)]
+        return tuple(allowed if in_part else allowed[:1])
+
+    def _as_of(self, newest: OpenIndex, instant: str, most: int) -> list[OpenIndex]:
+        """So many earlier versions: the last one no later than an instant, and those after it.
 
         Locations tell for themselves whether what a version says holds for them, at any instant: it
-        only knows more of those of its own. None where the newest is the one, or the only one.
+        only knows more of those of its own. Where all are later, the oldest retained is the first;
+        where the newest is the one, or the only one, there are none.
         """
         if newest.manifest.instant <= instant:
-            return None
+            return []
         store, directory = newest.store, newest.directory
         try:
             numbers = range(vacuumed(store, directory) + 1, newest.manifest.version)
             place = bisect_right(
                 numbers, instant, key=lambda n: read_version(store, directory, n).instant
             )
-            number = numbers[max(0, place - 1)] if numbers else 0
-            return self._past_version(store, directory, number) if number else None
+            first = max(0, place - 1)
+            chosen = numbers[first : first + most]
+            return [self._past_version(store, directory, number) for number in chosen]
         except SieveError:
-            return None
+            return []
 
     def _past_version(self, store: Store, directory: str, number: int) -> OpenIndex:
         key = (directory, number)

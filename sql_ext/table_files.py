@@ -17,6 +17,7 @@ from sieve.locations import bytes_of
 from sieve.manifest import Manifest
 from sieve.opened import OpenIndex
 from sieve.requirements import Requirement
+from sieve.types import VersionId
 
 Flags = npt.NDArray[np.bool_]
 
@@ -40,24 +41,26 @@ def _blaming(index: OpenIndex) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableFiles:
-    """The files that a table's indexes know, each once, and where each index has them."""
+    """The files that versions of a table's indexes know, each once, and where each has them."""
 
     paths: tuple[str, ...]
     lengths: npt.NDArray[np.int64]
     times: npt.NDArray[np.int64]
-    places: Mapping[str, npt.NDArray[np.int64]]
-    """By index: for each file of the table its ordinal in the index, -1 where it is unknown."""
+    all_rows: Flags
+    """Of which all versions that know them know all that was ever written there."""
+    places: Mapping[VersionId, npt.NDArray[np.int64]]
+    """By version: for each file of the table its ordinal there, -1 where it is unknown."""
 
     @property
     def nbytes(self) -> int:
         """Bytes that the list takes in memory."""
-        arrays = (self.lengths, self.times, *self.places.values())
+        arrays = (self.lengths, self.times, self.all_rows, *self.places.values())
         return bytes_of(self.paths) + sum(array.nbytes for array in arrays)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OverTable:
-    """One index, asked in the numbering of the whole table."""
+    """A version of an index, asked in the numbering of the whole table."""
 
     index: OpenIndex
     places: npt.NDArray[np.int64]
@@ -115,11 +118,13 @@ def unite(indexes: Sequence[OpenIndex]) -> TableFiles:
                 numbers[path] = len(facts)
                 facts.append((length, mtime))
     lengths, times = np.array(facts, np.int64).reshape(-1, 2).T
-    places: dict[str, npt.NDArray[np.int64]] = {}
+    all_rows = np.ones(len(facts), np.bool_)
+    places: dict[VersionId, npt.NDArray[np.int64]] = {}
     for index, where in zip(indexes, lists, strict=True):
         number = np.fromiter(map(numbers.__getitem__, where.paths), np.int64, len(where.paths))
         same = (lengths[number] == where.lengths) & (times[number] == where.mtimes)
         place = np.full(len(facts), -1, np.int64)
         place[number[same]] = np.flatnonzero(same)
-        places[index.manifest.index] = place
-    return TableFiles(tuple(numbers), lengths, times, places)
+        all_rows[number[same & ~where.all_rows]] = False
+        places[index.manifest.id] = place
+    return TableFiles(tuple(numbers), lengths, times, all_rows, places)

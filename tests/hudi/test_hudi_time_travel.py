@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import tables
 from lab import Lab
@@ -32,9 +34,9 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
         for instant, value in zip(later, (5001, 5002, 5003), strict=True):
             found = lab.check(at(instant, f"amount = {value}"), exactly=1)
             assert found.rows == {repr((250, value)): 1}
-            # Of the slice that was updated the query knows no more than that it is another.
+            # What the slice holds and does not show is looked up there.
             assert not lab.check(at(instant, f"amount = {was}"), at_most=1).rows
-        lab.check(at(later[0], "amount = 100 * 7919 % 1000"), at_most=2)
+        lab.check(at(later[0], "amount = 100 * 7919 % 1000"), exactly=1)
         # What was logged and is hidden now is looked up until the slice is read whole.
         lab.check("SELECT * FROM t WHERE amount = 5002", exactly=int(kind == "mor"))
 
@@ -73,6 +75,65 @@ def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
         told = lab.explain(at(second, "amount = 5001"))[0]
         assert told["reasons"] == "changed-file: 1"
         assert not lab.check(at(third, "amount = 5001"), exactly=0).rows
+
+
+def test_updates_of_many_slices_leave_earlier_instants_pruned(lab: Lab) -> None:
+    """All slices are logged to three times, then compacted: each instant reads what it needs."""
+    with lab.database("hudi_travel_all"):
+        tables.create(lab, "mor", parts=True)
+        tables.fill(lab, 0, 400)
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        for base in (5000, 6000, 7000):
+            lab.sql(f"UPDATE t SET amount = {base} + part WHERE id % 100 = 50")
+            lab.sql("REFRESH SIEVE INDEX ON t")
+        first, *later = tables.instants(lab)
+        was = 250 * 7919 % 1000
+        for _ in ("logged to", "compacted"):
+            assert lab.check(at(first, f"amount = {was}"), exactly=1).rows
+            lab.check(at(first, "amount = -1"), exactly=0)
+            lab.check(at(first, "amount IS NULL"), exactly=0)
+            lab.check(at(first, "amount BETWEEN 5002 AND 5003"), exactly=2)
+            for instant, base in zip(later, (5000, 6000, 7000), strict=True):
+                found = lab.check(at(instant, f"amount = {base + 2}"), exactly=1)
+                assert found.rows == {repr((250, base + 2)): 1}
+                lab.check(at(instant, f"amount IN ({base + 1}, {was}, -1)"), exactly=2)
+                lab.check(at(instant, f"amount > {base + 500}"), at_most=4)
+            told = lab.explain(at(later[0], "amount = 5002"))[0]
+            assert told["indexes"].startswith("amount_sieve@2, amount_sieve@3")
+            tables.compact(lab)
+            lab.sql("REFRESH TABLE t")
+            lab.sql("REFRESH SIEVE INDEX ON t")
+
+
+def merged(lab: Lab) -> None:
+    """Read slices whole, as they are shown now."""
+    lab.sql("REFRESH SIEVE INDEX ON t FULL")
+
+
+def deleted(lab: Lab) -> None:
+    """Have one read whole, for a row less."""
+    lab.sql("DELETE FROM t WHERE id = 251")
+    lab.sql("REFRESH SIEVE INDEX ON t")
+
+
+@pytest.mark.parametrize("step", [merged, deleted])
+def test_what_was_read_merged_says_nothing_of_earlier_instants(
+    lab: Lab, step: Callable[[Lab], None]
+) -> None:
+    """The same files, of which a version before knew all rows: those hidden since are found."""
+    with lab.database("hudi_travel_merged"):
+        tables.create(lab, "mor", parts=True)
+        tables.fill(lab, 0, 400)
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        for value in (5001, 5002):
+            lab.sql(f"UPDATE t SET amount = {value} WHERE id = 250")
+            lab.sql("REFRESH SIEVE INDEX ON t")
+        _, second, *_ = tables.instants(lab)
+        lab.check(at(second, "amount = 5009"), exactly=0)
+        step(lab)
+        found = lab.check(at(second, "amount = 5001"), exactly=1)
+        assert found.rows == {repr((250, 5001)): 1}
+        assert "changed-file: 1" in lab.explain(at(second, "amount = 5001"))[0]["reasons"]
 
 
 def test_a_date_means_an_instant(lab: Lab) -> None:

@@ -21,7 +21,7 @@ import org.apache.spark.sql.types.StructType
  * digest of the names and lengths of its log files, 0 for none.
  *
  * A reader passes over what was logged after the instant that it reads at. A slice with log files of
- * a later one has other rows for it than its names say, and is none that an index could know.
+ * a later one is seen in part.
  */
 class FileSlices(relation: HadoopFsRelation) extends Locations {
   import Hudi.{call, option}
@@ -43,9 +43,9 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     val understood = base.fold(logs.exists(name(_) == listed.getName))(b =>
       name(b) == listed.getName && option(call(b, "getBootstrapBaseFile")).isEmpty)
     // Instants are digits, so that Hudi compares them as text, too.
-    val seen = logs.forall(call(_, "getDeltaCommitTime").toString <= instant)
-    named.filter(_ => understood && seen).map(n =>
-      Location(new Path(listed.getParent, n), (base ++ logs).map(size).sum, digest(logs)))
+    val later = logs.exists(call(_, "getDeltaCommitTime").toString > instant)
+    named.filter(_ => understood).map(n =>
+      Location(new Path(listed.getParent, n), (base ++ logs).map(size).sum, digest(logs), later))
   }
 
   override def alone(

@@ -9,9 +9,10 @@ import org.apache.spark.sql.types.StructType
 
 /**
  * What an index points at: its path, and two numbers of which one is another when its rows may be.
- * Of a file they are length and time; of a file slice `FileSlices` tells.
+ * Of a file they are length and time; of a file slice `FileSlices` tells. `inPart` if the reader
+ * passes over some of what was written there: it may show other rows then than these tell of.
  */
-final case class Location(path: Path, length: Long, modified: Long)
+final case class Location(path: Path, length: Long, modified: Long, inPart: Boolean = false)
 
 /** What the files in a relation's listing are: here files, each read by itself. */
 class Locations {

@@ -28,8 +28,9 @@ final case class Pruned(
 /**
  * A file as an index knows it: its ordinal, and the length and time it had when it was read; a
  * length below zero is that of a file which proves nothing, `unsettled` one that was not read yet.
+ * `allRows` if all that was ever written to it is known, also what no query is shown.
  */
-final case class Known(ordinal: Int, length: Long, modified: Long) {
+final case class Known(ordinal: Int, length: Long, modified: Long, allRows: Boolean) {
   def unsettled: Boolean = length == -2
 }
 
@@ -61,9 +62,10 @@ object Pruner extends Logging {
     if (filters.isEmpty) unpruned("no-predicate")
     else try Counters.timed {
       val predicate = Filters.of(index.scan.output, index.relation).conjunction(filters)
+      val locations = Locations.of(index.relation)
       // The files behind an answer are asked for with it, so that a slow front end counts once.
       val (reply, known) = Breaker.guard {
-        val reply = ask(index, predicate)
+        val reply = ask(index, predicate, inPart(listed, locations))
         val files = Option(reply.get("dictionary")).map(id => dictionary(index, id.asText))
         (reply, files)
       }
@@ -71,7 +73,7 @@ object Pruner extends Logging {
       // What is wrong with one index is told even where another one served.
       told.keys.find(fatal).foreach(r => fallback(r, reply.get("detail").asText))
       known.fold(Pruned(listed, Nil, told.map { case (reason, _) => reason -> total }))(
-        drop(listed, Locations.of(index.relation), reply, _, told))
+        drop(listed, locations, reply, _, told))
     } catch {
       case e: SieveException if strict => throw e
       case e: InterruptedException => throw e
@@ -81,7 +83,11 @@ object Pruner extends Logging {
     }
   }
 
-  private def ask(index: SieveFileIndex, predicate: ObjectNode): JsonNode = {
+  /** Whether a listing has something that a query of an earlier instant sees in part. */
+  private def inPart(listed: Seq[PartitionDirectory], locations: Locations): Boolean =
+    listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.inPart)))
+
+  private def ask(index: SieveFileIndex, predicate: ObjectNode, inPart: => Boolean): JsonNode = {
     val marks = Seq(index.relation.sparkSession.asInstanceOf[Compat.Session], index.executing)
       .distinct.map(s => Fingerprint.of(index.relation, index.table, s).hash).distinct
     Link.prune(index.executing, "prune", { body =>
@@ -90,14 +96,14 @@ object Pruner extends Logging {
       index.entry.registrations.foreach { case (k, v) => registrations.put(k, v) }
       marks.foreach(body.withArray("fingerprints").add(_))
       body.set[ObjectNode]("predicate", predicate)
-      Hudi.asOf(index.relation).foreach(body.put("instant", _))
+      Hudi.asOf(index.relation).foreach(body.put("instant", _).put("in_part", inPart))
     }, identity[JsonNode])
   }
 
   private def drop(
       listed: Seq[PartitionDirectory], locations: Locations, reply: JsonNode,
       known: JHashMap[Path, Known], told: Map[String, Long]): Pruned = {
-    val skip = BitSet.valueOf(Base64.getDecoder.decode(reply.get("skip").asText))
+    val skip = bits(reply.get("skip"))
     val seen = mutable.Map.empty[String, Long].withDefaultValue(0L)
     val (kept, skipped) = listed.map { directory =>
       val (files, rest) = directory.files.partition { file =>
@@ -123,6 +129,7 @@ object Pruner extends Logging {
       case Some((_, null)) => Left("new-file")
       case Some((now, k)) if k.unsettled && k.modified == now.modified => Left("unsettled-file")
       case Some((now, k)) if k.length != now.length || k.modified != now.modified => Left("changed-file")
+      case Some((now, k)) if now.inPart && !k.allRows => Left("changed-file")
       case Some((_, k)) => Right(k.ordinal)
     }
 
@@ -139,12 +146,16 @@ object Pruner extends Logging {
 
   private def read(reply: JsonNode): JHashMap[Path, Known] = {
     val (paths, lengths, times) = (reply.get("paths"), reply.get("lengths"), reply.get("times"))
+    val allRows = bits(reply.get("all_rows"))
     val made = new JHashMap[Path, Known](paths.size * 2)
     for (i <- 0 until paths.size) {
-      made.put(new Path(paths.get(i).asText), Known(i, lengths.get(i).asLong, times.get(i).asLong))
+      made.put(new Path(paths.get(i).asText),
+        Known(i, lengths.get(i).asLong, times.get(i).asLong, allRows.get(i)))
     }
     made
   }
+
+  private def bits(node: JsonNode): BitSet = BitSet.valueOf(Base64.getDecoder.decode(node.asText))
 
   private def counts(node: JsonNode): Map[String, Long] =
     if (node == null) Map.empty

@@ -185,6 +185,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
       directory <- directories
       file <- directory.files
       at <- locations.of(directory.values, file)
+      if !at.inPart
     } yield {
       into.addArray().add(at.path.toString).add(at.length).add(at.modified)
       (directory.values, file)
