@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import bundle
 import pytest
 import tables
 from lab import Lab
@@ -105,6 +106,9 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         assert lab.check("SELECT * FROM t WHERE id = 640", exactly=1).rows
 
 
+@pytest.mark.skipif(
+    bundle.VERSION.startswith("1.0."), reason="that Hudi asks saveAsTable for a path, and fails"
+)
 def test_a_table_saved_anew_gets_its_indexes_back(lab: Lab) -> None:
     """The overwrite mode of saveAsTable drops it, and makes another as CREATE TABLE AS does."""
     with followed(lab, "hudi_saved_anew", "cow"):

@@ -86,8 +86,15 @@ object HudiChanges {
     val rows = for {
       (partition, inside) <- found
       slice <- inside.asScala if call(slice, "isEmpty") == false
-    } yield (InternalRow.fromSeq(call(partition, "getValues").asInstanceOf[Array[Any]].toSeq), slice)
+    } yield (InternalRow.fromSeq(values(partition)), slice)
     prepare.invoke(location, rows).asInstanceOf[scala.collection.Seq[PartitionDirectory]].toSeq
+  }
+
+  // A method tells them from 1.2 on.
+  private def values(partition: AnyRef): Seq[Any] = {
+    val field = partition.getClass.getDeclaredField("values")
+    field.setAccessible(true)
+    field.get(partition).asInstanceOf[Array[Any]].toSeq
   }
 
   private def method(of: Class[_], name: String): Option[java.lang.reflect.Method] =
