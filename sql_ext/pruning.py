@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import threading
 import time
 from bisect import bisect_right
@@ -22,6 +23,7 @@ from sieve.expressions import Column, Predicate, columns, not_understood, parse
 from sieve.found import same_table
 from sieve.history import vacuumed
 from sieve.instants import iso
+from sieve.keys import Encoder
 from sieve.manifest import Manifest
 from sieve.opened import OpenIndex, open_version
 from sieve.predicate import evaluate
@@ -37,7 +39,7 @@ from sql_ext.table_files import (
     TableFiles,
     UnreadableIndexError,
     dictionary_id,
-    newest_first,
+    in_order,
     unite,
 )
 
@@ -45,6 +47,8 @@ Flags = npt.NDArray[np.bool_]
 MOST_TABLES = 256
 MOST_VERSIONS = 8
 """Versions of an index asked for a scan that sees file slices in part."""
+
+MOST_INSTANTS = 4096
 
 Versions = tuple[OpenIndex, ...]
 
@@ -75,6 +79,7 @@ class PruneService:
         self._first_reads: dict[str, threading.Lock] = {}
         # Versions of the past, by folder and number, which stay what they are.
         self._past: OrderedDict[tuple[str, int], OpenIndex] = OrderedDict()
+        self._instants: dict[tuple[str, int], str] = {}
 
     def forget(self, directory: str) -> None:
         """A statement has changed the index in this folder: the next scan reads it anew."""
@@ -105,16 +110,17 @@ class PruneService:
         known = self._opened(registered, body)
         while usable:
             try:
-                return self._answer(usable, known, predicate, reasons, detail)
+                return self._answer(usable, known, predicate, reasons, detail, body)
             except UnreadableIndexError as failed:
-                # The others may still serve.
+                # The others may still serve, of this index those of other times.
                 column, gone = failed.manifest.column, failed.manifest.id
                 left = tuple(one for one in usable.pop(column) if one.manifest.id != gone)
                 if left:
                     usable[column] = left
-                reason = _reason(failed.cause)
-                reasons[reason] = reasons.get(reason, 0) + 1
-                detail = str(failed.cause)
+                else:
+                    reason = _reason(failed.cause)
+                    reasons[reason] = reasons.get(reason, 0) + 1
+                    detail = str(failed.cause)
         return {"reasons": reasons or {"no-predicate": 1}, "detail": detail}
 
     def _answer(
@@ -124,6 +130,7 @@ class PruneService:
         predicate: Predicate,
         reasons: Mapping[str, int],
         detail: str,
+        body: Mapping[str, Any],
     ) -> Mapping[str, Any]:
         """What the indexes say, beside the reasons why others say nothing."""
         unused = _unused(predicate, frozenset(column[0] for column in usable))
@@ -136,26 +143,31 @@ class PruneService:
         dictionary, files = self._table_files(
             list(chain(*asked.values())), list(chain(*usable.values(), *others))
         )
-        keep, used = np.ones(len(files.paths), np.bool_), list[Manifest]()
-        # A location may be as some version knows it; each says what it can of all.
-        for turn in range(max(map(len, asked.values()))):
-            over = {
-                column: OverTable(versions[turn], files.places[versions[turn].manifest.id])
-                for column, versions in asked.items()
-                if turn < len(versions)
-            }
-            verdict = evaluate(predicate, over, len(files.paths))
-            keep &= verdict.keep
-            used += [over[column].index.manifest for column in sorted(verdict.used)]
+        groups = {column: _alike(versions) for column, versions in asked.items()}
+        keep, used = _verdict(predicate, groups, files, in_part=False)
         if not used:
             return silent
-        return {
+        answer = {
             "dictionary": dictionary,
             "skip": _bits(~keep),
-            "used": [f"{manifest.name}@{manifest.version}" for manifest in used],
+            "used": [
+                f"{version.manifest.name}@{version.manifest.version}"
+                for column in sorted(used)
+                for version in asked[column]
+            ],
             "reasons": reasons,
             "detail": detail,
         }
+        if body.get("in_part", False):
+            hidden, _ = _verdict(predicate, groups, files, in_part=True)
+            known_of = [
+                OverTable(group, files, in_part=True).knows_all_rows()
+                for column in used
+                for group in groups[column]
+            ]
+            answer["skip_in_part"] = _bits(~hidden)
+            answer["known_in_part"] = _bits(np.any(known_of, axis=0))
+        return answer
 
     def dictionary(self, request: Request) -> Mapping[str, Any]:
         """The files behind the bits of an answer, told once."""
@@ -174,7 +186,6 @@ class PruneService:
             "paths": files.paths,
             "lengths": files.lengths.tolist(),
             "times": files.times.tolist(),
-            "all_rows": _bits(files.all_rows),
         }
 
     def _opened(
@@ -227,14 +238,27 @@ class PruneService:
         store, directory = newest.store, newest.directory
         try:
             numbers = range(vacuumed(store, directory) + 1, newest.manifest.version)
-            place = bisect_right(
-                numbers, instant, key=lambda n: read_version(store, directory, n).instant
-            )
+            place = bisect_right(numbers, instant, key=lambda n: self._instant_of(newest, n))
             first = max(0, place - 1)
             chosen = numbers[first : first + most]
-            return [self._past_version(store, directory, number) for number in chosen]
         except SieveError:
             return []
+        found = []
+        for number in chosen:
+            # The others may serve without it.
+            with contextlib.suppress(SieveError):
+                found.append(self._past_version(store, directory, number))
+        return found
+
+    def _instant_of(self, newest: OpenIndex, number: int) -> str:
+        key = (newest.directory, number)
+        told = self._instants.get(key)
+        if told is None:
+            told = read_version(newest.store, newest.directory, number).instant
+            if len(self._instants) >= MOST_INSTANTS:
+                self._instants.clear()
+            self._instants[key] = told
+        return told
 
     def _past_version(self, store: Store, directory: str, number: int) -> OpenIndex:
         key = (directory, number)
@@ -321,10 +345,12 @@ class PruneService:
             if failed.manifest.id in wanted:
                 raise
         # One that has no say, and may have been dropped, must not keep the others from serving.
+        own = in_order(asked)
         with self._lock:
             self._dictionaries.pop(name, None)
-        name, indexes = self._listed(wanted, asked)
-        return name, self.cache.get(name, lambda: unite(indexes))
+            name = dictionary_id(own)
+            self._dictionaries[name] = own
+        return name, self.cache.get(name, lambda: unite(own))
 
     def _listed(
         self, wanted: AbstractSet[VersionId], otherwise: Sequence[OpenIndex]
@@ -343,7 +369,7 @@ class PruneService:
                 None,
             )
             if name is None:
-                indexes = newest_first(otherwise)
+                indexes = in_order(otherwise)
                 name = dictionary_id(indexes)
                 self._dictionaries[name] = indexes
             self._dictionaries.move_to_end(name)
@@ -393,6 +419,34 @@ def _refused(manifest: Manifest, body: Mapping[str, Any]) -> str:
 def _unused(predicate: Predicate, indexed: frozenset[str]) -> int:
     """How many parts of a predicate speak of an indexed column in a form no index can use."""
     return sum(not indexed.isdisjoint(part.names) for part in not_understood(predicate))
+
+
+def _alike(versions: Versions) -> list[Versions]:
+    """Versions by how they code values, the newest first."""
+    groups: dict[Encoder, list[OpenIndex]] = {}
+    for version in reversed(versions):
+        groups.setdefault(version.encoder, []).append(version)
+    return [tuple(group) for group in groups.values()]
+
+
+def _verdict(
+    predicate: Predicate,
+    groups: Mapping[Column, Sequence[Versions]],
+    files: TableFiles,
+    *,
+    in_part: bool,
+) -> tuple[Flags, frozenset[Column]]:
+    """bool[n]: which of the table's files may hold a row; and the columns that had a part in it."""
+    keep, used = np.ones(len(files.paths), np.bool_), frozenset[Column]()
+    for turn in range(max(map(len, groups.values()))):
+        over = {
+            column: OverTable(group[min(turn, len(group) - 1)], files, in_part)
+            for column, group in groups.items()
+        }
+        verdict = evaluate(predicate, over, len(files.paths))
+        keep &= verdict.keep
+        used |= verdict.used
+    return keep, used
 
 
 def _bits(flags: Flags) -> str:

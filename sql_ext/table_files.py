@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,39 +41,47 @@ def _blaming(index: OpenIndex) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableFiles:
-    """The files that versions of a table's indexes know, each once, and where each has them."""
+    """The files that versions of a table's indexes know, and where each has them.
+
+    A path is there once for each length and time that some version has it with.
+    """
 
     paths: tuple[str, ...]
     lengths: npt.NDArray[np.int64]
     times: npt.NDArray[np.int64]
-    all_rows: Flags
-    """Of which all versions that know them know all that was ever written there."""
     places: Mapping[VersionId, npt.NDArray[np.int64]]
     """By version: for each file of the table its ordinal there, -1 where it is unknown."""
 
     @property
     def nbytes(self) -> int:
         """Bytes that the list takes in memory."""
-        arrays = (self.lengths, self.times, self.all_rows, *self.places.values())
+        arrays = (self.lengths, self.times, *self.places.values())
         return bytes_of(self.paths) + sum(array.nbytes for array in arrays)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OverTable:
-    """A version of an index, asked in the numbering of the whole table."""
+    """Versions of an index that code values alike, asked in the numbering of the whole table.
 
-    index: OpenIndex
-    places: npt.NDArray[np.int64]
+    Attributes:
+        versions: one or more; what one of them rules out is ruled out.
+        files: the numbering.
+        in_part: whether rows may be seen that are hidden from other queries.
+    """
+
+    versions: tuple[OpenIndex, ...]
+    files: TableFiles
+    in_part: bool
 
     @property
     def encoder(self) -> Encoder:
         """How the index codes the values of its column."""
-        return self.index.encoder
+        return self.versions[0].encoder
 
     @property
     def null_proof(self) -> bool:
         """Whether NULL counts hold for every query."""
-        return self.index.null_proof
+        return all(version.null_proof for version in self.versions)
 
     def keep(self, requirement: Requirement) -> Flags:
         """bool[n]: which of the table's files may hold a value that is asked for.
@@ -81,15 +89,36 @@ class OverTable:
         Raises:
             UnreadableIndexError: a file that the answer lies in cannot be read.
         """
-        with _blaming(self.index):
-            found = self.index.keep(requirement)
-        # The extra last place stands for files the index does not know: they are kept.
-        return np.append(found, True)[self.places]
+        keep = np.ones(len(self.files.paths), np.bool_)
+        for version in self.versions:
+            with _blaming(version):
+                found = version.keep(requirement)
+                if self.in_part:
+                    found |= ~version.locations().all_rows
+            keep &= self._of_table(version, found, unknown=True)
+        return keep
+
+    def knows_all_rows(self) -> Flags:
+        """bool[n]: of which files some version knows the rows that are hidden, too.
+
+        Raises:
+            UnreadableIndexError: the list of a version cannot be read.
+        """
+        knows = np.zeros(len(self.files.paths), np.bool_)
+        for version in self.versions:
+            with _blaming(version):
+                all_rows = version.locations().all_rows
+            knows |= self._of_table(version, all_rows, unknown=False)
+        return knows
+
+    def _of_table(self, version: OpenIndex, flags: Flags, *, unknown: bool) -> Flags:
+        # The extra last place stands for files that the version does not know.
+        return np.append(flags, unknown)[self.files.places[version.manifest.id]]
 
 
-def newest_first(indexes: Sequence[OpenIndex]) -> tuple[OpenIndex, ...]:
+def in_order(indexes: Iterable[OpenIndex]) -> tuple[OpenIndex, ...]:
     """The order in which indexes are united."""
-    return tuple(sorted(indexes, key=lambda i: (i.manifest.instant, i.manifest.id), reverse=True))
+    return tuple(sorted(indexes, key=lambda index: index.manifest.id))
 
 
 def dictionary_id(indexes: Sequence[OpenIndex]) -> str:
@@ -99,32 +128,26 @@ def dictionary_id(indexes: Sequence[OpenIndex]) -> str:
 
 
 def unite(indexes: Sequence[OpenIndex]) -> TableFiles:
-    """The files of several indexes, newest index first: where two differ on a file, it wins.
+    """The files of several versions, of one index or more.
 
     Raises:
         UnreadableIndexError: the list of an index cannot be read.
     """
-    lists = []
+    numbers: dict[tuple[str, int, int], int] = {}
+    own: dict[VersionId, npt.NDArray[np.int64]] = {}
     for index in indexes:
         with _blaming(index):
-            lists.append(index.locations())
-    numbers: dict[str, int] = {}
-    facts: list[tuple[int, int]] = []
-    for where in lists:
-        for path, length, mtime in zip(
-            where.paths, where.lengths.tolist(), where.mtimes.tolist(), strict=True
-        ):
-            if path not in numbers:
-                numbers[path] = len(facts)
-                facts.append((length, mtime))
-    lengths, times = np.array(facts, np.int64).reshape(-1, 2).T
-    all_rows = np.ones(len(facts), np.bool_)
-    places: dict[VersionId, npt.NDArray[np.int64]] = {}
-    for index, where in zip(indexes, lists, strict=True):
-        number = np.fromiter(map(numbers.__getitem__, where.paths), np.int64, len(where.paths))
-        same = (lengths[number] == where.lengths) & (times[number] == where.mtimes)
-        place = np.full(len(facts), -1, np.int64)
-        place[number[same]] = np.flatnonzero(same)
-        all_rows[number[same & ~where.all_rows]] = False
-        places[index.manifest.id] = place
-    return TableFiles(tuple(numbers), lengths, times, all_rows, places)
+            where = index.locations()
+        facts = zip(where.paths, where.lengths.tolist(), where.mtimes.tolist(), strict=True)
+        number = (numbers.setdefault(fact, len(numbers)) for fact in facts)
+        own[index.manifest.id] = np.fromiter(number, np.int64, len(where.paths))
+    lengths, times = np.array([fact[1:] for fact in numbers], np.int64).reshape(-1, 2).T
+    places = {version: _inverse(number, len(numbers)) for version, number in own.items()}
+    return TableFiles(tuple(path for path, _, _ in numbers), lengths, times, places)
+
+
+def _inverse(number: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
+    """int64[n]: where each number stands, -1 where it does not."""
+    place = np.full(n, -1, np.int64)
+    place[number] = np.arange(len(number))
+    return place

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import Lab
+from lab import Lab, files_read
 from processes import alive, front_ends, wait_until
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 POINT = "SELECT * FROM fault.t WHERE id = 123"
 ROWS = [(123, 4, "k123")]
@@ -181,6 +182,39 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
     finally:
         os.kill(pid, signal.SIGCONT)
     wait_until(lambda: lab.run(POINT).files == 1, "scans ask again")
+    lab.check(POINT, exactly=1)
+
+
+def planned(lab: Lab) -> DataFrame:
+    """The query, planned and not run, after the time that an answer takes."""
+    frame = lab.spark.sql(POINT)
+    frame._jdf.queryExecution().executedPlan()
+    time.sleep(1)
+    return frame
+
+
+@pytest.mark.usefixtures("table")
+def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
+    """What was answered while the query was planned serves it, whatever the front end does then."""
+    lab.check(POINT, exactly=1)
+    with lab.setting("spark.sieve.strict", "true"):
+        frame = planned(lab)
+        pid = the_front_end(jvm)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert [tuple(row) for row in frame.collect()] == ROWS
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert files_read(frame) == 1
+
+
+@pytest.mark.usefixtures("table")
+def test_what_was_asked_under_other_settings_does_not_serve(lab: Lab) -> None:
+    """Files are read as the session has it when it reads them, so that is what must be proven."""
+    frame = planned(lab)
+    with lab.setting("spark.sql.caseSensitive", "true"):
+        assert [tuple(row) for row in frame.collect()] == ROWS
+        assert files_read(frame) == 10
     lab.check(POINT, exactly=1)
 
 

@@ -178,6 +178,18 @@ def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None
     assert table.kept(equals("x", 31), cache_bytes="0") == [3]
 
 
+def test_any_number_of_lists_may_name_a_dropped_index(table: Table) -> None:
+    """Each of its versions has left one."""
+    predicate = both(equals("x", 31), equals("y", 31))
+    table.prune(predicate, cache_bytes="0")
+    table.renew(RIGHT)
+    table.prune(predicate, cache_bytes="0")
+    shutil.rmtree(table.root / RIGHT)
+    table.service.forget(f"file:{table.root}/{RIGHT}")
+    answer = table.prune(equals("x", 31), cache_bytes="0")
+    assert (answer["reasons"], answer["used"]) == ({}, ["x@1"])
+
+
 @pytest.mark.parametrize("size", ["0", "1k", "300000", "2MB", "1 g"])
 def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> None:
     """A small one reads again; the dictionary can be told even where it cannot be held."""

@@ -40,6 +40,9 @@ object Breaker {
     }
   }
 
+  /** Whether scans do not wait for it. */
+  def isOpen: Boolean = synchronized { failures >= most }
+
   /** Nothing is held against a front end that has just come. */
   def reset(): Unit = synchronized { failures = 0 }
 

@@ -23,9 +23,9 @@ object Counters {
   private val latest = new AtomicLongArray(256)
   val frontEndStarts, statements = new LongAdder
 
-  /** Runs a prune call, however it ends. */
-  def timed[A](call: => A): A = {
-    val start = System.nanoTime
+  /** Runs a prune call, however it ends, of which a part took so many nanoseconds before. */
+  def timed[A](before: Long)(call: => A): A = {
+    val start = System.nanoTime - before
     try call
     finally {
       val took = System.nanoTime - start

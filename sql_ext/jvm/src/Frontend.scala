@@ -89,6 +89,10 @@ object Frontend extends Logging {
     }
   }
 
+  /** The child, if it runs and has attached itself. */
+  def running: Option[Child] =
+    synchronized { Option(child).filter(c => c.ready && c.process.isAlive) }
+
   /** The child, started unless it runs; throws FrontendDown if it cannot, or may not yet, start. */
   def ensure(session: Compat.Session, atOnce: Boolean): Child = synchronized {
     val application = session.sparkContext.applicationId

@@ -51,6 +51,9 @@ final class Lanes {
     ended.foreach(failWaiting)
   }
 
+  /** How many scans the child has not come to yet. */
+  def scansWaiting: Int = waiting("scan").size
+
   /** Takes a request back; false if the child has it already. */
   def withdraw(request: Request): Boolean = waiting(request.lane).remove(request)
 

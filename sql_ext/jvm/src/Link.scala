@@ -5,6 +5,9 @@ import java.util.concurrent._
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.databind.node.ObjectNode
 
+/** A request, and the child that it was given to. */
+final case class Asked(child: Child, request: Request)
+
 /** How threads of the driver ask the front end, and how long they wait for it. */
 object Link {
   val json = new ObjectMapper()
@@ -37,21 +40,38 @@ object Link {
       try asked.answer.get(10, TimeUnit.SECONDS) catch { case _: Exception => }
     }
 
+  /** Asks for a scan that has other things to do first; None where that would be waited for. */
+  def ahead(session: Compat.Session, body: String): Option[Asked] =
+    Frontend.running.filter(_.lanes.scansWaiting < mostAhead).map(put(_, session, body))
+
+  // A child that does not answer must not be sent more and more that nobody may come to wait for.
+  private val mostAhead = 64
+
+  private def put(child: Child, session: Compat.Session, body: String): Asked = {
+    val asked = new Request("scan", body, session)
+    child.lanes.put(asked)
+    Asked(child, asked)
+  }
+
   /**
    * Asks on behalf of a scan: bounded by the prune deadline, or the longer one at a start. The
-   * answer is made of the reply even when it comes too late to be waited for.
+   * answer is made of the reply even when it comes too late to be waited for; `ahead` is what may
+   * have been asked before, if that is the very same.
    */
   def prune[A](
-      session: Compat.Session, kind: String, fill: ObjectNode => Unit, answer: JsonNode => A): A =
+      session: Compat.Session, body: String, ahead: Option[Asked], answer: JsonNode => A): A = {
+    var before = ahead.filter(_.request.body == body)
+    if (before.isEmpty) ahead.foreach(other => other.child.lanes.withdraw(other.request))
     again {
-      val child = Frontend.ensure(session, atOnce = false)
-      val asked = request("scan", session, kind, fill)
+      val Asked(child, asked) =
+        before.getOrElse(put(Frontend.ensure(session, atOnce = false), session, body))
+      before = None
       val made = asked.answer.thenApply[A](node => answer(checked(node)))
-      child.lanes.put(asked)
       val starting = if (child.ready) 0L else Settings.startMillis(session) - child.ageMillis
       try await(made, math.max(Settings.pruneMillis(session), starting))
       catch { case e: TimeoutException => child.lanes.withdraw(asked); throw e }
     }
+  }
 
   /** Tells the front end what has happened to a table, and waits until that is seen to. */
   def tell(session: Compat.Session, fill: ObjectNode => Unit): Unit = again {
@@ -84,14 +104,18 @@ object Link {
     try exchange catch { case _: Undelivered => exchange }
 
   private def request(
-      lane: String, session: Compat.Session, kind: String, fill: ObjectNode => Unit): Request = {
+      lane: String, session: Compat.Session, kind: String, fill: ObjectNode => Unit): Request =
+    new Request(lane, body(session, kind, fill), session)
+
+  /** What a request says: the session's settings of Sieve, and what `fill` puts there. */
+  def body(session: Compat.Session, kind: String, fill: ObjectNode => Unit): String = {
     val body = json.createObjectNode().put("kind", kind)
     fill(body)
     val settings = body.putObject("settings")
     session.sessionState.conf.getAllConfs.foreach { case (k, v) =>
       if (k.startsWith("spark.sieve.")) settings.put(k, v)
     }
-    new Request(lane, json.writeValueAsString(body), session)
+    json.writeValueAsString(body)
   }
 
   private def await[A](answer: CompletableFuture[A], millis: Long): A =

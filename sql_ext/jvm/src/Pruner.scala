@@ -1,7 +1,7 @@
 package org.apache.spark.sql.sieve
 
 import java.util.{Base64, BitSet, HashMap => JHashMap, LinkedHashMap => LruMap, Map => JMap}
-import java.util.concurrent.{ConcurrentHashMap, TimeoutException}
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit, TimeoutException}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -25,12 +25,18 @@ final case class Pruned(
     skipped: Seq[PartitionDirectory] = Nil,
     unproven: (InternalRow, FileStatusWithMetadata) => Option[String] = (_, _) => None)
 
+/** What was asked before the files were listed, and how many nanoseconds that took. */
+final case class Ahead(question: Asked, nanos: Long) {
+  private val made = System.nanoTime
+  /** Or an index that was refreshed meanwhile may have more to say. */
+  def isRecent: Boolean = System.nanoTime - made < TimeUnit.SECONDS.toNanos(10)
+}
+
 /**
  * A file as an index knows it: its ordinal, and the length and time it had when it was read; a
  * length below zero is that of a file which proves nothing, `unsettled` one that was not read yet.
- * `allRows` if all that was ever written to it is known, also what no query is shown.
  */
-final case class Known(ordinal: Int, length: Long, modified: Long, allRows: Boolean) {
+final case class Known(ordinal: Int, length: Long, modified: Long) {
   def unsettled: Boolean = length == -2
 }
 
@@ -41,13 +47,16 @@ final case class Known(ordinal: Int, length: Long, modified: Long, allRows: Bool
 object Pruner extends Logging {
   private val fatal = Set("index-corrupt", "index-gone", "version-too-new", "error")
   private val warned = ConcurrentHashMap.newKeySet[String]()
-  private val dictionaries = new LruMap[String, JHashMap[Path, Known]](16, 0.75f, true) {
-    override def removeEldestEntry(e: JMap.Entry[String, JHashMap[Path, Known]]): Boolean = size > 64
+  /** By path, once for each length and time that it is known with. */
+  private type Dictionary = JHashMap[Path, List[Known]]
+  private val dictionaries = new LruMap[String, Dictionary](16, 0.75f, true) {
+    override def removeEldestEntry(e: JMap.Entry[String, Dictionary]): Boolean = size > 64
   }
 
   def prune(
       index: SieveFileIndex, listed: Seq[PartitionDirectory], filters: Seq[Expression]): Pruned = {
     val strict = Settings.strict(index.executing)
+    val ahead = index.asked()
     val total = listed.map(_.files.size.toLong).sum
     def unpruned(reason: String): Pruned = Pruned(listed, Nil, Map(reason -> total))
     def fallback(reason: String, detail: String): Pruned = {
@@ -60,12 +69,15 @@ object Pruner extends Logging {
       unpruned(reason)
     }
     if (filters.isEmpty) unpruned("no-predicate")
-    else try Counters.timed {
-      val predicate = Filters.of(index.scan.output, index.relation).conjunction(filters)
+    else try Counters.timed(ahead.fold(0L)(_.nanos)) {
       val locations = Locations.of(index.relation)
+      val instant = Hudi.asOf(index.relation).map { at =>
+        Instant(at, listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.inPart))))
+      }
       // The files behind an answer are asked for with it, so that a slow front end counts once.
       val (reply, known) = Breaker.guard {
-        val reply = ask(index, predicate, inPart(listed, locations))
+        val asked = body(index, filters, instant)
+        val reply = Link.prune(index.executing, asked, ahead.map(_.question), identity[JsonNode])
         val files = Option(reply.get("dictionary")).map(id => dictionary(index, id.asText))
         (reply, files)
       }
@@ -83,33 +95,69 @@ object Pruner extends Logging {
     }
   }
 
-  /** Whether a listing has something that a query of an earlier instant sees in part. */
-  private def inPart(listed: Seq[PartitionDirectory], locations: Locations): Boolean =
-    listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.inPart)))
+  /**
+   * Asks what a scan will want to know when it lists its files, so that it need not wait for it then.
+   * Of an earlier instant it can be asked only then.
+   */
+  def ahead(index: SieveFileIndex, filters: Seq[Expression]): Option[Ahead] =
+    if (filters.isEmpty || Breaker.isOpen || Hudi.asOf(index.relation).nonEmpty) None
+    else try {
+      val start = System.nanoTime
+      Link.ahead(index.executing, body(index, filters, None))
+        .map(Ahead(_, System.nanoTime - start))
+    } catch { case NonFatal(_) => None }
 
-  private def ask(index: SieveFileIndex, predicate: ObjectNode, inPart: => Boolean): JsonNode = {
+  /** The instant of a query, ms since the epoch; whether it sees some of what it lists in part. */
+  private final case class Instant(millis: Long, inPart: Boolean)
+
+  private def body(
+      index: SieveFileIndex, filters: Seq[Expression], instant: Option[Instant]): String = {
+    val predicate = Filters.of(index.scan.output, index.relation).conjunction(filters)
     val marks = Seq(index.relation.sparkSession.asInstanceOf[Compat.Session], index.executing)
       .distinct.map(s => Fingerprint.of(index.relation, index.table, s).hash).distinct
-    Link.prune(index.executing, "prune", { body =>
+    Link.body(index.executing, "prune", { body =>
       body.set[ObjectNode]("table", Tables.identity(index.table))
       val registrations = body.putObject("registrations")
       index.entry.registrations.foreach { case (k, v) => registrations.put(k, v) }
       marks.foreach(body.withArray("fingerprints").add(_))
       body.set[ObjectNode]("predicate", predicate)
-      Hudi.asOf(index.relation).foreach(body.put("instant", _).put("in_part", inPart))
-    }, identity[JsonNode])
+      instant.foreach(at => body.put("instant", at.millis).put("in_part", at.inPart))
+    })
+  }
+
+  /** What an answer says of files, of those that are seen whole and of others, by their ordinals. */
+  private class Answer(known: Dictionary, reply: JsonNode) {
+    private val skip = bits("skip")
+    private val (skipInPart, knownInPart) = (bits("skip_in_part"), bits("known_in_part"))
+
+    /** Whether a location may be skipped; else why nothing the indexes say holds for it. */
+    def skips(location: Option[Location]): Either[String, Boolean] =
+      location.map(now => (now, known.getOrDefault(now.path, Nil))) match {
+        case None => Left("changed-file")
+        case Some((_, Nil)) => Left("new-file")
+        case Some((now, states)) =>
+          states.find(k => k.length == now.length && k.modified == now.modified) match {
+            case Some(k) if !now.inPart => Right(skip.get(k.ordinal))
+            case Some(k) if knownInPart.get(k.ordinal) => Right(skipInPart.get(k.ordinal))
+            case None if states.exists(k => k.unsettled && k.modified == now.modified) => Left("unsettled-file")
+            case _ => Left("changed-file")
+          }
+      }
+
+    private def bits(name: String): BitSet = Option(reply.get(name)).fold(new BitSet)(node =>
+      BitSet.valueOf(Base64.getDecoder.decode(node.asText)))
   }
 
   private def drop(
       listed: Seq[PartitionDirectory], locations: Locations, reply: JsonNode,
-      known: JHashMap[Path, Known], told: Map[String, Long]): Pruned = {
-    val skip = bits(reply.get("skip"))
+      known: Dictionary, told: Map[String, Long]): Pruned = {
+    val answer = new Answer(known, reply)
     val seen = mutable.Map.empty[String, Long].withDefaultValue(0L)
     val (kept, skipped) = listed.map { directory =>
       val (files, rest) = directory.files.partition { file =>
-        prove(known, locations.of(directory.values, file)) match {
+        answer.skips(locations.of(directory.values, file)) match {
           case Left(reason) => seen(reason) += 1; true
-          case Right(ordinal) => !skip.get(ordinal)
+          case Right(skips) => !skips
         }
       }
       if (rest.isEmpty) (directory, directory.copy(files = Nil))
@@ -118,44 +166,31 @@ object Pruner extends Logging {
     val used = reply.get("used").elements.asScala.map(_.asText).toList
     Pruned(
       kept.filter(_.files.nonEmpty), used, told ++ seen, skipped.filter(_.files.nonEmpty),
-      (values, file) => prove(known, locations.of(values, file)).left.toOption)
+      (values, file) => answer.skips(locations.of(values, file)).left.toOption)
   }
 
-  /** The ordinal of a location that is as it was; else why nothing the indexes say holds for it. */
-  private def prove(
-      known: JHashMap[Path, Known], location: Option[Location]): Either[String, Int] =
-    location.map(now => (now, known.get(now.path))) match {
-      case None => Left("changed-file")
-      case Some((_, null)) => Left("new-file")
-      case Some((now, k)) if k.unsettled && k.modified == now.modified => Left("unsettled-file")
-      case Some((now, k)) if k.length != now.length || k.modified != now.modified => Left("changed-file")
-      case Some((now, k)) if now.inPart && !k.allRows => Left("changed-file")
-      case Some((_, k)) => Right(k.ordinal)
-    }
-
   /** The files of one state of a table's indexes, told once by the front end and kept. */
-  private def dictionary(index: SieveFileIndex, id: String): JHashMap[Path, Known] =
+  private def dictionary(index: SieveFileIndex, id: String): Dictionary =
     Option(dictionaries.synchronized(dictionaries.get(id))).getOrElse {
       // A list that comes too late for this scan is kept for the next one.
-      Link.prune(index.executing, "dictionary", _.put("dictionary", id), { reply =>
+      val asked = Link.body(index.executing, "dictionary", _.put("dictionary", id))
+      Link.prune(index.executing, asked, None, { reply =>
         val made = read(reply)
         dictionaries.synchronized(dictionaries.put(id, made))
         made
       })
     }
 
-  private def read(reply: JsonNode): JHashMap[Path, Known] = {
+  private def read(reply: JsonNode): Dictionary = {
     val (paths, lengths, times) = (reply.get("paths"), reply.get("lengths"), reply.get("times"))
-    val allRows = bits(reply.get("all_rows"))
-    val made = new JHashMap[Path, Known](paths.size * 2)
+    val made = new Dictionary(paths.size * 2)
     for (i <- 0 until paths.size) {
-      made.put(new Path(paths.get(i).asText),
-        Known(i, lengths.get(i).asLong, times.get(i).asLong, allRows.get(i)))
+      val path = new Path(paths.get(i).asText)
+      val known = Known(i, lengths.get(i).asLong, times.get(i).asLong)
+      made.put(path, known :: made.getOrDefault(path, Nil))
     }
     made
   }
-
-  private def bits(node: JsonNode): BitSet = BitSet.valueOf(Base64.getDecoder.decode(node.asText))
 
   private def counts(node: JsonNode): Map[String, Long] =
     if (node == null) Map.empty

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.sieve
 
 import java.util.concurrent.TimeUnit
+import java.util.concurrent.atomic.AtomicReference
 
 import org.apache.hadoop.fs.Path
 
@@ -12,7 +13,8 @@ import org.apache.spark.sql.types.StructType
 
 /**
  * A table's own listing, less the files that an index proves to hold no row for the filters asked
- * with. It keeps nothing of any filter, so plans may merge, reuse and re-plan it as they like.
+ * with. Plans may merge, reuse and re-plan it as they like: what was asked ahead serves a listing that
+ * would ask the very same.
  */
 class SieveFileIndex(
     val scan: LogicalRelation,
@@ -25,6 +27,15 @@ class SieveFileIndex(
     SQLMetrics.createMetric(executing.sparkContext, "number of files skipped")
   private lazy val pruneTime = SQLMetrics.createTimingMetric(executing.sparkContext, "prune time")
 
+  private val ahead = new AtomicReference[Option[Ahead]](None)
+
+  /** Asks now what a listing with these filters will want to know. */
+  def ask(filters: Seq[Expression]): Unit =
+    ahead.set(Pruner.ahead(this, Filters.evaluable(filters)))
+
+  /** What was asked ahead, once: a later listing is of another time. */
+  def asked(): Option[Ahead] = ahead.getAndSet(None).filter(_.isRecent)
+
   /** Of the last listing; a plan has a listing of its own for each of its scans. */
   def metrics: Map[String, SQLMetric] =
     Map("numFilesSkipped" -> skipped, "pruneTime" -> pruneTime)
@@ -33,12 +44,12 @@ class SieveFileIndex(
       partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = {
     val listed = delegate.listFiles(partitionFilters, dataFilters)
     // One list for both: the audit asks of the files what the index was asked.
-    val asked = Filters.evaluable(dataFilters)
+    val filters = Filters.evaluable(dataFilters)
     val start = System.nanoTime
-    val pruned = Pruner.prune(this, listed, asked)
+    val pruned = Pruner.prune(this, listed, filters)
     pruneTime.set(TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start))
     skipped.set(Counters.scanned(pruned))
-    Audit.sometimes(this, pruned, asked)
+    Audit.sometimes(this, pruned, filters)
     pruned.kept
   }
 

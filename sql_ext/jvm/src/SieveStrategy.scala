@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.planning.ScanOperation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources._
 
 /**
@@ -16,10 +16,23 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       wrapped(scan) match {
         case Some(indexed) =>
           FileSourceStrategy(plan.transform { case l: LogicalRelation if l eq scan => indexed })
-            .map(SieveScan.in(_, session))
+            .map(plan => asked(SieveScan.in(plan, session)))
         case None => Nil
       }
     case _ => Nil
+  }
+
+  /** A plan whose scans have asked ahead: the rest of planning goes on beside the answer. */
+  private def asked(plan: SparkPlan): SparkPlan = {
+    plan.foreach {
+      case scan: FileSourceScanExec => scan.relation.location match {
+        case index: SieveFileIndex =>
+          index.ask(scan.dataFilters)
+        case _ =>
+      }
+      case _ =>
+    }
+    plan
   }
 
   private def wrapped(scan: LogicalRelation): Option[LogicalRelation] =
