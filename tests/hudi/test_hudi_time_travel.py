@@ -17,16 +17,21 @@ def at(instant: str, condition: str) -> str:
     return f"SELECT id, amount FROM t TIMESTAMP AS OF '{instant}' WHERE {condition}"
 
 
+def followed(lab: Lab, kind: str, *values: int) -> None:
+    """A table of four slices, one row of which is given these values, with a refresh after each."""
+    tables.create(lab, kind, parts=True)
+    tables.fill(lab, 0, 400)
+    lab.sql("CREATE SIEVE INDEX ON t (amount)")
+    for value in values:
+        lab.sql(f"UPDATE t SET amount = {value} WHERE id = 250")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+
+
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
     """Three updates of one row, with a refresh after each: all values at all instants."""
     with lab.database("hudi_travel"):
-        tables.create(lab, kind, parts=True)
-        tables.fill(lab, 0, 400)
-        lab.sql("CREATE SIEVE INDEX ON t (amount)")
-        for value in (5001, 5002, 5003):
-            lab.sql(f"UPDATE t SET amount = {value} WHERE id = 250")
-            lab.sql("REFRESH SIEVE INDEX ON t")
+        followed(lab, kind, 5001, 5002, 5003)
         first, *later = tables.instants(lab)
         assert len(later) == 3
         was = 250 * 7919 % 1000
@@ -44,12 +49,7 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
 def test_versions_know_their_commits(lab: Lab) -> None:
     """A version is of the commit it reflects, and a query of its time asks that very version."""
     with lab.database("hudi_versions"):
-        tables.create(lab, "cow", parts=True)
-        tables.fill(lab, 0, 400)
-        lab.sql("CREATE SIEVE INDEX ON t (amount)")
-        for value in (5001, 5002, 5003):
-            lab.sql(f"UPDATE t SET amount = {value} WHERE id = 250")
-            lab.sql("REFRESH SIEVE INDEX ON t")
+        followed(lab, "cow", 5001, 5002, 5003)
         versions = lab.sql("SHOW SIEVE VERSIONS ON t")
         done = tables.completions(lab)
         assert [row[4] for row in reversed(versions)] == list(done.values())
@@ -122,12 +122,7 @@ def test_what_was_read_merged_says_nothing_of_earlier_instants(
 ) -> None:
     """Rows hidden since are found, by a version that knew all of these files if there is one."""
     with lab.database("hudi_travel_merged"):
-        tables.create(lab, "mor", parts=True)
-        tables.fill(lab, 0, 400)
-        lab.sql("CREATE SIEVE INDEX ON t (amount)")
-        for value in (5001, 5002):
-            lab.sql(f"UPDATE t SET amount = {value} WHERE id = 250")
-            lab.sql("REFRESH SIEVE INDEX ON t")
+        followed(lab, "mor", 5001, 5002)
         _, second, *_ = tables.instants(lab)
         lab.check(at(second, "amount = 5009"), exactly=0)
         step(lab)

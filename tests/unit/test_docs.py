@@ -23,7 +23,10 @@ FORMAT_PAGE = (HOME / "docs" / "format.md").read_text(encoding="utf-8")
 SHIM = HOME / "sql_ext" / "jvm" / "src"
 
 # Where a reason can come from: everything in kebab case in these files is one, or is not text.
-_REASON_SOURCES = [SHIM / "Pruner.scala", SHIM / "Explain.scala", HOME / "sql_ext" / "pruning.py"]
+_REASON_SOURCES = [
+    *(SHIM / name for name in ("Pruner.scala", "Explain.scala")),
+    *(HOME / "sql_ext" / name for name in ("pruning.py", "held.py")),
+]
 _SINGLE_WORD_REASONS = {"disabled", "timeout", "error"}
 
 
