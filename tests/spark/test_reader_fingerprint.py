@@ -193,10 +193,16 @@ def test_a_harmless_setting_does_not(tables: Lab, table: str, key: str, value: s
 def test_a_changed_setting_of_hadoop_counts_too(
     tables: Lab, table: str, key: str, value: str
 ) -> None:
-    """Readers take Hadoop's settings from the context as well as from the session."""
+    """Readers take Hadoop's settings from the context as well as from the session.
+
+    Each time the scan before had others, and what was asked ahead went by those.
+    """
+    query = f"SELECT * FROM {table} WHERE id = 5"
+    tables.check(query, exactly=1)
     with hadoop_setting(tables, key, value):
-        tables.check(f"SELECT * FROM {table} WHERE id = 5", exactly=FILES)
-        assert reasons(tables, f"SELECT * FROM {table} WHERE id = 5") == CHANGED
+        tables.check(query, exactly=FILES)
+        assert reasons(tables, query) == CHANGED
+    tables.check(query, exactly=1)
 
 
 def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:

@@ -76,7 +76,7 @@ object Pruner extends Logging {
       }
       // The files behind an answer are asked for with it, so that a slow front end counts once.
       val (reply, known) = Breaker.guard {
-        val asked = body(index, filters, instant)
+        val asked = body(index, filters, instant, Marks.of(index))
         val reply = Link.prune(index.executing, asked, ahead.map(_.question), identity[JsonNode])
         val files = Option(reply.get("dictionary")).map(id => dictionary(index, id.asText))
         (reply, files)
@@ -103,7 +103,7 @@ object Pruner extends Logging {
     if (filters.isEmpty || Breaker.isOpen || Hudi.asOf(index.relation).nonEmpty) None
     else try {
       val start = System.nanoTime
-      Link.ahead(index.executing, body(index, filters, None))
+      Link.ahead(index.executing, body(index, filters, None, Marks.likely(index)))
         .map(Ahead(_, System.nanoTime - start))
     } catch { case NonFatal(_) => None }
 
@@ -111,10 +111,9 @@ object Pruner extends Logging {
   private final case class Instant(millis: Long, inPart: Boolean)
 
   private def body(
-      index: SieveFileIndex, filters: Seq[Expression], instant: Option[Instant]): String = {
+      index: SieveFileIndex, filters: Seq[Expression], instant: Option[Instant],
+      marks: Seq[String]): String = {
     val predicate = Filters.of(index.scan.output, index.relation).conjunction(filters)
-    val marks = Seq(index.relation.sparkSession.asInstanceOf[Compat.Session], index.executing)
-      .distinct.map(s => Fingerprint.of(index.relation, index.table, s).hash).distinct
     Link.body(index.executing, "prune", { body =>
       body.set[ObjectNode]("table", Tables.identity(index.table))
       val registrations = body.putObject("registrations")
