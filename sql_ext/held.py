@@ -65,6 +65,7 @@ class HeldIndexes:
         """A statement has changed the index in this folder: the next scan reads it anew."""
         with self._lock:
             self._held.pop(directory, None)
+            self._first_reads.pop(directory, None)
             self._forgotten[directory] += 1
 
     def opened(
@@ -209,7 +210,8 @@ class HeldIndexes:
             if forgotten == self._forgotten[directory]:
                 self._held[directory] = held
             while len(self._held) > MOST_HELD:
-                self._held.popitem(last=False)
+                evicted, _ = self._held.popitem(last=False)
+                self._first_reads.pop(evicted, None)
         return held
 
 
