@@ -8,6 +8,7 @@ imported. Together that was 0.1 s a task, most of what a small build took.
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 from collections.abc import Callable, Iterator
@@ -47,10 +48,15 @@ class _Unchanging(zipimporter):
         """Do nothing: the archive is as it was."""
 
 
+@functools.cache
+def _freeze_imports() -> None:
+    # Once a worker; to ask how much is frozen would take a look at each of these objects.
+    gc.collect()
+    gc.freeze()
+
+
 def _spare_next_task() -> None:
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
+    _freeze_imports()
     loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in ("pyspark", "sieve"))
     archives = {loader.archive for loader in loaders if isinstance(loader, zipimporter)}
     for path, importer in list(sys.path_importer_cache.items()):
