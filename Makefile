@@ -47,7 +47,7 @@ ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/sp
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9.-]+):.*## /\1|/' | \
-	  while IFS='|' read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
+	  while IFS='|' read -r name text; do printf '  %-19s %s\n' "$$name" "$$text"; done
 
 setup: $(VENV_DONE) $(SPARK_DONE) $(JARS) ## .venv, the second Spark home and the shim jars
 
@@ -119,7 +119,7 @@ demo: setup ## TPC-H with and without the index
 demo-hudi: setup build/hudi/.fetched-$(HUDI) ## TPC-H orders as Hudi tables, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m bench.demo_hudi $(ARGS)
 
-bench: setup ## the measurements there are
+bench: setup ## lists the measurements; ARGS=NAME runs one
 	@$(BIN)/python -m bench $(ARGS)
 
 bench-lookup: setup ## look-ups of 1,000 to 100,000 files, cold and warm
@@ -152,7 +152,7 @@ bench-hudi-moves: setup build/hudi/.fetched-$(HUDI) ## Hudi tables whose rows mo
 bench-hudi-refresh: setup build/hudi/.fetched-$(HUDI) ## REFRESH of a Hudi table after small commits, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m bench hudi-refresh $(ARGS)
 
-wheel: setup $(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar) ## dist/sieve_index-*.whl with the jars of every supported Spark inside
+wheel: setup $(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar) ## dist/sieve_index-*.whl with the jars for Spark 3.5 and 4.0 to 4.3 inside
 	@rm -rf dist
 	@$(BIN)/python -m build --wheel --outdir dist . >/dev/null && ls dist/*.whl
 
@@ -189,7 +189,7 @@ build/hudi/.fetched-%:
 	  -DoutputDirectory="$(CURDIR)/build/hudi"
 	@touch $@
 
-soak: setup ## all that follows but that of Hudi, and whatever else is long
+soak: setup ## all soak-* but that of Hudi, and whatever else is long
 	@$(BIN)/python -m pytest -s -m soak --ignore tests/hudi $(ARGS)
 
 soak-tables: setup ## 100,000 generated table and predicate pairs

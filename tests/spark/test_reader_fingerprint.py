@@ -38,6 +38,7 @@ _PARQUET = [
     ("spark.sql.parquet.nobody.knows.this.key", "1"),
     ("spark.sql.legacy.parquet.nanosAsLong", "true"),
     ("parquet.strict.typing", "false"),
+    ("parquet.encryption.key.list", "key: AAECAwQFBgcICQoLDA0ODw=="),
 ]
 _ORC = [
     _ZONE,
@@ -203,6 +204,21 @@ def test_a_changed_setting_of_hadoop_counts_too(
         tables.check(query, exactly=FILES)
         assert reasons(tables, query) == CHANGED
     tables.check(query, exactly=1)
+
+
+@pytest.mark.parametrize(
+    "key", ["parquet.encryption.key.list", "parquet.encryption.key.access.token"]
+)
+def test_of_a_secret_the_mark_has_a_digest(tables: Lab, key: str) -> None:
+    """Manifests keep the mark; who may read them is not told what opens encrypted files."""
+    with tables.setting(key, "AAECAwQFBgcICQoLDA0ODw"):
+        first = parts(tables, "parquet_t")
+    with tables.setting(key, "AgECAwQFBgcICQoLDA0ODw"):
+        second = parts(tables, "parquet_t")
+    named = f"hadoop.{key}"
+    assert first[named].startswith("SHA-256 ")
+    assert first[named] != second[named]
+    assert not any("CAwQFBgcICQoLDA0ODw" in value for value in (*first.values(), *second.values()))
 
 
 def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:

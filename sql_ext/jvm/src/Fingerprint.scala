@@ -15,13 +15,17 @@ import org.apache.spark.sql.types._
 
 /** All that decides which values a reader makes of a file's bytes; equal marks read equally. */
 final case class Fingerprint(parts: TreeMap[String, String]) {
-  lazy val hash: String = {
-    val text = parts.map { case (k, v) => s"${k.length}:$k=${v.length}:$v" }.mkString("\n")
-    MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).map("%02x".format(_)).mkString
-  }
+  lazy val hash: String = Fingerprint.digest(
+    parts.map { case (k, v) => s"${k.length}:$k=${v.length}:$v" }.mkString("\n"))
 }
 
 object Fingerprint {
+  private def digest(text: String): String =
+    MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).map("%02x".format(_)).mkString
+
+  // A manifest tells the parts to whoever may read the table: of these no more than that they change.
+  private val secret = "(?i)secret|password|token|credential|encryption\\.key|security\\.key".r
+
   def format(relation: HadoopFsRelation): String = relation.fileFormat match {
     case _ if Hudi.is(relation.location) => "hudi"
     case named: DataSourceRegister => named.shortName().toLowerCase(Locale.ROOT)
@@ -94,7 +98,11 @@ object Fingerprint {
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
     val settings = ReaderSettings.of(session)
     val own = if (kind != "hudi") settings else Hudi.marks(relation, conf.getAllConfs) ++ settings - vectorized
-    Fingerprint(TreeMap((fixed ++ options ++ zones ++ parsing ++ literals ++ own): _*))
+    val parts = (fixed ++ options ++ zones ++ parsing ++ literals ++ own).map {
+      case (k, v) if secret.findFirstIn(k).isDefined => k -> s"SHA-256 ${digest(v)}"
+      case other => other
+    }
+    Fingerprint(TreeMap(parts: _*))
   }
 
   // Where the files lie; and which instant a table is read at, which its slices tell by their names.
