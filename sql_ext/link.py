@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError, UnavailableError
@@ -66,17 +66,16 @@ def _work(gateway: Any, lane: str, handlers: Mapping[str, Handler]) -> None:
             text = gateway.take(lane, POLL_MS)
             if text:
                 number, pieces = (int(word) for word in text.partition("\n")[0].split())
-                answer = _answer(gateway, number, pieces, text, handlers)
-                gateway.answer(number, json.dumps(answer))
+                gateway.answer(number, _answer(gateway, number, pieces, text, handlers))
         except Py4JNetworkError:
             return
-        except (Py4JError, ValueError):
+        except Exception:
             log.exception("a request of the driver could not be read")
 
 
 def _answer(
     gateway: Any, number: int, pieces: int, text: str, handlers: Mapping[str, Handler]
-) -> Mapping[str, Any]:
+) -> str:
     """The handler's answer, or its failure in a form that the driver raises again.
 
     Whatever a request is like, it gets an answer: a thread that ended over one would be missed by
@@ -86,7 +85,7 @@ def _answer(
         rest = (gateway.piece(number, k) for k in range(1, pieces))
         body = json.loads("".join((text.partition("\n")[2], *rest)))
         request = Request(number, body.pop("kind"), body, gateway)
-        return handlers[request.kind](request)
+        return json.dumps(handlers[request.kind](request))
     except SieveError as error:
         return _failure(error.condition, error.message)
     except Py4JNetworkError:
@@ -101,8 +100,8 @@ def _answer(
         return _failure("SIEVE_INTERNAL_ERROR", f"{type(error).__name__}: {error}")
 
 
-def _failure(condition: str, message: str) -> Mapping[str, Any]:
-    return {"error": {"condition": condition, "message": message}}
+def _failure(condition: str, message: str) -> str:
+    return json.dumps({"error": {"condition": condition, "message": message}})
 
 
 def _spark_error(error: PySparkException) -> tuple[str, str]:

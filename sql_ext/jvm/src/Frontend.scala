@@ -1,6 +1,6 @@
 package org.apache.spark.sql.sieve
 
-import java.io.{BufferedReader, File, InputStreamReader}
+import java.io.{BufferedReader, File, IOException, InputStreamReader}
 import java.net.InetAddress
 import java.security.SecureRandom
 import java.util.concurrent.TimeUnit
@@ -138,7 +138,7 @@ object Frontend extends Logging {
     val process =
       try builder.start()
       catch {
-        case e: java.io.IOException =>
+        case e: IOException =>
           gateway.shutdown()
           throw new FrontendDown(failed(0, cannotStart(python, e.getMessage)))
       }
@@ -162,11 +162,11 @@ object Frontend extends Logging {
     val thread = new Thread(() => {
       var tail = ""
       val lines = new BufferedReader(new InputStreamReader(child.process.getInputStream))
-      Iterator.continually(lines.readLine()).takeWhile(_ != null).foreach { line =>
+      try Iterator.continually(lines.readLine()).takeWhile(_ != null).foreach { line =>
         if (line.nonEmpty) tail = line
         if (line.startsWith("WARN") || line.startsWith("ERROR")) logWarning(s"sieve: $line")
         else logInfo(s"sieve: $line")
-      }
+      } catch { case e: IOException => tail = e.getMessage } // `destroy` closes what is read here
       val exit = child.process.waitFor()
       child.gateway.shutdown()
       if (child.ready) {

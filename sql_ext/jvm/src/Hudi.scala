@@ -109,10 +109,13 @@ object Hudi {
         .asInstanceOf[Date].getTime
     }
 
-  /** The same of a query of an earlier instant; None for any other. */
+  /** Whether a query is of an earlier instant. */
+  def isAsOf(relation: HadoopFsRelation): Boolean =
+    is(relation.location) && relation.options.contains("as.of.instant")
+
+  /** When the newest commit was complete that such a query shows; None for any other. */
   def asOf(relation: HadoopFsRelation): Option[Long] =
-    if (is(relation.location) && relation.options.contains("as.of.instant")) completed(relation)
-    else None
+    if (isAsOf(relation)) completed(relation) else None
 
   /** Hudi's own view of the table: its folder, properties and timeline. */
   def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.sieve
 
-import java.util.{Base64, BitSet, HashMap => JHashMap, LinkedHashMap => LruMap, Map => JMap}
+import java.util.{Base64, BitSet, HashMap => JHashMap, LinkedHashMap => LruMap}
 import java.util.concurrent.{ConcurrentHashMap, TimeUnit, TimeoutException}
 
 import scala.collection.mutable
@@ -49,9 +49,9 @@ object Pruner extends Logging {
   private val warned = ConcurrentHashMap.newKeySet[String]()
   /** By path, once for each length and time that it is known with. */
   private type Dictionary = JHashMap[Path, List[Known]]
-  private val dictionaries = new LruMap[String, Dictionary](16, 0.75f, true) {
-    override def removeEldestEntry(e: JMap.Entry[String, Dictionary]): Boolean = size > 64
-  }
+  private val dictionaries = new LruMap[String, Dictionary](16, 0.75f, true)
+  // An eighth of the driver's memory, at some 650 bytes a file.
+  private val mostFiles = Runtime.getRuntime.maxMemory / 8 / 650
 
   def prune(
       index: SieveFileIndex, listed: Seq[PartitionDirectory], filters: Seq[Expression]): Pruned = {
@@ -91,7 +91,8 @@ object Pruner extends Logging {
       case e: InterruptedException => throw e
       case _: TimeoutException => fallback("timeout", "the front end did not answer in time")
       case e: FrontendDown => fallback("front-end-down", e.getMessage)
-      case NonFatal(e) => fallback("error", String.valueOf(e.getMessage))
+      // A Spark whose classes are others than those this was compiled for must not fail queries.
+      case e @ (NonFatal(_) | _: LinkageError) => fallback("error", String.valueOf(e.getMessage))
     }
   }
 
@@ -100,12 +101,12 @@ object Pruner extends Logging {
    * Of an earlier instant it can be asked only then.
    */
   def ahead(index: SieveFileIndex, filters: Seq[Expression]): Option[Ahead] =
-    if (filters.isEmpty || Breaker.isOpen || Hudi.asOf(index.relation).nonEmpty) None
+    if (filters.isEmpty || Breaker.isOpen || Hudi.isAsOf(index.relation)) None
     else try {
       val start = System.nanoTime
       Link.ahead(index.executing, body(index, filters, None, Marks.likely(index)))
         .map(Ahead(_, System.nanoTime - start))
-    } catch { case NonFatal(_) => None }
+    } catch { case NonFatal(_) | _: LinkageError => None }
 
   /** The instant of a query, ms since the epoch; whether it sees some of what it lists in part. */
   private final case class Instant(millis: Long, inPart: Boolean)
@@ -175,10 +176,21 @@ object Pruner extends Logging {
       val asked = Link.body(index.executing, "dictionary", _.put("dictionary", id))
       Link.prune(index.executing, asked, None, { reply =>
         val made = read(reply)
-        dictionaries.synchronized(dictionaries.put(id, made))
+        keep(id, made)
         made
       })
     }
+
+  /** Keeps a list, and of the others those used last: each refresh makes a new one of all files. */
+  private def keep(id: String, made: Dictionary): Unit = dictionaries.synchronized {
+    dictionaries.put(id, made)
+    var files = dictionaries.values.asScala.map(_.size.toLong).sum
+    val eldest = dictionaries.values.iterator
+    while (files > mostFiles && dictionaries.size > 1) {
+      files -= eldest.next().size
+      eldest.remove()
+    }
+  }
 
   private def read(reply: JsonNode): Dictionary = {
     val (paths, lengths, times) = (reply.get("paths"), reply.get("lengths"), reply.get("times"))
