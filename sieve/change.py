@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import replace
 
-from sieve.errors import UnavailableError
+from sieve.errors import UnavailableError, UnsupportedError
 from sieve.found import Found, same_table
 from sieve.intents import delete_index
 from sieve.manifest import Manifest
@@ -16,6 +16,7 @@ from sieve.tables.catalog import CatalogTable
 from sieve.transitions import Change, Drop, Follow, next_version
 from sieve.types import TableIdentity, VersionId
 from sieve.world import World
+from sieve.wreck import owner_of_wreck
 
 
 def change_index(found: Found, change: Change, world: World) -> Manifest:
@@ -70,14 +71,21 @@ def follow_table(
     return directory
 
 
-def end_index(found: Found, world: World) -> None:
+def end_index(found: Found, table: TableIdentity, world: World) -> bool:
     """End an index whose table is gone: tombstone, then the files.
 
+    Returns:
+        Whether there was one; where it is of another table, or out of reach, nothing is done.
+
     Raises:
-        UnsupportedError: it is not of that table, or out of reach.
+        UnavailableError: the store stopped answering.
     """
-    change_index(found, Drop(), world)
+    if found.manifest is not None:
+        change_index(found, Drop(), world)
+    if not _has_files(found, table):
+        return False
     delete_index(found.store, found.directory)
+    return True
 
 
 def drop_index(table: CatalogTable, found: Found, world: World) -> None:
@@ -102,5 +110,18 @@ def drop_index(table: CatalogTable, found: Found, world: World) -> None:
             f"{error.message}; index {found.name} is out of use, but still registered: run DROP "
             "SIEVE INDEX again",
         ) from error
-    if found.manifest is not None or found.half_dropped:
+    if _has_files(found, table.info.identity):
         delete_index(found.store, found.directory)
+
+
+def _has_files(found: Found, table: TableIdentity) -> bool:
+    """Whether the folder of what a table has registered is that table's to delete."""
+    if found.manifest is not None or found.half_dropped:
+        return True
+    if found.opened is None or found.unanswered is not None:
+        return False
+    try:
+        owner = owner_of_wreck(found.store, found.directory)
+    except UnsupportedError:
+        return False
+    return owner is not None and same_table(owner, table)

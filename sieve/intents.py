@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
@@ -9,7 +10,7 @@ from dataclasses import asdict, dataclass
 from sieve.claims import FLOOR_MS
 from sieve.errors import SieveError
 from sieve.found import same_table
-from sieve.layout import INTENT, REGISTERED, UUID
+from sieve.layout import INTENT, REGISTERED, UUID, version_file
 from sieve.store import GoneError, Store, base_name, join
 from sieve.types import TableIdentity, identity_from
 
@@ -57,7 +58,7 @@ def intents(store: Store, root: str, but: Collection[str]) -> Iterator[Intent]:
     except GoneError:
         return
     for name in names:
-        if name not in but and (intent := _intent(store, join(root, name))) is not None:
+        if name not in but and (intent := intent_of(store, join(root, name))) is not None:
             yield intent
 
 
@@ -111,7 +112,25 @@ def delete_index(store: Store, index_dir: str) -> None:
     store.delete(index_dir)
 
 
-def _intent(store: Store, folder: str) -> Intent | None:
+def remove_ghost(store: Store, index_dir: str) -> bool:
+    """Whether an index was dropped; what was made of its folder since is removed.
+
+    Who writes to an index makes folders anew. Manifests stay while it lives, so one without its
+    first is none, and nobody would ever find it.
+    """
+    try:
+        if store.size(version_file(index_dir, 1)) is not None:
+            return False
+    except SieveError:
+        return False
+    with contextlib.suppress(SieveError):
+        # The drop, or another writer, may be deleting it, too.
+        store.delete(index_dir)
+    return True
+
+
+def intent_of(store: Store, folder: str) -> Intent | None:
+    """What an index's folder says of it; None where it says nothing that could be of ours."""
     try:
         members = {entry.name: entry for entry in store.list(folder)}
         if INTENT not in members:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sieve.claims import FLOOR_MS
-from sieve.errors import SieveError
+from sieve.errors import CorruptError, SieveError
 from sieve.found import same_table
 from sieve.intents import Intent, intents
 from sieve.manifest import Manifest
@@ -14,6 +14,7 @@ from sieve.publish import newest
 from sieve.registration import Registration
 from sieve.store import Store, join, parent
 from sieve.types import TableIdentity
+from sieve.wreck import owner_of_wreck
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ def orphans(
     """The orphans of one database.
 
     An index that a table of its very identity no longer registers is none: that table's statements
-    register it again, unless another one that can be used has its name. Nor is one whose newest
-    version cannot be read.
+    register it again, unless another one that can be used has its name, or its newest version is
+    damaged. Nor is one that a newer release has written.
 
     Args:
         store: where the root lies.
@@ -86,9 +87,26 @@ def _orphan(
         if manifest is None:
             return Orphan(intent.folder, intent.name, intent.table, "it has no version")
         why = _why(store, parent(intent.folder), manifest, tables)
+    except CorruptError:
+        return _wrecked(store, intent, tables)
     except SieveError:
         return None
     return Orphan(intent.folder, manifest.name, manifest.table, why) if why else None
+
+
+def _wrecked(
+    store: Store, intent: Intent, tables: Mapping[TableIdentity, Mapping[str, Registration]]
+) -> Orphan | None:
+    """No table can register it again, not even its own."""
+    try:
+        owner = owner_of_wreck(store, intent.folder)
+    except SieveError:
+        return None
+    if owner is None:
+        return None
+    there = any(same_table(owner, table) for table in tables)
+    why = "it is damaged, and its table does not have it" if there else "its table is gone"
+    return Orphan(intent.folder, intent.name, owner, why)
 
 
 def _why(

@@ -21,11 +21,12 @@ from sieve.errors import (
     UnknownOutcomeError,
 )
 from sieve.found import Found
-from sieve.layout import version_file
+from sieve.intents import remove_ghost
 from sieve.locations import Locations
 from sieve.manifest import Manifest
 from sieve.publish import publish
 from sieve.standing import standings
+from sieve.store import GoneError
 from sieve.tables.catalog import CatalogTable, Column
 from sieve.transitions import Refresh, next_version
 from sieve.types import VersionId
@@ -72,11 +73,11 @@ def refresh_index(table: CatalogTable, found: Found, effort: Effort, world: Worl
             base = overtaken.newest
             continue
         except Exception as error:
-            if _is_ghost(found):
+            if remove_ghost(found.store, found.directory):
                 raise _dropped(base) from error
             raise
         # A version may come between the first files that a DROP deletes and the last.
-        if version is not base and _is_ghost(found):
+        if version is not base and remove_ghost(found.store, found.directory):
             raise _dropped(base)
         return version
     raise ConflictError(
@@ -222,23 +223,6 @@ def _dropped(base: Manifest) -> ConflictError:
     return ConflictError("SIEVE_INDEX_DROPPED", f"index {base.name} was dropped meanwhile")
 
 
-def _is_ghost(found: Found) -> bool:
-    """Whether the index was dropped, and what this refresh has made of its folder since is gone.
-
-    Spark's writer makes folders anew. Manifests stay while an index lives, so one without its first
-    is none, and nobody would ever find it.
-    """
-    try:
-        if found.store.size(version_file(found.directory, 1)) is not None:
-            return False
-    except SieveError:
-        return False
-    with contextlib.suppress(SieveError):
-        # The drop, or another such refresh, may be deleting it, too.
-        found.store.delete(found.directory)
-    return True
-
-
 def _column(table: CatalogTable, base: Manifest) -> Column:
     """The indexed column as the table has it now; a name that is gone is an error, not a guess."""
     for column in table.info.columns:
@@ -258,6 +242,6 @@ def _still_valid(
     same_reader = base.fingerprint == table.info.fingerprint and base.type == column.type
     if not same_reader or base.next_options is not None:
         return None
-    with contextlib.suppress(CorruptError, UnavailableError):
+    with contextlib.suppress(CorruptError, GoneError):
         return read_list(found.store, found.directory, base)
     return None

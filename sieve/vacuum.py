@@ -6,9 +6,10 @@ import contextlib
 from dataclasses import dataclass
 
 from sieve.claims import FLOOR_MS, claims
-from sieve.errors import UnavailableError
+from sieve.errors import ConflictError, UnavailableError
 from sieve.found import Found
 from sieve.history import Retention, published, vacuumed
+from sieve.intents import remove_ghost
 from sieve.layout import (
     TEMPORARY,
     claims_dir,
@@ -48,6 +49,7 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
     Raises:
         UnavailableError: the store does not answer, or lists fewer versions than there are.
         CorruptError: a version cannot be read, so what it names is not known.
+        ConflictError: the index was dropped meanwhile.
     """
     store, directory = found.store, found.directory
     now = store.now_ms(directory)
@@ -77,6 +79,8 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
         mark = vacuumed_file(directory, last)
         store.mkdirs(parent(mark))
         store.create(mark, b"")
+        if remove_ghost(store, directory):
+            raise ConflictError("SIEVE_INDEX_DROPPED", f"index {found.name} was dropped meanwhile")
     return Vacuumed(max(0, last - done), files, size)
 
 

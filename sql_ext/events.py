@@ -12,7 +12,7 @@ from typing import Any, Final
 from sieve.adopt import adopt
 from sieve.change import end_index
 from sieve.create import Wanted, create_indexes
-from sieve.errors import InvalidInputError
+from sieve.errors import InvalidInputError, SieveError
 from sieve.found import look_up
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
@@ -104,16 +104,29 @@ class Followers:
         ended: list[_Definition] = []
         for name, registration in registrations(body["registrations"]).items():
             found = look_up(name, registration, identity, world)
-            if found.manifest is None:
+            if found.manifest is not None:
+                ended.append(_definition(found.manifest))
+            try:
+                if not end_index(found, identity, world):
+                    continue
+            except SieveError as error:
+                # Of no table now, so that VACUUM SIEVE INDEXES removes it.
+                log.warning("index %s of %s.%s is left: %s", name, *_key(identity), error)
                 continue
-            ended.append(_definition(found.manifest))
-            end_index(found, world)
             at.forget(found.directory)
-            log.info("index %s went with table %s.%s", name, identity.database, identity.table)
-        self.clear(identity.database, identity.table)
+            log.info("index %s went with table %s.%s", name, *_key(identity))
+        key = _key(identity)
         with self._lock:
-            self._dropped[_key(identity)] = ended
-            self._dropped.move_to_end(_key(identity))
+            # What could not be made again last time is tried once more.
+            if not ended and key in self._failed:
+                ended = self._dropped.get(key, [])
+        self.clear(*key)
+        self._remember(key, ended)
+
+    def _remember(self, key: Table, ended: list[_Definition]) -> None:
+        with self._lock:
+            self._dropped[key] = ended
+            self._dropped.move_to_end(key)
             while len(self._dropped) > _REMEMBERED:
                 self._dropped.popitem(last=False)
 
@@ -132,6 +145,8 @@ class Followers:
             # Nobody waits for it, so the state must tell; queries are right without it.
             log.exception("the indexes of %s.%s were not refreshed", *key)
             why = str(error).partition("\n")[0][:500]
+            if anew:
+                self._remember(key, ended)
         with self._lock:
             self._failed.pop(key, None)
             if why:

@@ -9,6 +9,7 @@ import sys
 import threading
 
 SCAN_THREADS = 4
+SPARE_SCAN_THREADS = 12
 STATEMENT_THREADS = 16
 BACKGROUND_THREADS = 2
 _TURN_S = 0.0005
@@ -50,7 +51,7 @@ def _serve() -> None:
 
     pruning = PruneService(roots, open_store)
     statements = StatementService(gateway, roots, open_store, pruning)
-    link.serve(
+    link.Lane(
         driver,
         "scan",
         SCAN_THREADS,
@@ -59,8 +60,9 @@ def _serve() -> None:
             "dictionary": pruning.dictionary,
             "parse": statements.parse,
         },
+        spare=SPARE_SCAN_THREADS,
     )
-    link.serve(
+    link.Lane(
         driver,
         "statement",
         STATEMENT_THREADS,
@@ -70,7 +72,7 @@ def _serve() -> None:
             "event": statements.event,
         },
     )
-    link.serve(driver, "background", BACKGROUND_THREADS, {"event": statements.event})
+    link.Lane(driver, "background", BACKGROUND_THREADS, {"event": statements.event})
     # Garbage is looked for among what comes, not among all modules: scans would wait for that.
     gc.collect()
     gc.freeze()

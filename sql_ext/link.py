@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 
 Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
+HELD_UP_S = 1.0
+"""A request that takes longer holds its thread up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,29 +51,90 @@ class Request:
         """Raise UnavailableError if the user has given up on this request."""
         if self.gateway.cancelled(self.id):
             raise UnavailableError(
-                "SIEVE_CANCELLED", "the statement was cancelled; nothing was changed"
+                "SIEVE_CANCELLED",
+                "the statement was cancelled; each index is as before it or as after it",
             )
 
 
-def serve(gateway: Any, lane: str, threads: int, handlers: Mapping[str, Handler]) -> None:
-    """Answer one lane's requests on so many threads, until the driver is gone."""
-    for number in range(threads):
-        threading.Thread(
-            target=_work, args=(gateway, lane, handlers), name=f"sieve-{lane}-{number}", daemon=True
-        ).start()
+class Lane:
+    """The threads that answer one lane's requests, until the driver is gone.
+
+    Args:
+        gateway: the driver's side.
+        name: of the lane.
+        threads: how many there are.
+        handlers: by kind of request.
+        spare: how many more there may be while as many are held up by their requests.
+    """
+
+    def __init__(
+        self,
+        gateway: Any,
+        name: str,
+        threads: int,
+        handlers: Mapping[str, Handler],
+        spare: int = 0,
+    ) -> None:
+        self._gateway = gateway
+        self._name = name
+        self._threads = threads
+        self._handlers = handlers
+        self._lock = threading.Lock()
+        # Each thread's number, and since when it has been at its request.
+        self._busy: dict[int, float | None] = {}
+        self._started = 0
+        self._spare = spare
+        for _ in range(threads):
+            self._start()
+        if spare:
+            threading.Thread(target=self._relieve, name=f"sieve-{name}-relief", daemon=True).start()
+
+    def _start(self) -> None:
+        with self._lock:
+            number, self._started = self._started, self._started + 1
+            self._busy[number] = None
+        name = f"sieve-{self._name}-{number}"
+        threading.Thread(target=self._work, args=(number,), name=name, daemon=True).start()
+
+    def _work(self, number: int) -> None:
+        while self._goes_on(number):
+            try:
+                text = self._gateway.take(self._name, POLL_MS)
+                if text:
+                    self._busy[number] = time.monotonic()
+                    _serve(self._gateway, text, self._handlers)
+            except Py4JNetworkError:
+                return
+            except Exception:
+                log.exception("a request of the driver could not be read")
+
+    def _goes_on(self, number: int) -> bool:
+        """Whether a thread that is free is still wanted."""
+        with self._lock:
+            self._busy[number] = None
+            if self._free() <= self._threads:
+                return True
+            del self._busy[number]
+            return False
+
+    def _free(self) -> int:
+        """Threads that are not held up."""
+        before = time.monotonic() - HELD_UP_S
+        return sum(since is None or since > before for since in self._busy.values())
+
+    def _relieve(self) -> None:
+        while True:
+            time.sleep(HELD_UP_S / 2)
+            with self._lock:
+                wanted = self._threads - self._free()
+                room = self._threads + self._spare - len(self._busy)
+            for _ in range(min(wanted, room)):
+                self._start()
 
 
-def _work(gateway: Any, lane: str, handlers: Mapping[str, Handler]) -> None:
-    while True:
-        try:
-            text = gateway.take(lane, POLL_MS)
-            if text:
-                number, pieces = (int(word) for word in text.partition("\n")[0].split())
-                gateway.answer(number, _answer(gateway, number, pieces, text, handlers))
-        except Py4JNetworkError:
-            return
-        except Exception:
-            log.exception("a request of the driver could not be read")
+def _serve(gateway: Any, text: str, handlers: Mapping[str, Handler]) -> None:
+    number, pieces = (int(word) for word in text.partition("\n")[0].split())
+    gateway.answer(number, _answer(gateway, number, pieces, text, handlers))
 
 
 def _answer(

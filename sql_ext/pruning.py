@@ -22,6 +22,7 @@ from sieve.predicate import evaluate
 from sieve.registration import Registration, parse_registration
 from sieve.store import Store
 from sieve.types import VersionId
+from sql_ext.crowds import Crowds
 from sql_ext.held import HeldIndexes, Versions, reason_of, refused
 from sql_ext.link import Request
 from sql_ext.roots import Roots
@@ -45,6 +46,7 @@ class PruneService:
     def __init__(self, roots: Roots, open_store: Callable[[str], Store]) -> None:
         self.cache = Cache(Settings().cache_bytes)
         self._indexes = HeldIndexes(roots, open_store, self.cache)
+        self._crowds = Crowds()
         self._lock = threading.Lock()
         # What a dictionary is made from: the list itself may have to make room.
         self._dictionaries: OrderedDict[str, tuple[OpenIndex, ...]] = OrderedDict()
@@ -55,15 +57,34 @@ class PruneService:
 
     def prune(self, request: Request) -> Mapping[str, Any]:
         """Body: table, registrations, fingerprints, predicate. See docs/architecture.md."""
-        body = request.body
-        settings = parse_settings(body["settings"])
+        settings = parse_settings(request.body["settings"])
         # One cache serves all sessions, so the latest scan has its way.
         self.cache.resize(settings.cache_bytes)
-        predicate = parse(body["predicate"])
-        registered = [parse_registration(text) for text in body["registrations"].values()]
-        usable: dict[Column, Versions] = {}
+        predicate = parse(request.body["predicate"])
+        told = request.body["registrations"]
+        registered = [parse_registration(text) for text in told.values()]
+        roots = {one.root for one in registered if one is not None}
+        stuck = self._crowds.stuck(roots, settings.prune_timeout_s)
+        free = [one for one in registered if one is None or one.root not in stuck]
         reasons: dict[str, int] = {}
         detail = ""
+        if left := len(_spoken_of(predicate, registered)) - len(_spoken_of(predicate, free)):
+            reasons["error"] = left
+            detail = f"{', '.join(stuck)}: no answer; other scans wait for it already"
+        with self._crowds.at(roots - stuck):
+            return self._prune(request, settings, predicate, free, reasons, detail)
+
+    def _prune(
+        self,
+        request: Request,
+        settings: Settings,
+        predicate: Predicate,
+        registered: Sequence[Registration | None],
+        reasons: dict[str, int],
+        detail: str,
+    ) -> Mapping[str, Any]:
+        body = request.body
+        usable: dict[Column, Versions] = {}
         for registration in _spoken_of(predicate, registered):
             held = self._indexes.usable(registration, request, settings)
             versions = self._indexes.asked(held.index, body) if held.index is not None else ()

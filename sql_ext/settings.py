@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from sieve.errors import InvalidInputError
 from sieve.history import KEPT_BY_DEFAULT, Retention
 
-_DURATION = re.compile(r"\s*(\d+)\s*(ms|s|m|min|h)?\s*", re.IGNORECASE)
+_DURATION = re.compile(r"\s*(\d+)\s*(us|ms|s|m|min|h|d)?\s*", re.IGNORECASE)
 _SIZE = re.compile(r"\s*(\d{1,15})\s*([kmgt]?)b?\s*", re.IGNORECASE | re.ASCII)
 _RETENTION = re.compile(r"\s*(\d{1,9})\s*,\s*(\d{1,9})\s*([hd])\s*", re.IGNORECASE | re.ASCII)
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Settings:
     Attributes:
         path: folder for new indexes; None for ``.sieve`` in the database's own folder.
         roots: further folders in which indexes are honoured, set by the administrator.
+        prune_timeout_s: seconds that a scan waits for its answer.
         registry_ttl_s: seconds after which a version read once is looked for again.
         cache_bytes: what the front end holds of index files at most.
         retention: which versions of the past VACUUM leaves as they are.
@@ -30,6 +31,7 @@ class Settings:
 
     path: str | None = None
     roots: tuple[str, ...] = ()
+    prune_timeout_s: float = 0.5
     registry_ttl_s: float = 30.0
     cache_bytes: int = 256 << 20
     retention: Retention = KEPT_BY_DEFAULT
@@ -49,6 +51,7 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
     return Settings(
         path,
         roots,
+        _seconds(conf, "spark.sieve.prune.timeout", default.prune_timeout_s),
         _seconds(conf, "spark.sieve.registry.ttl", default.registry_ttl_s),
         _size(conf, "spark.sieve.cache.bytes", default.cache_bytes),
         _retention(conf, "spark.sieve.versions.retain", default.retention),

@@ -259,6 +259,10 @@ class Session:
 
     def sql(self, text: str) -> list[Row]:
         """The rows of a SIEVE statement."""
+        return execute(parse_statement(text), self.at())
+
+    def at(self) -> Statement:
+        """The means of one statement or event."""
         roots = Roots(self)
         world = World(
             open_store=lambda _: self.store,
@@ -268,7 +272,7 @@ class Session:
             say=lambda _: None,
             software=CreatedBy("0.1.0", "4.1.4"),
         )
-        at = PlainStatement(
+        return PlainStatement(
             driver=self,
             context=SimpleNamespace(  # type: ignore[arg-type]
                 getConf=lambda: {"spark.sql.catalogImplementation": "hive"}
@@ -284,7 +288,6 @@ class Session:
             warehouse=self.warehouse,
             seam=self._seam,
         )
-        return execute(parse_statement(text), at)
 
     def catalog(self) -> Any:
         """The session's catalog, as a statement asks it."""

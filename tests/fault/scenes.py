@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
 
-from tests.plain_world import Scan, Session, Warehouse, scan
+from tests.plain_world import Scan, Session, Warehouse, registrations, scan
 
 CREATE = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 1)"
 LOST = "another tool writes the table as it was"
@@ -81,7 +82,18 @@ def settled(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]
     if end is not None and end.used:
         Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")
     assert looked_at(warehouse) == end
+    assert _strangers(warehouse) == []
     return None if end is None else end.files, _left(warehouse)
+
+
+def _strangers(warehouse: Warehouse) -> list[str]:
+    """Files in folders of the root that no table refers to."""
+    there = (warehouse.folder / "t.properties").exists()
+    properties = registrations(warehouse.properties("t")) if there else {}
+    known = {json.loads(value)["uuid"] for value in properties.values()}
+    files = [path for path in warehouse.root.rglob("*") if path.is_file()]
+    inside = [str(path.relative_to(warehouse.root)) for path in files]
+    return [name for name in inside if name.partition("/")[0] not in known]
 
 
 def _left(warehouse: Warehouse) -> dict[str, int]:

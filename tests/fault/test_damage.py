@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from lab import Lab
+from processes import wait_until
 
 from sieve.manifest import FORMAT
 
@@ -140,11 +141,38 @@ def test_a_damaged_index_costs_speed_and_is_replaced(
         with pytest.raises(Exception, match=r"SIEVE_INDEX_NOT_USABLE.*DROP SIEVE INDEX"):
             small.sql("REFRESH SIEVE INDEX ON t")
         assert small.sql("DROP SIEVE INDEX id_sieve ON t") == [("id_sieve",)]
+        # Without any version nobody can tell whose it is; VACUUM SIEVE INDEXES takes it later.
+        assert (root_of(small) / uuid).exists() == (how is remove)
+        if how is swap:
+            small.check("SELECT * FROM u WHERE id = 10", exactly=1)
         small.check(QUERY, exactly=FILES)
         small.sql("CREATE SIEVE INDEX ON t (id)")
     else:
         small.sql("REFRESH SIEVE INDEX ON t FULL")
     small.check(QUERY, exactly=1)
+
+
+def test_a_damaged_index_goes_with_its_table_and_no_other_does(small: Lab) -> None:
+    """Whose it is, is told by what can be read of it, not by who has its name and folder."""
+    (own,) = root_of(small).iterdir()
+    small.sql("CREATE TABLE u USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+    small.sql("CREATE SIEVE INDEX ON u (id)")
+    (other,) = set(root_of(small).iterdir()) - {own}
+    small.sql("REFRESH SIEVE INDEX ON u FULL")
+    key, value = registration(small, "u")
+    small.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.copied' = '{value}')")
+    flip(own / "versions" / "1.json")
+    flip(other / "versions" / "2.json")
+    assert small.sql("DROP SIEVE INDEX copied ON t") == [("copied",)]
+    assert other.exists()
+    small.sql("DROP TABLE t")
+    wait_until(lambda: not own.exists(), "it goes with its table")
+    small.sql(f"ALTER TABLE u UNSET TBLPROPERTIES ('{key}')")
+    (told,) = small.sql(
+        f"VACUUM SIEVE INDEXES IN {small.sql('SELECT current_database()')[0][0]} RETAIN 0 HOURS"
+    )
+    assert told[1:] == ("u", "it is damaged, and its table does not have it", f"file:{other}")
+    assert not other.exists()
 
 
 def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> None:

@@ -185,6 +185,44 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
     lab.check(POINT, exactly=1)
 
 
+@pytest.mark.usefixtures("table")
+def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
+    """However many scans wait for it: those of other tables are pruned, and its own go on at once.
+
+    A file that nobody writes to stands for such a store: who opens it waits.
+    """
+    query = "SELECT * FROM hanging.u WHERE id = 5"
+    with (
+        lab.database("hanging"),
+        lab.setting("spark.sieve.prune.timeout", "1s"),
+        ThreadPoolExecutor(8) as pool,
+    ):
+        lab.sql("CREATE TABLE u USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON u (id)")
+        at = Path(lab.facts(table="u")["path"].removeprefix("file:"))
+        (held_up,) = (at / "locations").iterdir()
+        held_up.unlink()
+        os.mkfifo(held_up)
+        try:
+            for rows in pool.map(lab.sql, [query] * 8):
+                assert rows == [(5,)]
+            wait_until(lambda: lab.run(POINT).files == 1, "scans of other tables ask again")
+            for _ in range(4):
+                answer = lab.run(query)
+                assert (answer.rows, answer.files) == ({"(5,)": 1}, 4)
+            # None of those has timed out, or no scan would ask now.
+            lab.check(POINT, exactly=1)
+            with (
+                lab.setting("spark.sieve.strict", "true"),
+                pytest.raises(PySparkException, match=r"SIEVE_STRICT.*other scans wait"),
+            ):
+                lab.sql(query)
+        finally:
+            held_up.rename(at / "hung")
+            with (at / "hung").open("wb") as writer:
+                writer.write(b"what was waited for")
+
+
 def planned(lab: Lab) -> DataFrame:
     """The query, planned and not run, after the time that an answer takes."""
     frame = lab.spark.sql(POINT)

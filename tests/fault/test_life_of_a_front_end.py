@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
-from driver import DriverError, driver
+from driver import Driver, DriverError, driver
 from processes import alive, front_ends, wait_until
 
 ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(1000)"
@@ -63,3 +64,31 @@ def test_a_front_end_that_cannot_start_costs_no_rows(tmp_path: Path) -> None:
         bare.unlink()
         with pytest.raises(DriverError, match=r"No such file.*set spark\.sieve\.python"):
             it.sql("SHOW SIEVE INDEXES ON t")
+
+
+def test_a_front_end_that_never_comes_up_is_started_anew(tmp_path: Path) -> None:
+    """Once everybody must have given up waiting for it; until then statements say so in time."""
+    hangs, python = tmp_path / "hangs", tmp_path / "python"
+    hangs.touch()
+    python.write_text(f'#!/bin/sh\n[ -e {hangs} ] && exec sleep 1000\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    conf = {"spark.sieve.python": str(python), "spark.sieve.start.timeout": "3s"}
+    with driver(tmp_path / "driver", **conf) as it:
+        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
+        with pytest.raises(DriverError, match="SIEVE_FRONT_END"):
+            it.sql("CREATE SIEVE INDEX ON t (id)")
+        hangs.unlink()
+        # Only the first one hangs: sooner or later a statement finds another.
+        wait_until(lambda: works(it, "SHOW SIEVE INDEXES ON t"), "another one is started")
+        assert it.logged("has not come up in") == 1
+        it.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+        assert it.files(POINT) == 1
+
+
+def works(it: Driver, statement: str) -> bool:
+    """Whether a statement does not fail."""
+    try:
+        it.sql(statement)
+    except DriverError:
+        return False
+    return True

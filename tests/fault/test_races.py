@@ -110,7 +110,12 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
 
 @pytest.mark.parametrize(
     ("name", "other"),
-    [("refresh", "vacuum"), ("refresh", "drop and create"), ("vacuum", "refresh")],
+    [
+        ("refresh", "vacuum"),
+        ("refresh", "drop and create"),
+        ("vacuum", "refresh"),
+        ("vacuum", "drop"),
+    ],
 )
 def test_one_statement_within_another(name: str, other: str, tmp_path: Path) -> None:
     """At whichever call of the one the other runs: no row is lost, no file in use is deleted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +23,23 @@ def properties(lab: Lab, table: str) -> dict[str, str]:
     """The registrations of a table, as the metastore has them."""
     rows = lab.sql(f"SHOW TBLPROPERTIES {table}")
     return {key: value for key, value in rows if key.startswith("sieve.index.")}
+
+
+def test_no_index_is_registered_on_a_table_that_took_its_tables_place(lab: Lab) -> None:
+    """What was resolved before DROP and CREATE TABLE, or before a move, is another table's."""
+    resolve = lab.spark._jvm.org.apache.spark.sql.sieve.Tables.resolve
+    with lab.database("replaced") as database:
+        for change in ("DROP TABLE t", "ALTER TABLE t SET LOCATION '/elsewhere'"):
+            lab.sql("CREATE TABLE t USING parquet AS SELECT 1 AS id")
+            before = resolve(lab.spark._jsparkSession, [database, "t"])
+            time.sleep(1.1)  # a metastore tells times of creation in whole seconds
+            lab.sql(change)
+            if change.startswith("DROP"):
+                lab.sql("CREATE TABLE t USING parquet AS SELECT 2 AS id")
+            with pytest.raises(AnalysisException, match="SIEVE_TABLE_MOVED"):
+                before.setProperty("sieve.index.id_sieve", "x")
+            assert properties(lab, "t") == {}
+            lab.sql("DROP TABLE t")
 
 
 def test_create_and_drop_leave_no_trace(lab: Lab) -> None:

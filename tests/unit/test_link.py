@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import queue
+import threading
+from typing import Any
 
-from sql_ext.link import Request, _answer
+from sql_ext.link import Lane, Request, _answer
 
 
 def test_a_request_that_cannot_be_read_is_answered() -> None:
@@ -37,3 +40,51 @@ def test_a_request_in_pieces_is_put_together() -> None:
 
     assert _answer(Pieces(), 3, 3, '3 3\n{"kind": "prune", ', {"prune": handle}) == "{}"
     assert (seen[0].id, seen[0].kind, seen[0].body) == (3, "prune", {"x": [1, 2]})
+
+
+class Driver:
+    """Hands out what it is given, and takes the answers."""
+
+    def __init__(self) -> None:
+        self.waiting: queue.Queue[str] = queue.Queue()
+        self.answers: queue.Queue[int] = queue.Queue()
+
+    def ask(self, number: int, kind: str) -> None:
+        """One request more."""
+        self.waiting.put(f"{number} 1\n{json.dumps({'kind': kind})}")
+
+    def take(self, _lane: str, _millis: int) -> str:
+        """What a thread of the lane does next; it is not kept from looking around for long."""
+        try:
+            return self.waiting.get(timeout=0.05)
+        except queue.Empty:
+            return ""
+
+    def answer(self, number: int, _text: str) -> None:
+        """One request less."""
+        self.answers.put(number)
+
+
+def lane_threads() -> int:
+    """How many there are."""
+    return sum(thread.name.startswith("sieve-held-") for thread in threading.enumerate()) - 1
+
+
+def test_threads_that_are_held_up_are_relieved() -> None:
+    """Others take their places, so many and no more, and go again when they are back."""
+    go_on = threading.Event()
+    handlers: dict[str, Any] = {"hang": lambda _: go_on.wait(60) and {}, "prune": lambda _: {}}
+    driver = Driver()
+    Lane(driver, "held", 2, handlers, spare=3)
+    for number in range(4):
+        driver.ask(number, "hang")
+    driver.ask(9, "prune")
+    assert driver.answers.get(timeout=30) == 9
+    assert lane_threads() == 5
+    go_on.set()
+    assert {driver.answers.get(timeout=30) for _ in range(4)} == {0, 1, 2, 3}
+    driver.ask(10, "prune")
+    assert driver.answers.get(timeout=30) == 10
+    end = threading.Event()
+    while lane_threads() > 2:
+        assert not end.wait(0.05)

@@ -17,7 +17,7 @@ object Breaker {
   private var closedUntil = 0L
 
   def guard[A](call: => A): A = {
-    enter()
+    val probes = enter()
     try {
       val answer = call
       reset()
@@ -25,8 +25,11 @@ object Breaker {
     } catch {
       case e: TimeoutException =>
         synchronized {
-          failures += 1
-          closedUntil = System.currentTimeMillis + pause
+          // Of many that waited together the third opens it, and the rest tell nothing new.
+          if (probes || failures < most) {
+            failures += 1
+            closedUntil = System.currentTimeMillis + pause
+          }
         }
         throw e
       case e: InterruptedException =>
@@ -46,14 +49,16 @@ object Breaker {
   /** Nothing is held against a front end that has just come. */
   def reset(): Unit = synchronized { failures = 0 }
 
-  /** Refuses at once while nobody is to wait; lets one through when it is time to try. */
-  private def enter(): Unit = synchronized {
-    if (failures >= most) {
+  /** Refuses at once while nobody is to wait; when it is time to try, lets one through and says so. */
+  private def enter(): Boolean = synchronized {
+    val open = failures >= most
+    if (open) {
       val now = System.currentTimeMillis
       if (now < closedUntil) throw new TimeoutException(
         s"it was too slow $failures times in a row; scans ask again in ${closedUntil - now} ms")
       closedUntil = now + longest
     }
+    open
   }
 
   private def pause: Long = math.min(longest, shortest << math.min(math.max(0, failures - most), 5))

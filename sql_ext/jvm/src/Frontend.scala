@@ -97,12 +97,20 @@ object Frontend extends Logging {
   def ensure(session: Compat.Session, atOnce: Boolean): Child = synchronized {
     val application = session.sparkContext.applicationId
     if (child != null && child.application != application) end(child.application)
+    if (child != null && !child.ready && child.ageMillis > longestStart(session)) {
+      logWarning(s"sieve: the front end has not come up in ${child.ageMillis} ms; it is started anew")
+      child.process.destroyForcibly().waitFor(1, TimeUnit.SECONDS)
+    }
     if (child == null || !child.process.isAlive) {
       if (!atOnce && System.currentTimeMillis < notBefore) throw new FrontendDown(lastWords)
       child = start(session, application)
     }
     child
   }
+
+  /** Past all patience: whoever waits for its first answer has long given up. */
+  private def longestStart(session: Compat.Session): Long =
+    math.max(10000L, 3 * Settings.startMillis(session))
 
   /** An application has ended: its child goes, too. */
   def end(application: String): Unit = synchronized {

@@ -296,7 +296,13 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     }
   }
 
+  /** Writes a property of the table, unless another one has come to bear its name. */
   def setProperty(key: String, value: String): Unit = {
+    val now = session.sessionState.catalog.getTableMetadata(table.identifier)
+    if (Tables.identity(now) != Tables.identity(table)) throw new SieveException(
+      "SIEVE_TABLE_MOVED",
+      s"table ${name.mkString(".")} was made anew or moved while its index was built, so the index " +
+        "was thrown away; run the statement again")
     AlterTableSetPropertiesCommand(table.identifier, Map(key -> value), isView = false).run(session)
     publish()
   }

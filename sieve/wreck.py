@@ -1,0 +1,35 @@
+"""Indexes whose newest version is damaged: of use to nobody, yet some table's to remove."""
+
+from __future__ import annotations
+
+from sieve.errors import CorruptError
+from sieve.intents import intent_of
+from sieve.publish import newest_number, read_version
+from sieve.store import Store
+from sieve.types import TableIdentity
+
+
+def owner_of_wreck(store: Store, folder: str) -> TableIdentity | None:
+    """The table that an index with a damaged newest version was made for, or followed last.
+
+    Args:
+        store: where the index lies.
+        folder: its folder.
+
+    Returns:
+        What the newest version that can be read says, or else the first file of the folder; None
+        where the newest version is whole, or there is none.
+
+    Raises:
+        UnsupportedError: a newer release has written a version of it.
+        UnavailableError: the store does not answer.
+    """
+    newest = newest_number(store, folder)
+    for number in range(newest, 0, -1):
+        try:
+            manifest = read_version(store, folder, number)
+        except CorruptError:
+            continue
+        return manifest.table if number < newest else None
+    intent = intent_of(store, folder) if newest else None
+    return None if intent is None else intent.table

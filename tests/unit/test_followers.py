@@ -1,0 +1,100 @@
+"""What events do to indexes where the store refuses, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sieve.errors import UnavailableError
+from sql_ext.events import Followers
+from tests.plain_world import Session, Warehouse, registrations, without_spark
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """No Spark is needed."""
+    with without_spark():
+        yield
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """A table with the indexes ``a`` and ``b``."""
+    made = Warehouse(tmp_path / "shop")
+    table(made)
+    for name in ("a", "b"):
+        Session(made).sql(f"CREATE SIEVE INDEX {name} ON t (id)")
+    return made
+
+
+def table(warehouse: Warehouse) -> None:
+    """A table t of four files, made now."""
+    warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
+
+
+def told(warehouse: Warehouse, **more: Any) -> dict[str, Any]:
+    """What the driver says of table t in an event."""
+    info = warehouse.info("t")
+    identity = ("catalog", "database", "table", "create_time_ms", "location")
+    return {"table": {key: info[key] for key in identity}, **more}
+
+
+def drop(warehouse: Warehouse, followers: Followers, session: Session) -> None:
+    """DROP TABLE t, and the event that follows it."""
+    has = registrations(warehouse.properties("t"))
+    at = f"file:{warehouse.folder}"
+    event = told(warehouse, event="dropped", registrations=has, location=at)
+    for path in (warehouse.folder / "t").iterdir():
+        path.unlink()
+    (warehouse.folder / "t").rmdir()
+    (warehouse.folder / "t.properties").unlink()
+    followers.act(event, session.at())
+
+
+def refusing(what: Callable[[str], bool]) -> Callable[[str], None]:
+    """A seam that refuses some calls before they do anything."""
+
+    def seam(call: str) -> None:
+        if what(call):
+            raise UnavailableError("SIEVE_STORE_UNAVAILABLE", f"refused: {call}")
+
+    return seam
+
+
+def folders(warehouse: Warehouse) -> set[str]:
+    """Of the indexes."""
+    return {path.name for path in warehouse.root.iterdir()}
+
+
+def test_an_index_that_cannot_be_ended_keeps_none_from_it(warehouse: Warehouse) -> None:
+    """It is left to VACUUM SIEVE INDEXES, which finds it without a table."""
+    first, _ = (path.name for path in sorted(warehouse.root.iterdir()))
+    session = Session(
+        warehouse, refusing(lambda call: call.startswith("before create") and first in call)
+    )
+    drop(warehouse, Followers(), session)
+    assert folders(warehouse) == {first}
+    rows = Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
+    assert [row[2] for row in rows] == ["its table is gone"]
+    assert folders(warehouse) == set()
+
+
+def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> None:
+    """Where making them fails they are not forgotten: the table's next remaking has them made."""
+    followers = Followers()
+    drop(warehouse, followers, Session(warehouse))
+    table(warehouse)
+    written = told(warehouse, event="written", anew="true")
+    refused = Session(warehouse, refusing(lambda call: call.startswith("before mkdirs")))
+    followers.act(written, refused.at())
+    assert followers.state("shop", "t").startswith("failed: ")
+    assert registrations(warehouse.properties("t")) == {}
+    drop(warehouse, followers, Session(warehouse))
+    table(warehouse)
+    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
+    assert followers.state("shop", "t") == ""
+    made = [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")]
+    assert made == ["a", "b"]
