@@ -10,19 +10,24 @@ Printed: queries a second, milliseconds of a query, and what asking the front en
 256 calls, as ``sieve_status()`` tells it (the greatest since the server's start). As fast as they
 can, all sessions together want far more than two cores give: those times are of a server under full
 load.
+
+The server's executors are threads of its own, so each task takes a core from planning. With
+``--apart`` they are a process of Spark's standalone cluster, which has what server, metastore and
+clients leave of the cores: the least priority stands for machines of their own.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,36 +38,66 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from sql_ext import servers
+from sql_ext.launch import environment
+from sql_ext.spark_home import find_spark
+
 READERS, WRITERS, FILES, ROWS = 32, 4, 1_000, 100
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-users"
 _PAUSE_S, _WRITERS_PAUSE_S = 4.0, 20.0
-PORTS = {"metastore": 19083, "thriftserver": 19090}
+PORTS = {"metastore": 19083, "thriftserver": 19090, "master": 19077, "worker": 19081}
 
 
 def main() -> None:
     """Start the servers, measure, print one table, stop the servers."""
     parser = argparse.ArgumentParser(prog="python -m bench users", description=__doc__)
     parser.add_argument("--seconds", type=float, default=40.0)
+    parser.add_argument(
+        "--apart", action="store_true", help="executors in a process of their own, least priority"
+    )
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
-    try:
+    with ExitStack() as started:
+        started.callback(shutil.rmtree, FOLDER, ignore_errors=True)
+        started.enter_context(chdir(FOLDER))
         with console.status("starting a metastore and a Thrift server"):
-            uri = _sieve("metastore", "start", "--port", str(PORTS["metastore"]))
-            _sieve("thriftserver", "start", "--port", str(PORTS["thriftserver"]), *uri.split())
+            started.callback(_sieve, "metastore", "stop")
+            options = _sieve("metastore", "start", "--port", str(PORTS["metastore"])).split()
+            if args.apart:
+                options += ["--master", started.enter_context(_cluster())]
+            started.callback(_sieve, "thriftserver", "stop")
+            _sieve("thriftserver", "start", "--port", str(PORTS["thriftserver"]), *options)
             _create()
         console.print(_measured(args.seconds, console))
-    finally:
-        _sieve("thriftserver", "stop")
-        _sieve("metastore", "stop")
-        shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 def _sieve(*args: str) -> str:
     command = [str(Path(sys.executable).with_name("sieve")), *args]
-    ended = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True, check=False)
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     return ended.stdout.strip()
+
+
+@contextmanager
+def _cluster() -> Iterator[str]:
+    """Spark's standalone cluster with one worker, by its URL."""
+    spark, url = find_spark(os.environ), f"spark://localhost:{PORTS['master']}"
+    master = ["master.Master", "--host", "localhost", "--port", PORTS["master"]]
+    worker = ["worker.Worker", "--webui-port", PORTS["worker"], "--memory", "2g", url]
+    with ExitStack() as started:
+        for kind, priority, (name, *options) in (("master", 0, master), ("worker", 19, worker)):
+            run = ["nice", f"-n{priority}", spark.path / "bin" / "spark-class"]
+            command = [str(word) for word in (*run, f"org.apache.spark.deploy.{name}", *options)]
+            environ = environment(spark, os.environ)
+            server = servers.start(kind, PORTS[kind], command, environ, "localhost")
+            started.callback(servers.stop, server)
+            group = Path(f"/proc/{server.pid}/autogroup")
+            if priority and group.exists():
+                # Where Linux shares cores out by sessions, a process's own priority counts within
+                # its session alone. Executors are of the worker's.
+                group.write_text(str(priority))
+        yield url
 
 
 @contextmanager
