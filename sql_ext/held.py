@@ -8,6 +8,7 @@ import time
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,12 +124,22 @@ class HeldIndexes:
             chosen = numbers[first : first + most]
         except SieveError:
             return []
-        found = []
-        for number in chosen:
+
+        def version(number: int) -> OpenIndex | None:
             # The others may serve without it.
             with contextlib.suppress(SieveError):
-                found.append(self._past_version(store, directory, number))
-        return found
+                return self._past_version(store, directory, number)
+            return None
+
+        with self._lock:
+            held = all((directory, number) in self._past for number in chosen)
+        if held:
+            found = [version(number) for number in chosen]
+        else:
+            # A store far away is waited for once.
+            with ThreadPoolExecutor(most, "sieve-past") as pool:
+                found = list(pool.map(version, chosen))
+        return [one for one in found if one is not None]
 
     def _instant_of(self, newest: OpenIndex, number: int) -> str:
         key = (newest.directory, number)

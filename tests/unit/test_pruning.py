@@ -7,6 +7,7 @@ import dataclasses
 import json
 import shutil
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sieve.blocks import CSR, Segment, encode_segment
 from sieve.errors import InvalidInputError
 from sieve.keys import Encoder
 from sieve.manifest import Manifest, render_manifest
+from sieve.store import READ_LIMIT
 from sieve.types import IndexUuid, VersionId
 from sql_ext.link import Request
 from sql_ext.pruning import PruneService
@@ -75,8 +77,10 @@ class Table:
         request = Request(1, kind, body, None)
         return {"prune": self.service.prune, "dictionary": self.service.dictionary}[kind](request)
 
-    def prune(self, predicate: Mapping[str, Any], **settings: str) -> Mapping[str, Any]:
-        """The answer to a scan."""
+    def prune(
+        self, predicate: Mapping[str, Any], as_of: Mapping[str, Any] | None = None, **settings: str
+    ) -> Mapping[str, Any]:
+        """The answer to a scan, maybe as of an earlier instant."""
         table = dataclasses.asdict(self.versions[0].table)
         registrations = {
             f"sieve.index.{version.name}": json.dumps(
@@ -97,6 +101,7 @@ class Table:
             fingerprints=[self.versions[0].fingerprint],
             predicate=predicate,
             settings={"spark.sieve.roots": f"file:{self.root}", **named},
+            **(as_of or {}),
         )
 
     def kept(self, predicate: Mapping[str, Any], **settings: str) -> list[int]:
@@ -287,3 +292,34 @@ def test_scans_together_read_each_file_once(table: Table) -> None:
     assert sorted(answers) == [[k] for k in range(8)]
     names = table.store.read_names
     assert all(names.count(name) == 1 for name in set(names) if name.startswith("part-"))
+
+
+def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
+    """A scan of an earlier instant that sees slices in part asks many versions, read at once."""
+    folder = table.root / LEFT / "versions"
+    for number in range(2, 9):
+        version = dataclasses.replace(
+            table.versions[0],
+            version=number,
+            parent=VersionId(f"{number - 1:032x}"),
+            id=VersionId(f"{number:032x}"),
+            instant=f"2025-04-0{number}T00:00:00.000Z",
+        )
+        (folder / f"{number}.json").write_bytes(render_manifest(version))
+    inside: list[str] = []
+    at_once: list[int] = []
+
+    class FarAway(CountingStore):
+        """A store that takes its time."""
+
+        def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
+            inside.append(uri)
+            time.sleep(0.05)
+            at_once.append(len(inside))
+            inside.remove(uri)
+            return CountingStore.read(self, uri, limit)
+
+    table.store = FarAway()
+    answer = table.prune(equals("x", 25), {"instant": 1_743_552_000_000, "in_part": True})
+    assert answer["used"] == [f"x@{number}" for number in range(2, 9)]
+    assert max(at_once) >= 4
