@@ -100,6 +100,7 @@ def drop_index(table: CatalogTable, found: Found, world: World) -> None:
     """
     # Without a tombstone an index that is there would be found again by its table's next REFRESH.
     found.check_answered()
+    has_files = _has_files(found, table.info.identity)
     if found.manifest is not None:
         change_index(found, Drop(), world)
     try:
@@ -110,7 +111,7 @@ def drop_index(table: CatalogTable, found: Found, world: World) -> None:
             f"{error.message}; index {found.name} is out of use, but still registered: run DROP "
             "SIEVE INDEX again",
         ) from error
-    if _has_files(found, table.info.identity):
+    if has_files:
         delete_index(found.store, found.directory)
 
 
@@ -118,7 +119,7 @@ def _has_files(found: Found, table: TableIdentity) -> bool:
     """Whether the folder of what a table has registered is that table's to delete."""
     if found.manifest is not None or found.half_dropped:
         return True
-    if found.opened is None or found.unanswered is not None:
+    if found.state != "failed" or found.opened is None or found.unanswered is not None:
         return False
     try:
         owner = owner_of_wreck(found.store, found.directory)

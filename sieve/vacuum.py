@@ -77,9 +77,12 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
         files, size = files + 1, size + length
     if last > done:
         mark = vacuumed_file(directory, last)
-        store.mkdirs(parent(mark))
-        store.create(mark, b"")
-        if remove_ghost(store, directory):
+        try:
+            store.mkdirs(parent(mark))
+            store.create(mark, b"")
+        finally:
+            dropped = remove_ghost(store, directory)
+        if dropped:
             raise ConflictError("SIEVE_INDEX_DROPPED", f"index {found.name} was dropped meanwhile")
     return Vacuumed(max(0, last - done), files, size)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sieve.errors import CorruptError
+from sieve.errors import CorruptError, UnavailableError
 from sieve.intents import intent_of
 from sieve.publish import newest_number, read_version
 from sieve.store import Store
@@ -10,7 +10,7 @@ from sieve.types import TableIdentity
 
 
 def owner_of_wreck(store: Store, folder: str) -> TableIdentity | None:
-    """The table that an index with a damaged newest version was made for, or followed last.
+    """The table that an index with a damaged newest version was made for, or followed before that.
 
     Args:
         store: where the index lies.
@@ -18,11 +18,11 @@ def owner_of_wreck(store: Store, folder: str) -> TableIdentity | None:
 
     Returns:
         What the newest version that can be read says, or else the first file of the folder; None
-        where the newest version is whole, or there is none.
+        where neither can be read, or there is no version.
 
     Raises:
         UnsupportedError: a newer release has written a version of it.
-        UnavailableError: the store does not answer.
+        UnavailableError: the store does not answer, or the newest version is not damaged after all.
     """
     newest = newest_number(store, folder)
     for number in range(newest, 0, -1):
@@ -30,6 +30,11 @@ def owner_of_wreck(store: Store, folder: str) -> TableIdentity | None:
             manifest = read_version(store, folder, number)
         except CorruptError:
             continue
-        return manifest.table if number < newest else None
+        if number == newest:
+            raise UnavailableError(
+                "SIEVE_STORE_UNAVAILABLE",
+                f"{folder} could not be read a moment ago, and now can be; run the statement again",
+            )
+        return manifest.table
     intent = intent_of(store, folder) if newest else None
     return None if intent is None else intent.table

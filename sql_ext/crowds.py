@@ -4,43 +4,53 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-_MOST = 2
-_LEAST_S = 1.0
+from sieve.registration import Registration
+
+_LONG_S = 1.0
+_MOST_BY_INDEX, _MOST_BY_ROOT = 2, 8
 
 
 class Crowds:
-    """Who waits at which root since when (Nygard, "Release It!": bulkheads)."""
+    """Who waits for which index since when (Nygard, "Release It!": bulkheads)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._since: dict[str, list[float]] = {}
+        self._waits: dict[object, tuple[float, frozenset[Registration]]] = {}
 
-    def stuck(self, roots: Iterable[str], patience_s: float) -> frozenset[str]:
-        """The roots where two have waited for longer than somebody else would."""
-        before = time.monotonic() - max(_LEAST_S, patience_s)
+    def stuck(self, wanted: Iterable[Registration], patience_s: float) -> set[Registration]:
+        """Those that enough others wait for in vain, for themselves or for others of their root.
+
+        Args:
+            wanted: indexes that a scan would ask.
+            patience_s: seconds that it would wait for an answer.
+        """
+        now = time.monotonic()
+        indexes, roots = Counter[Registration](), Counter[str]()
         with self._lock:
-            return frozenset(
-                root
-                for root in roots
-                if sum(since < before for since in self._since.get(root, ())) >= _MOST
-            )
+            waits = list(self._waits.values())
+        for since, waited_for in waits:
+            if now - since > max(_LONG_S, patience_s):
+                indexes.update(waited_for)
+            if now - since > _LONG_S:
+                roots.update({one.root for one in waited_for})
+        return {
+            one
+            for one in wanted
+            if indexes[one] >= _MOST_BY_INDEX or roots[one.root] >= _MOST_BY_ROOT
+        }
 
     @contextmanager
-    def at(self, roots: AbstractSet[str]) -> Iterator[None]:
-        """While the caller may have to wait for what lies there."""
-        since = time.monotonic()
+    def at(self, wanted: Sequence[Registration]) -> Iterator[None]:
+        """While the caller may have to wait for what these hold."""
+        ticket = object()
         with self._lock:
-            for root in roots:
-                self._since.setdefault(root, []).append(since)
+            self._waits[ticket] = time.monotonic(), frozenset(wanted)
         try:
             yield
         finally:
             with self._lock:
-                for root in roots:
-                    self._since[root].remove(since)
-                    if not self._since[root]:
-                        del self._since[root]
+                del self._waits[ticket]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sieve.adopt import adopt
 from sieve.change import end_index
 from sieve.create import Wanted, create_indexes
-from sieve.errors import InvalidInputError, SieveError
+from sieve.errors import InvalidInputError, SieveError, UnsupportedError
 from sieve.found import look_up
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
@@ -118,8 +118,9 @@ class Followers:
         key = _key(identity)
         with self._lock:
             # What could not be made again last time is tried once more.
-            if not ended and key in self._failed:
-                ended = self._dropped.get(key, [])
+            before = self._dropped.get(key, ()) if key in self._failed else ()
+            names = {one.name for one in ended}
+            ended.extend(one for one in before if one.name not in names)
         self.clear(*key)
         self._remember(key, ended)
 
@@ -156,22 +157,25 @@ class Followers:
             return self._missed.pop(key)
 
 
-def _catch_up(key: Table, ended: Sequence[_Definition], at: Statement) -> None:
+def _catch_up(key: Table, ended: list[_Definition], at: Statement) -> None:
+    """Make the indexes of ``ended`` again, which keeps those not come to, and refresh all."""
     name = commands.TableName(key)
     table = at.table(name)
     if not table.info.registrations and adopt(table, {}, at.world):
         table = at.table(name)
-    for one in ended:
+    while ended:
+        one = ended[0]
         if one.name not in table.info.registrations:
             try:
                 wanted = Wanted(one.name, resolve_column(table.info, one.column))
                 at.check_executors(table, [wanted.column.type])
                 create_indexes(table, [wanted], one.options, one.comment, at.world)
-            except InvalidInputError as error:
+            except (InvalidInputError, UnsupportedError) as error:
                 log.warning(
                     "index %s of %s is not made anew: %s", one.name, table.info.label, error
                 )
             table = at.table(name)
+        ended.pop(0)
     bring_up(table, list(at.found(table).values()), "new", at)
 
 

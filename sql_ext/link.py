@@ -97,25 +97,26 @@ class Lane:
         threading.Thread(target=self._work, args=(number,), name=name, daemon=True).start()
 
     def _work(self, number: int) -> None:
-        while self._goes_on(number):
-            try:
-                text = self._gateway.take(self._name, POLL_MS)
-                if text:
-                    self._busy[number] = time.monotonic()
-                    _serve(self._gateway, text, self._handlers)
-            except Py4JNetworkError:
-                return
-            except Exception:
-                log.exception("a request of the driver could not be read")
+        try:
+            while self._goes_on(number):
+                try:
+                    text = self._gateway.take(self._name, POLL_MS)
+                    if text:
+                        self._busy[number] = time.monotonic()
+                        _serve(self._gateway, text, self._handlers)
+                except Py4JNetworkError:
+                    return
+                except Exception:
+                    log.exception("a request of the driver could not be read")
+        finally:
+            with self._lock:
+                del self._busy[number]
 
     def _goes_on(self, number: int) -> bool:
         """Whether a thread that is free is still wanted."""
         with self._lock:
             self._busy[number] = None
-            if self._free() <= self._threads:
-                return True
-            del self._busy[number]
-            return False
+            return self._free() <= self._threads
 
     def _free(self) -> int:
         """Threads that are not held up."""

@@ -57,35 +57,41 @@ class PruneService:
 
     def prune(self, request: Request) -> Mapping[str, Any]:
         """Body: table, registrations, fingerprints, predicate. See docs/architecture.md."""
-        settings = parse_settings(request.body["settings"])
+        body = request.body
+        settings = parse_settings(body["settings"])
         # One cache serves all sessions, so the latest scan has its way.
         self.cache.resize(settings.cache_bytes)
-        predicate = parse(request.body["predicate"])
-        told = request.body["registrations"]
-        registered = [parse_registration(text) for text in told.values()]
-        roots = {one.root for one in registered if one is not None}
-        stuck = self._crowds.stuck(roots, settings.prune_timeout_s)
-        free = [one for one in registered if one is None or one.root not in stuck]
-        reasons: dict[str, int] = {}
-        detail = ""
-        if left := len(_spoken_of(predicate, registered)) - len(_spoken_of(predicate, free)):
-            reasons["error"] = left
-            detail = f"{', '.join(stuck)}: no answer; other scans wait for it already"
-        with self._crowds.at(roots - stuck):
-            return self._prune(request, settings, predicate, free, reasons, detail)
+        predicate = parse(body["predicate"])
+        registered = [parse_registration(text) for text in body["registrations"].values()]
+        wanted = _spoken_of(predicate, registered)
+        named = [one for one in wanted if one is not None]
+        stuck = self._crowds.stuck(named, settings.prune_timeout_s)
+        reasons: dict[str, int] = {"error": len(stuck)} if stuck else {}
+        detail = "; ".join(f"{one.root} does not answer other scans either" for one in stuck)
+        with self._crowds.at([one for one in named if one not in stuck]):
+            return self._prune(
+                request,
+                settings,
+                predicate,
+                [one for one in wanted if one not in stuck],
+                [one for one in registered if one not in stuck],
+                reasons,
+                detail,
+            )
 
     def _prune(
         self,
         request: Request,
         settings: Settings,
         predicate: Predicate,
+        wanted: Sequence[Registration | None],
         registered: Sequence[Registration | None],
         reasons: dict[str, int],
         detail: str,
     ) -> Mapping[str, Any]:
         body = request.body
         usable: dict[Column, Versions] = {}
-        for registration in _spoken_of(predicate, registered):
+        for registration in wanted:
             held = self._indexes.usable(registration, request, settings)
             versions = self._indexes.asked(held.index, body) if held.index is not None else ()
             if versions:

@@ -51,11 +51,19 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
     return Settings(
         path,
         roots,
-        _seconds(conf, "spark.sieve.prune.timeout", default.prune_timeout_s),
+        _prune_timeout(conf, default.prune_timeout_s),
         _seconds(conf, "spark.sieve.registry.ttl", default.registry_ttl_s),
         _size(conf, "spark.sieve.cache.bytes", default.cache_bytes),
         _retention(conf, "spark.sieve.versions.retain", default.retention),
     )
+
+
+def _prune_timeout(conf: Mapping[str, str], default: float) -> float:
+    """The shim, which keeps the time, takes what it cannot read for the default, too."""
+    try:
+        return _seconds(conf, "spark.sieve.prune.timeout", default)
+    except InvalidInputError:
+        return default
 
 
 def _seconds(conf: Mapping[str, str], key: str, default: float) -> float:

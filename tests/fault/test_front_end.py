@@ -214,7 +214,7 @@ def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
             lab.check(POINT, exactly=1)
             with (
                 lab.setting("spark.sieve.strict", "true"),
-                pytest.raises(PySparkException, match=r"SIEVE_STRICT.*other scans wait"),
+                pytest.raises(PySparkException, match=r"SIEVE_STRICT.*does not answer other scans"),
             ):
                 lab.sql(query)
         finally:

@@ -98,3 +98,26 @@ def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> N
     assert followers.state("shop", "t") == ""
     made = [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")]
     assert made == ["a", "b"]
+
+
+def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None:
+    """Where the second one fails, it alone is remembered: the table tells of the first."""
+    followers = Followers()
+    drop(warehouse, followers, Session(warehouse))
+    table(warehouse)
+    has_one = refusing(
+        lambda call: (
+            call.startswith("before mkdirs") and bool(registrations(warehouse.properties("t")))
+        )
+    )
+    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse, has_one).at())
+    (made,) = Session(warehouse).sql("SHOW SIEVE INDEXES ON t")
+    assert followers.state("shop", "t").startswith("failed: ")
+    drop(warehouse, followers, Session(warehouse))
+    table(warehouse)
+    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
+    assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
+    Session(warehouse).sql("DROP SIEVE INDEX a ON t")
+    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
+    assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["b"]
+    assert made[2] == "a"

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import queue
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
+
+from py4j.protocol import Py4JNetworkError
 
 from sql_ext.link import Lane, Request, _answer
 
@@ -48,6 +52,7 @@ class Driver:
     def __init__(self) -> None:
         self.waiting: queue.Queue[str] = queue.Queue()
         self.answers: queue.Queue[int] = queue.Queue()
+        self.gone = False
 
     def ask(self, number: int, kind: str) -> None:
         """One request more."""
@@ -55,6 +60,8 @@ class Driver:
 
     def take(self, _lane: str, _millis: int) -> str:
         """What a thread of the lane does next; it is not kept from looking around for long."""
+        if self.gone:
+            raise Py4JNetworkError("the driver is gone")
         try:
             return self.waiting.get(timeout=0.05)
         except queue.Empty:
@@ -67,7 +74,8 @@ class Driver:
 
 def lane_threads() -> int:
     """How many there are."""
-    return sum(thread.name.startswith("sieve-held-") for thread in threading.enumerate()) - 1
+    names = [thread.name for thread in threading.enumerate()]
+    return sum(name.startswith("sieve-held-") and not name.endswith("relief") for name in names)
 
 
 def test_threads_that_are_held_up_are_relieved() -> None:
@@ -85,6 +93,14 @@ def test_threads_that_are_held_up_are_relieved() -> None:
     assert {driver.answers.get(timeout=30) for _ in range(4)} == {0, 1, 2, 3}
     driver.ask(10, "prune")
     assert driver.answers.get(timeout=30) == 10
-    end = threading.Event()
-    while lane_threads() > 2:
-        assert not end.wait(0.05)
+    wait_until(lambda: lane_threads() == 2)
+    driver.gone = True
+    wait_until(lambda: lane_threads() == 0)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    """Look again and again for half a minute."""
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)

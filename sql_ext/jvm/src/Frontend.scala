@@ -67,6 +67,8 @@ final class Child(
     val lanes: Lanes) {
   private val started = System.nanoTime
   @volatile var ready = false
+  /** Milliseconds after which nobody can be waiting any more for it to come up. */
+  @volatile var patience = 10000L
   def ageMillis: Long = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - started)
 }
 
@@ -97,20 +99,21 @@ object Frontend extends Logging {
   def ensure(session: Compat.Session, atOnce: Boolean): Child = synchronized {
     val application = session.sparkContext.applicationId
     if (child != null && child.application != application) end(child.application)
-    if (child != null && !child.ready && child.ageMillis > longestStart(session)) {
-      logWarning(s"sieve: the front end has not come up in ${child.ageMillis} ms; it is started anew")
-      child.process.destroyForcibly().waitFor(1, TimeUnit.SECONDS)
+    if (child != null && !child.ready && child.ageMillis > child.patience) {
+      val late = s"the front end has not come up in ${child.ageMillis} ms; it is started anew"
+      logWarning(s"sieve: $late")
+      // It may not even end, where the file system that holds its Python hangs.
+      child.process.destroyForcibly()
+      child.lanes.close(new Undelivered(late))
+      child = null
     }
     if (child == null || !child.process.isAlive) {
       if (!atOnce && System.currentTimeMillis < notBefore) throw new FrontendDown(lastWords)
       child = start(session, application)
     }
+    child.patience = math.max(child.patience, 3 * Settings.startMillis(session))
     child
   }
-
-  /** Past all patience: whoever waits for its first answer has long given up. */
-  private def longestStart(session: Compat.Session): Long =
-    math.max(10000L, 3 * Settings.startMillis(session))
 
   /** An application has ended: its child goes, too. */
   def end(application: String): Unit = synchronized {

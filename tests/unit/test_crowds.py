@@ -1,0 +1,54 @@
+"""Which indexes scans do not wait for, as others wait for them in vain."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+
+from sieve.registration import Registration
+from sieve.types import IndexUuid
+from sql_ext import crowds
+from sql_ext.crowds import Crowds
+
+
+def index(number: int, root: str = "file:/a") -> Registration:
+    """An index of a root."""
+    return Registration(IndexUuid(f"{number:08d}-5a55-4b1c-9d0e-012345678901"), ("x",), root)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that have passed, to be set."""
+    now = [1000.0]
+    monkeypatch.setattr(crowds.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_two_that_wait_for_an_index_are_enough(clock: list[float]) -> None:
+    """For longer than the next one would; the others of the root are asked as before."""
+    crowd, slow = Crowds(), [index(1), index(2)]
+    with crowd.at([index(1)]), crowd.at([index(1), index(3)]):
+        clock[0] += 0.9
+        assert crowd.stuck(slow, 0.5) == set()
+        clock[0] += 0.2
+        assert crowd.stuck(slow, 0.5) == {index(1)}
+        assert crowd.stuck(slow, 5) == set()
+        clock[0] += 5
+        assert crowd.stuck(slow, 5) == {index(1)}
+    assert crowd.stuck(slow, 0.5) == set()
+
+
+def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
+    """Whichever of its indexes they wait for, and however patient others are."""
+    crowd = Crowds()
+    with ExitStack() as waiting:
+        for number in range(7):
+            waiting.enter_context(crowd.at([index(number), index(number + 10)]))
+        clock[0] += 1.1
+        assert crowd.stuck([index(90)], 60) == set()
+        with crowd.at([index(8)]):
+            assert crowd.stuck([index(90)], 60) == set()
+            clock[0] += 1.1
+            assert crowd.stuck([index(90), index(90, "file:/b")], 60) == {index(90)}
+        assert crowd.stuck([index(90)], 60) == set()
