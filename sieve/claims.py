@@ -41,9 +41,11 @@ class Claim:
     mtime_ms: int
 
 
-def claim_run(store: Store, index_dir: str, run: RunId) -> None:
-    """Note that a run is about to be written. Raises UnavailableError."""
-    store.create(join(claims_dir(index_dir), f"run-{run}"), b"")
+def claim_run(store: Store, index_dir: str, run: RunId) -> str:
+    """Note that a run is about to be written; the claim's URI. Raises UnavailableError."""
+    claim = join(claims_dir(index_dir), f"run-{run}")
+    store.create(claim, b"")
+    return claim
 
 
 def claim_locations(store: Store, index_dir: str, name: str) -> None:

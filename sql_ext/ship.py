@@ -13,6 +13,7 @@ from pathlib import Path
 from pyspark import SparkContext, SparkFiles
 from pyspark.sql import SparkSession
 
+from sieve.build.shared import on_this_machine
 from sieve.errors import UnavailableError
 
 _NEEDED = ("numpy", "pyarrow", "pandas")
@@ -41,11 +42,6 @@ def send_code(context: SparkContext) -> None:
     partial.write_bytes(data)
     partial.replace(archive)
     context.addPyFile(str(archive))
-
-
-def on_this_machine(context: SparkContext) -> bool:
-    """Whether executors are threads of the driver."""
-    return context.master.startswith("local") and not context.master.startswith("local-cluster")
 
 
 def _zipped(package: Path) -> bytes:

@@ -388,24 +388,16 @@ def build_run(
         ("sieve", s.first, s.last, len(pairs), len(pairs), 1, encode_segment(s)) for s in segments
     ]
     survey = SimpleNamespace(n_files=len(sizes), sample=SimpleNamespace(encoder=Encoder("bigint")))
-    run = writing._write(_Written(told), survey, store, index_dir)  # type: ignore[arg-type]
+    run = writing._write(told, survey, store, index_dir)  # type: ignore[arg-type]
     return BuiltRun(run, rows, none, none, (), 8.0)
 
 
-class _Written:
-    """Rows of a run file that know how to be written, as a DataFrame does."""
-
-    def __init__(self, rows: Sequence[RunRow]) -> None:
-        self._rows, self.write = rows, self
-
-    def option(self, _key: str, _value: str) -> _Written:
-        return self
-
-    def parquet(self, uri: str) -> None:
-        folder = Path(uri.removeprefix("file:"))
-        folder.mkdir(parents=True)
-        (folder / "part-00000.parquet").write_bytes(run_file_bytes(self._rows))
-        (folder / "_SUCCESS").touch()
+def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
+    """`sieve.build.writing.write_rows` without Spark."""
+    folder = Path(uri.removeprefix("file:"))
+    folder.mkdir(parents=True)
+    (folder / "part-00000.parquet").write_bytes(run_file_bytes(rows))
+    (folder / "_SUCCESS").touch()
 
 
 @contextmanager
@@ -413,4 +405,5 @@ def without_spark() -> Iterator[None]:
     """Builds read and write without Spark for a while."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(contents, "build_run", build_run)
+        patch.setattr(writing, "write_rows", write_run)
         yield

@@ -14,7 +14,7 @@ from sieve.build.run import BuiltRun, build_run
 from sieve.build.settle import Snapshot
 from sieve.build.unreadable import named_if_unreadable
 from sieve.claims import discard_run
-from sieve.errors import SieveError
+from sieve.errors import SieveError, UnavailableError
 from sieve.instants import iso
 from sieve.locations import UNPROVEN, UNSETTLED, Counts, Locations, together
 from sieve.options import IndexOptions
@@ -59,7 +59,8 @@ def build_contents(
     Raises:
         UnsupportedError: the table's options make its values hang on what else a query reads.
         Py4JJavaError: Spark failed; where a data file cannot be read its message names it.
-        UnavailableError: a data file cannot be read, and Spark's message does not name it.
+        UnavailableError: a data file cannot be read, and Spark's message does not name it; or what
+            decides how files are read was changed meanwhile.
     """
     refused = refuse_option(table.info.label, table.info.fingerprint_parts)
     if refused is not None:
@@ -94,6 +95,8 @@ def build_contents(
         world.check_cancelled()
         # A table that was not listed whole is none whose files change.
         now = snapshot.files if snapshot.taken_over else table.files()
+        if files:
+            _check_reader(table)
         read = _unchanged(built, files, now, first_slot)
         locations = together(_with_news(kept, read), _unsettled(young))
         roots = roots_of(table, snapshot.files)
@@ -124,6 +127,15 @@ def build_contents(
             seconds=round(time.monotonic() - started, 3),
         ),
     )
+
+
+def _check_reader(table: CatalogTable) -> None:
+    if table.fingerprint() != table.info.fingerprint:
+        raise UnavailableError(
+            "SIEVE_READER_CHANGED",
+            f"a setting that decides how {table.info.label} is read was changed by another thread "
+            "while the column was read; run the statement again",
+        )
 
 
 def _unchanged(

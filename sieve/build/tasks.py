@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from socket import gethostname
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +17,10 @@ import pyarrow.compute as pc
 
 from sieve.blocks import encode_segment
 from sieve.build.zoom import Zoom
+from sieve.errors import UnavailableError
 from sieve.intervals import Intervals, cut_location, generous_most, split_at
 from sieve.keys import Encoder
+from sieve.local_store import LocalStore
 from sieve.map.hashing import hash_codes
 from sieve.map.payload import build_map
 from sieve.mass import Codes, Mass, Numbers
@@ -367,6 +370,22 @@ def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
             blocks = segment.blocks
             numbers = [segment.first, segment.last, counter.take(), int(blocks.rows.sum())]
             yield _row("sieve", [*numbers, len(blocks.offsets) - 1], encode_segment(segment))
+
+    return run
+
+
+def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
+    """Rows of a run file as they are, if a file of the driver's is there; else the task fails.
+
+    Args:
+        witness: URI of the file.
+        failure: how the job's error is told from others.
+    """
+
+    def run(batches: Batches) -> Batches:
+        if not LocalStore().exists(witness):
+            raise UnavailableError(failure, f"{witness} is not to be seen from {gethostname()}")
+        yield from batches
 
     return run
 

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
+from sieve.build.shared import named_if_unseen, not_shared, seen_by_all
 from sieve.build.survey import Survey
 from sieve.claims import claim_run, discard_run
-from sieve.errors import SieveError, UnavailableError
+from sieve.errors import SieveError
 from sieve.layout import run_dir
 from sieve.options import IndexOptions
 from sieve.prices import within_budget
@@ -49,9 +50,9 @@ def write_within(
 def _write(rows: DataFrame, survey: Survey, store: Store, index_dir: str) -> RunRef:
     run_id = RunId(secrets.token_hex(16))
     target = run_dir(index_dir, run_id)
-    claim_run(store, index_dir, run_id)
+    claim = claim_run(store, index_dir, run_id)
     try:
-        _as_parquet(rows, target)
+        write_rows(rows, target, claim)
         return _read_back(store, target, run_id, survey)
     except BaseException:
         with contextlib.suppress(SieveError):
@@ -59,27 +60,21 @@ def _write(rows: DataFrame, survey: Survey, store: Store, index_dir: str) -> Run
         raise
 
 
-def _as_parquet(rows: DataFrame, target: str) -> None:
-    # Else the footer repeats the least and the greatest payload, which can be all of them.
-    short = rows.write.option("parquet.statistics.truncate.length", 1)
-    short.option("compression", "zstd").parquet(target)
+def write_rows(rows: DataFrame, target: str, claim: str) -> None:
+    """Rows of a run to its files, by executors that see the driver's claim."""
+    with named_if_unseen(target):
+        # Else the footer repeats the least and the greatest payload, which can be all of them.
+        short = seen_by_all(rows, claim).write.option("parquet.statistics.truncate.length", 1)
+        short.option("compression", "zstd").parquet(target)
 
 
 def _read_back(store: Store, target: str, run_id: RunId, survey: Survey) -> RunRef:
     try:
         names = [e.name for e in store.list(target) if e.name.endswith(".parquet")]
     except SieveError as error:
-        raise _not_shared(target) from error
+        raise not_shared(target) from error
     files = ((name, store.read(join(target, name))) for name in sorted(names))
     run = describe_run(run_id, survey.n_files, survey.sample.encoder, files)
     if run is None:
-        raise _not_shared(target)
+        raise not_shared(target)
     return run
-
-
-def _not_shared(target: str) -> UnavailableError:
-    return UnavailableError(
-        "SIEVE_ROOT_NOT_SHARED",
-        f"what the executors wrote to {target} cannot be seen by the driver; set "
-        "spark.sieve.path to a folder on a file system that all of them share",
-    )

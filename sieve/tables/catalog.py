@@ -132,6 +132,10 @@ class CatalogTable:
         self._spark = spark
         self.info = _info(json.loads(access.info()))
 
+    def fingerprint(self) -> str:
+        """What `info` would say now: another thread may have changed a setting of the reader."""
+        return str(json.loads(self._access.info())["fingerprint"])
+
     def files(self) -> tuple[DataFile, ...]:
         """Every file of the table at the time of the first call."""
         return tuple(DataFile(*row) for row in json.loads(self._access.list()))

@@ -30,6 +30,19 @@ def bare(tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def stray(tmp_path: Path) -> str:
+    """The test run's Python on a machine that has other files where the indexes lie."""
+    path = tmp_path / "python"
+    hide = f'mount -t tmpfs none "{tmp_path / "root"}" && exec "{sys.executable}" "$@"'
+    path.write_text(f"#!/bin/sh\nexec unshare --mount sh -c '{hide}' python \"$@\"\n")
+    path.chmod(0o755)
+    (tmp_path / "root").mkdir()
+    if subprocess.run([path, "-c", ""], check=False, capture_output=True).returncode:
+        pytest.skip("hiding a folder from a process takes the right to mount")
+    return str(path)
+
+
+@pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Driver]:
     """A driver with two executors that run the test run's own Python, an hour off."""
     (tmp_path / "events").mkdir()
@@ -55,6 +68,23 @@ def test_a_bare_python_is_named(bare: str, tmp_path: Path) -> None:
         for word in (bare, "numpy", "pyarrow", "spark.pyspark.python"):
             assert word in str(failed.value)
         assert it.sql("SHOW SIEVE INDEXES ON t") == []
+
+
+def test_a_root_that_is_not_shared(stray: str, tmp_path: Path) -> None:
+    """A run is not published where its writers do not see the driver's files, all or some of them.
+
+    Its files would be whole for the driver, which cannot know of others elsewhere.
+    """
+    root = tmp_path / "root"
+    conf = CLUSTER | {"spark.master": "local-cluster[1,2,1024]", "spark.sieve.path": root.as_uri()}
+    with driver(tmp_path / "driver", **conf, **{"spark.pyspark.python": stray}) as it:
+        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
+        with pytest.raises(DriverError, match="SIEVE_ROOT_NOT_SHARED") as failed:
+            it.sql("CREATE SIEVE INDEX ON t (id)")
+        assert "spark.sieve.path" in str(failed.value)
+        assert "Traceback" not in str(failed.value)
+        assert it.sql("SHOW SIEVE INDEXES ON t") == []
+    assert [path for path in root.rglob("*") if path.is_file()] == []
 
 
 def test_executors_build(cluster: Driver, tmp_path: Path) -> None:

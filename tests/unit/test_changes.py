@@ -65,6 +65,9 @@ class Commits:
         )  # fmt: skip
         self._listed: tuple[DataFile, ...] = ()
 
+    def fingerprint(self) -> str:
+        return SAMPLE.fingerprint
+
     def files(self) -> tuple[DataFile, ...]:
         self.listings += 1
         self._listed = tuple(self.slices)

@@ -13,7 +13,7 @@ import pytest
 
 from sieve.build import contents, settle
 from sieve.build.run import BuiltRun
-from sieve.errors import UnsupportedError
+from sieve.errors import UnavailableError, UnsupportedError
 from sieve.local_store import LocalStore
 from sieve.locations import UNSETTLED, Locations, parse_locations
 from sieve.options import IndexOptions
@@ -29,6 +29,7 @@ class Listed:
     def __init__(self, *listings: Sequence[DataFile], **parts: str) -> None:
         self.listings = [tuple(listing) for listing in listings]
         self.read: list[int] = []
+        self.fingerprints = ["0" * 64]
         self.info = SimpleNamespace(
             label="d.t",
             format_name="parquet",
@@ -36,6 +37,9 @@ class Listed:
             fingerprint="0" * 64,
             fingerprint_parts={"format": "parquet x"} | parts,
         )
+
+    def fingerprint(self) -> str:
+        return self.fingerprints.pop(0)
 
     def files(self) -> tuple[DataFile, ...]:
         return self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
@@ -164,6 +168,17 @@ def test_a_table_without_files_has_an_empty_version(
     """Nothing is read and nothing is said."""
     made, locations = build(monkeypatch, tmp_path, Listed([]), [])
     assert (made.runs, locations.paths, made.stats.rows) == ((), (), 0)
+
+
+def test_a_reader_that_changed_meanwhile_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What was read under two settings holds for neither."""
+    table = Listed([data_file("a")])
+    table.fingerprints = ["1" * 64]
+    with pytest.raises(UnavailableError, match="SIEVE_READER_CHANGED"):
+        build(monkeypatch, tmp_path, table, [3])
+    assert list((tmp_path / "locations").iterdir()) == []
 
 
 @pytest.mark.parametrize("handling", ["BACK_TO_DELIMITER", "skip_value"])

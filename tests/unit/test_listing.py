@@ -204,6 +204,9 @@ class Listed:
             columns=[Column(("v",), "bigint")],
         )  # fmt: skip
 
+    def fingerprint(self) -> str:
+        return SAMPLE.fingerprint
+
     def files(self) -> tuple[DataFile, ...]:
         return self._files
 

@@ -1,0 +1,61 @@
+"""Whether executors write where the driver reads: a machine's own files are not another's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from sieve.build.arrow_jobs import map_batches
+from sieve.build.tasks import only_if_seen
+from sieve.errors import UnavailableError
+from sieve.runs import SPARK_SCHEMA
+from sieve.store import split
+
+_CLASS: Final = "SIEVE_ROOT_NOT_SHARED"
+
+
+def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
+    """Rows of a run whose tasks fail where a file that the driver has made is not to be seen.
+
+    What the driver can list says little: an executor on its own machine writes into the same
+    folder, and what the others wrote would be missed by nobody.
+
+    Args:
+        rows: about to be written.
+        witness: URI of a file that the driver has made just now.
+    """
+    # Any other file system is the same from everywhere.
+    if split(witness)[0] != "file" or on_this_machine(rows.sparkSession.sparkContext):
+        return rows
+    return map_batches(rows, only_if_seen(witness, _CLASS), SPARK_SCHEMA)
+
+
+def on_this_machine(context: SparkContext) -> bool:
+    """Whether executors are threads of the driver."""
+    return context.master.startswith("local") and not context.master.startswith("local-cluster")
+
+
+@contextmanager
+def named_if_unseen(folder: str) -> Iterator[None]:
+    """Failures of such a task as one line. Raises UnavailableError."""
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        if _CLASS in str(error):
+            raise not_shared(folder) from error
+        raise
+
+
+def not_shared(folder: str) -> UnavailableError:
+    """The error for a folder of the executors that is not the driver's."""
+    return UnavailableError(
+        _CLASS,
+        f"what the executors write to {folder} cannot be seen by the driver, or not all of it; set "
+        "spark.sieve.path to a folder on a file system that all of them share",
+    )
