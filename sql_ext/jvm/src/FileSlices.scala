@@ -20,13 +20,14 @@ import org.apache.spark.sql.types.StructType
  * path of its base file, or its first log file; for a length it has the sum of all, and for a time a
  * digest of the names and lengths of its log files, 0 for none.
  *
- * A reader passes over what was logged after the instant that it reads at. A slice with log files of
- * a later one is seen in part.
+ * A reader passes over what was logged after the instant that it reads at, and shows what a slice
+ * without those log files would: unless one of them takes back an earlier one.
  */
 class FileSlices(relation: HadoopFsRelation) extends Locations {
   import Hudi.{call, option}
 
   private lazy val instant = Hudi.instant(relation)
+  private lazy val takenBack = HudiChanges.takenBack(relation, instant)
 
   override def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
     if (isMapping(values)) {
@@ -35,7 +36,8 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     else baseAlone(file)
 
   private def baseAlone(file: FileStatusWithMetadata): Option[Location] =
-    if (file.getPath.getName.startsWith(".")) None else Some(Location(file.getPath, file.getLen, 0))
+    if (file.getPath.getName.startsWith(".")) None
+    else Some(Location(file.getPath, Some(State(file.getLen, 0))))
 
   private def merged(slice: AnyRef, listed: Path): Option[Location] = {
     val (base, logs) = parts(slice)
@@ -43,9 +45,13 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     val understood = base.fold(logs.exists(name(_) == listed.getName))(b =>
       name(b) == listed.getName && option(call(b, "getBootstrapBaseFile")).isEmpty)
     // Instants are digits, so that Hudi compares them as text, too.
-    val later = logs.exists(call(_, "getDeltaCommitTime").toString > instant)
-    named.filter(_ => understood).map(n =>
-      Location(new Path(listed.getParent, n), (base ++ logs).map(size).sum, digest(logs), later))
+    val shown = logs.filter(call(_, "getDeltaCommitTime").toString <= instant)
+    def state(of: Seq[AnyRef]) = State((base ++ of).map(size).sum, digest(of))
+    named.filter(_ => understood).map { n =>
+      val path = new Path(listed.getParent, n)
+      if (shown.size == logs.size) Location(path, Some(state(logs)))
+      else Location(path, if (takenBack) None else Some(state(shown)), Some(state(logs)))
+    }
   }
 
   override def alone(

@@ -30,8 +30,7 @@ object HudiChanges {
    */
   def since(relation: HadoopFsRelation, instant: Long): Option[Set[String]] = {
     val timeline = call(Hudi.client(relation), "getActiveTimeline")
-    val (done, pending) = call(timeline, "getInstants").asInstanceOf[java.util.List[AnyRef]].asScala
-      .partition(call(_, "isCompleted") == true)
+    val (done, pending) = instants(timeline).partition(call(_, "isCompleted") == true)
     val timed = done.map(one => one -> Hudi.completion(relation, one))
     val own = timed.filter { case (one, time) => time.contains(instant) && telling(action(one)) }
     val later = timed.collect { case (one, time) if time.forall(_ > instant) => one }
@@ -43,6 +42,22 @@ object HudiChanges {
     else Some(later.flatMap(partitions(_, timeline)).toSet)
       .filterNot(found => found.contains("") || found.size > mostPartitions)
   }
+
+  /**
+   * Whether commits may have been taken back after an instant. Some releases do it by a note in a log
+   * file, which readers of any instant heed. What happened before the oldest commit of the active
+   * timeline is not known.
+   */
+  def takenBack(relation: HadoopFsRelation, instant: String): Boolean = {
+    val all = instants(call(Hudi.client(relation), "getActiveTimeline"))
+    val reaches = all.exists(one =>
+      telling(action(one)) && call(one, "requestedTime").toString <= instant)
+    !reaches || all.exists(one => undoing(action(one)) &&
+      Option(call(one, "getCompletionTime")).forall(_.toString > instant))
+  }
+
+  private def instants(timeline: AnyRef): Seq[AnyRef] =
+    call(timeline, "getInstants").asInstanceOf[java.util.List[AnyRef]].asScala.toSeq
 
   /**
    * Whether commits have been archived since. Hudi archives by the time at which they were asked

@@ -8,17 +8,22 @@ import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, Hadoo
 import org.apache.spark.sql.types.StructType
 
 /**
- * What an index points at: its path, and two numbers of which one is another when its rows may be.
- * Of a file they are length and time; of a file slice `FileSlices` tells. `inPart` if the reader
- * passes over some of what was written there: it may show other rows then than these tell of.
+ * Two numbers of which one is another when the rows of a location may be. Of a file they are length
+ * and time; of a file slice `FileSlices` tells.
  */
-final case class Location(path: Path, length: Long, modified: Long, inPart: Boolean = false)
+final case class State(length: Long, modified: Long)
+
+/**
+ * What an index points at: its path, and the state whose rows the reader shows, None if that cannot be
+ * told. Where the reader passes over some of what was written there, `written` is the state with all.
+ */
+final case class Location(path: Path, shown: Option[State], written: Option[State] = None)
 
 /** What the files in a relation's listing are: here files, each read by itself. */
 class Locations {
   /** The location of a file in a directory with these values; None for what has no such name. */
   def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
-    Some(Location(file.getPath, file.getLen, file.getModificationTime))
+    Some(Location(file.getPath, Some(State(file.getLen, file.getModificationTime))))
 
   /** The file in a directory of its own, whose values are those of `schema` and one more. */
   def alone(

@@ -33,11 +33,11 @@ final case class Ahead(question: Asked, nanos: Long) {
 }
 
 /**
- * A file as an index knows it: its ordinal, and the length and time it had when it was read; a
- * length below zero is that of a file which proves nothing, `unsettled` one that was not read yet.
+ * A file as an index knows it: its ordinal, and the state it had when it was read; a length below
+ * zero is that of a file which proves nothing, `unsettled` one that was not read yet.
  */
-final case class Known(ordinal: Int, length: Long, modified: Long) {
-  def unsettled: Boolean = length == -2
+final case class Known(ordinal: Int, state: State) {
+  def unsettled: Boolean = state.length == -2
 }
 
 /**
@@ -72,7 +72,7 @@ object Pruner extends Logging {
     else try Counters.timed(ahead.fold(0L)(_.nanos)) {
       val locations = Locations.of(index.relation)
       val instant = Hudi.asOf(index.relation).map { at =>
-        Instant(at, listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.inPart))))
+        Instant(at, listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty))))
       }
       // The files behind an answer are asked for with it, so that a slow front end counts once.
       val (reply, known) = Breaker.guard {
@@ -125,7 +125,7 @@ object Pruner extends Logging {
     })
   }
 
-  /** What an answer says of files, of those that are seen whole and of others, by their ordinals. */
+  /** What an answer says of files by their ordinals, of all that was ever written to them, too. */
   private class Answer(known: Dictionary, reply: JsonNode) {
     private val skip = bits("skip")
     private val (skipInPart, knownInPart) = (bits("skip_in_part"), bits("known_in_part"))
@@ -136,12 +136,12 @@ object Pruner extends Logging {
         case None => Left("changed-file")
         case Some((_, Nil)) => Left("new-file")
         case Some((now, states)) =>
-          states.find(k => k.length == now.length && k.modified == now.modified) match {
-            case Some(k) if !now.inPart => Right(skip.get(k.ordinal))
-            case Some(k) if knownInPart.get(k.ordinal) => Right(skipInPart.get(k.ordinal))
-            case None if states.exists(k => k.unsettled && k.modified == now.modified) => Left("unsettled-file")
-            case _ => Left("changed-file")
-          }
+          def ordinal(of: Option[State]) = of.flatMap(s => states.find(_.state == s)).map(_.ordinal)
+          val told = ordinal(now.shown).map(skip.get) ++
+            ordinal(now.written).filter(knownInPart.get).map(skipInPart.get)
+          def young = states.exists(k => k.unsettled && now.shown.exists(_.modified == k.state.modified))
+          if (told.nonEmpty) Right(told.exists(identity))
+          else Left(if (young) "unsettled-file" else "changed-file")
       }
 
     private def bits(name: String): BitSet = Option(reply.get(name)).fold(new BitSet)(node =>
@@ -197,7 +197,7 @@ object Pruner extends Logging {
     val made = new Dictionary(paths.size * 2)
     for (i <- 0 until paths.size) {
       val path = new Path(paths.get(i).asText)
-      val known = Known(i, lengths.get(i).asLong, times.get(i).asLong)
+      val known = Known(i, State(lengths.get(i).asLong, times.get(i).asLong))
       made.put(path, known :: made.getOrDefault(path, Nil))
     }
     made

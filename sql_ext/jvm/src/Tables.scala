@@ -185,9 +185,9 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
       directory <- directories
       file <- directory.files
       at <- locations.of(directory.values, file)
-      if !at.inPart
+      now <- at.shown if at.written.isEmpty
     } yield {
-      into.addArray().add(at.path.toString).add(at.length).add(at.modified)
+      into.addArray().add(at.path.toString).add(now.length).add(now.modified)
       (directory.values, file)
     }).toIndexedSeq
   }
