@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable
 from typing import Final, Literal
 
-from sieve.build.contents import build_contents
+from sieve.build.contents import ReaderChangedError, build_contents
 from sieve.build.kept import NOTHING, Kept, is_current, is_one_run, kept
 from sieve.build.listing import NOTHING_STORED, Stored, read_list
 from sieve.build.settle import Snapshot, snapshot_of, snapshot_since
@@ -115,6 +115,8 @@ def _refreshed(
             kept=held,
             before=known or NOTHING_STORED,
         )
+    except ReaderChangedError:
+        raise
     except Exception:
         world.check_cancelled()
         if not held.grown:

@@ -118,18 +118,17 @@ class Followers:
         key = _key(identity)
         with self._lock:
             # What could not be made again last time is tried once more.
-            before = self._dropped.get(key, ()) if key in self._failed else ()
-            names = {one.name for one in ended}
-            ended.extend(one for one in before if one.name not in names)
+            before = self._dropped.get(key, []) if key in self._failed else []
+            self._remember(key, ended, before)
         self.clear(*key)
-        self._remember(key, ended)
 
-    def _remember(self, key: Table, ended: list[_Definition]) -> None:
-        with self._lock:
-            self._dropped[key] = ended
-            self._dropped.move_to_end(key)
-            while len(self._dropped) > _REMEMBERED:
-                self._dropped.popitem(last=False)
+    def _remember(self, key: Table, newer: list[_Definition], older: list[_Definition]) -> None:
+        # With the lock held.
+        by_name = {one.name: one for one in (*older, *newer)}
+        self._dropped[key] = list(by_name.values())
+        self._dropped.move_to_end(key)
+        while len(self._dropped) > _REMEMBERED:
+            self._dropped.popitem(last=False)
 
     def _write(self, key: Table, anew: bool, at: Statement) -> set[bool]:
         with self._lock:
@@ -147,7 +146,9 @@ class Followers:
             log.exception("the indexes of %s.%s were not refreshed", *key)
             why = str(error).partition("\n")[0][:500]
             if anew:
-                self._remember(key, ended)
+                # The table may have been dropped once more meanwhile.
+                with self._lock:
+                    self._remember(key, self._dropped.get(key, []), ended)
         with self._lock:
             self._failed.pop(key, None)
             if why:

@@ -153,6 +153,9 @@ class Access:
     def info(self) -> str:
         return json.dumps(self._warehouse.info(self._name))
 
+    def fingerprint(self) -> str:
+        return MARK
+
     def list(self) -> str:
         return json.dumps(self._warehouse.files(self._name))
 

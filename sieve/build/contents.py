@@ -14,7 +14,7 @@ from sieve.build.run import BuiltRun, build_run
 from sieve.build.settle import Snapshot
 from sieve.build.unreadable import named_if_unreadable
 from sieve.claims import discard_run
-from sieve.errors import SieveError, UnavailableError
+from sieve.errors import ConflictError, SieveError
 from sieve.instants import iso
 from sieve.locations import UNPROVEN, UNSETTLED, Counts, Locations, together
 from sieve.options import IndexOptions
@@ -27,6 +27,10 @@ from sieve.world import World
 
 _NONE = np.zeros(0, np.int64)
 _NO_RUN = BuiltRun(None, _NONE, _NONE, _NONE, (), 0.0)
+
+
+class ReaderChangedError(ConflictError):
+    """What was read before and after a setting was changed does not belong together."""
 
 
 def build_contents(
@@ -59,8 +63,8 @@ def build_contents(
     Raises:
         UnsupportedError: the table's options make its values hang on what else a query reads.
         Py4JJavaError: Spark failed; where a data file cannot be read its message names it.
-        UnavailableError: a data file cannot be read, and Spark's message does not name it; or what
-            decides how files are read was changed meanwhile.
+        UnavailableError: a data file cannot be read, and Spark's message does not name it.
+        ReaderChangedError: what decides how files are read was changed meanwhile.
     """
     refused = refuse_option(table.info.label, table.info.fingerprint_parts)
     if refused is not None:
@@ -131,7 +135,7 @@ def build_contents(
 
 def _check_reader(table: CatalogTable) -> None:
     if table.fingerprint() != table.info.fingerprint:
-        raise UnavailableError(
+        raise ReaderChangedError(
             "SIEVE_READER_CHANGED",
             f"a setting that decides how {table.info.label} is read was changed by another thread "
             "while the column was read; run the statement again",

@@ -134,7 +134,7 @@ class CatalogTable:
 
     def fingerprint(self) -> str:
         """What `info` would say now: another thread may have changed a setting of the reader."""
-        return str(json.loads(self._access.info())["fingerprint"])
+        return str(self._access.fingerprint())
 
     def files(self) -> tuple[DataFile, ...]:
         """Every file of the table at the time of the first call."""

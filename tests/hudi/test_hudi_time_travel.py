@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import bundle
 import pytest
 import tables
 from lab import Lab
@@ -137,6 +138,8 @@ def test_a_slice_read_merged_tells_what_it_showed_then(lab: Lab) -> None:
 
     Once a commit is taken back nobody can tell what its log files did to earlier ones.
     """
+    if bundle.VERSION.startswith("1.0."):
+        pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
     with lab.database("hudi_travel_parts"):
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from sieve.build import contents, settle
+from sieve.build.contents import ReaderChangedError
 from sieve.build.run import BuiltRun
-from sieve.errors import UnavailableError, UnsupportedError
+from sieve.errors import UnsupportedError
 from sieve.local_store import LocalStore
 from sieve.locations import UNSETTLED, Locations, parse_locations
 from sieve.options import IndexOptions
@@ -176,7 +177,7 @@ def test_a_reader_that_changed_meanwhile_is_refused(
     """What was read under two settings holds for neither."""
     table = Listed([data_file("a")])
     table.fingerprints = ["1" * 64]
-    with pytest.raises(UnavailableError, match="SIEVE_READER_CHANGED"):
+    with pytest.raises(ReaderChangedError, match="SIEVE_READER_CHANGED"):
         build(monkeypatch, tmp_path, table, [3])
     assert list((tmp_path / "locations").iterdir()) == []
 

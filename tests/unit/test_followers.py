@@ -121,3 +121,22 @@ def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None
     followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["b"]
     assert made[2] == "a"
+
+
+def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
+    """The second remaking comes while the indexes of the first are made, of which one fails."""
+    followers = Followers()
+    drop(warehouse, followers, Session(warehouse))
+    table(warehouse)
+
+    def dropped_meanwhile(call: str) -> None:
+        if call.startswith("before mkdirs") and registrations(warehouse.properties("t")):
+            drop(warehouse, followers, Session(warehouse))
+            table(warehouse)
+            raise UnavailableError("SIEVE_STORE_UNAVAILABLE", f"refused: {call}")
+
+    written = told(warehouse, event="written", anew="true")
+    followers.act(written, Session(warehouse, dropped_meanwhile).at())
+    assert followers.state("shop", "t").startswith("failed: ")
+    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
+    assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]

@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve
 import java.util.concurrent.{ConcurrentHashMap, Executors, TimeUnit}
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
+import scala.util.{Failure, Success, Try}
 import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.node.ObjectNode
@@ -121,8 +121,13 @@ class Events(first: Compat.Session) extends SparkListener with ExternalCatalogEv
         val told = body("written", table, Seq("anew" -> anew.toString)) _
         waiting.put(key, Link.post(writer, told, { answer =>
           waiting.remove(key)
-          answer.filter(_.path("again").asBoolean).foreach(node =>
-            later(s"written $name")(written(writer, name, node.path("anew").asBoolean)))
+          val again = answer match {
+            case Success(node) if node.path("again").asBoolean => Some(node.path("anew").asBoolean)
+            // The child has gone before it came to it.
+            case Failure(_: Undelivered) => Some(anew)
+            case _ => None
+          }
+          again.foreach(how => later(s"written $name")(written(writer, name, how)))
         }))
       }
     }

@@ -64,11 +64,14 @@ class Gateway(session: Compat.Session, lanes: Lanes) {
 /** A child as it runs: its lanes carry requests to it, its gateway listens to it alone. */
 final class Child(
     val application: String, val python: String, val process: Process, val gateway: ClientServer,
-    val lanes: Lanes) {
+    val lanes: Lanes, failures: Int) {
   private val started = System.nanoTime
   @volatile var ready = false
+  @volatile var givenUp = false
+  /** Whether scans wait for it to come up: not once others have failed one after another. */
+  val awaited: Boolean = failures <= 1
   /** Milliseconds after which nobody can be waiting any more for it to come up. */
-  @volatile var patience = 10000L
+  @volatile var patience: Long = 10000L << math.min(failures, 4)
   def ageMillis: Long = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - started)
 }
 
@@ -102,10 +105,14 @@ object Frontend extends Logging {
     if (child != null && !child.ready && child.ageMillis > child.patience) {
       val late = s"the front end has not come up in ${child.ageMillis} ms; it is started anew"
       logWarning(s"sieve: $late")
-      // It may not even end, where the file system that holds its Python hangs.
-      child.process.destroyForcibly()
-      child.lanes.close(new Undelivered(late))
+      val stuck = child
       child = null
+      stuck.givenUp = true
+      failed(0, late)
+      // It may not even end, where the file system that holds its Python hangs.
+      stuck.process.destroyForcibly()
+      stuck.gateway.shutdown()
+      stuck.lanes.close(new Undelivered(late))
     }
     if (child == null || !child.process.isAlive) {
       if (!atOnce && System.currentTimeMillis < notBefore) throw new FrontendDown(lastWords)
@@ -154,7 +161,7 @@ object Frontend extends Logging {
           throw new FrontendDown(failed(0, cannotStart(python, e.getMessage)))
       }
     Counters.frontEndStarts.increment()
-    val made = new Child(application, python, process, gateway, lanes)
+    val made = new Child(application, python, process, gateway, lanes, failures)
     watch(made)
     made
   }
@@ -183,7 +190,7 @@ object Frontend extends Logging {
       if (child.ready) {
         val why = failed(child.ageMillis, s"the front end stopped (exit $exit); the next statement starts it again")
         child.lanes.close(new Undelivered(why))
-      } else {
+      } else if (!child.givenUp) {
         val why = failed(0, cannotStart(child.python, s"exit $exit: $tail"))
         child.lanes.close(new FrontendDown(why))
       }

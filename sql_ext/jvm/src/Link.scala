@@ -2,6 +2,8 @@ package org.apache.spark.sql.sieve
 
 import java.util.concurrent._
 
+import scala.util.{Failure, Success, Try}
+
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.databind.node.ObjectNode
 
@@ -67,7 +69,7 @@ object Link {
         before.getOrElse(put(Frontend.ensure(session, atOnce = false), session, body))
       before = None
       val made = asked.answer.thenApply[A](node => answer(checked(node)))
-      val starting = if (child.ready) 0L else Settings.startMillis(session) - child.ageMillis
+      val starting = if (child.ready || !child.awaited) 0L else Settings.startMillis(session) - child.ageMillis
       try await(made, math.max(Settings.pruneMillis(session), starting))
       catch { case e: TimeoutException => child.lanes.withdraw(asked); throw e }
     }
@@ -81,13 +83,13 @@ object Link {
   }
 
   /**
-   * The same, for work that takes as long as it takes; `done` gets the answer, None for a failure.
-   * Gives what tells whether the work has begun.
+   * The same, for work that takes as long as it takes; `done` gets the answer. Gives what tells whether
+   * the work has begun.
    */
   def post(
-      session: Compat.Session, fill: ObjectNode => Unit, done: Option[JsonNode] => Unit): () => Boolean = {
+      session: Compat.Session, fill: ObjectNode => Unit, done: Try[JsonNode] => Unit): () => Boolean = {
     val (_, asked) = event("background", session, fill)
-    asked.answer.whenComplete((node, _) => done(Option(node)))
+    asked.answer.whenComplete((node, failure) => done(if (failure == null) Success(node) else Failure(failure)))
     () => asked.begun || asked.answer.isDone
   }
 

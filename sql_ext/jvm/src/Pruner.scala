@@ -47,11 +47,11 @@ final case class Known(ordinal: Int, state: State) {
 object Pruner extends Logging {
   private val fatal = Set("index-corrupt", "index-gone", "version-too-new", "error")
   private val warned = ConcurrentHashMap.newKeySet[String]()
-  /** By path, once for each length and time that it is known with. */
-  private type Dictionary = JHashMap[Path, List[Known]]
+  /** By path, once for each of so many states in all. */
+  private final class Dictionary(val states: Int) extends JHashMap[Path, List[Known]](states * 2)
   private val dictionaries = new LruMap[String, Dictionary](16, 0.75f, true)
-  // An eighth of the driver's memory, at some 650 bytes a file.
-  private val mostFiles = Runtime.getRuntime.maxMemory / 8 / 650
+  // An eighth of the driver's memory, at some 650 bytes a state.
+  private val mostStates = Runtime.getRuntime.maxMemory / 8 / 650
 
   def prune(
       index: SieveFileIndex, listed: Seq[PartitionDirectory], filters: Seq[Expression]): Pruned = {
@@ -184,17 +184,17 @@ object Pruner extends Logging {
   /** Keeps a list, and of the others those used last: each refresh makes a new one of all files. */
   private def keep(id: String, made: Dictionary): Unit = dictionaries.synchronized {
     dictionaries.put(id, made)
-    var files = dictionaries.values.asScala.map(_.size.toLong).sum
+    var states = dictionaries.values.asScala.map(_.states.toLong).sum
     val eldest = dictionaries.values.iterator
-    while (files > mostFiles && dictionaries.size > 1) {
-      files -= eldest.next().size
+    while (states > mostStates && dictionaries.size > 1) {
+      states -= eldest.next().states
       eldest.remove()
     }
   }
 
   private def read(reply: JsonNode): Dictionary = {
     val (paths, lengths, times) = (reply.get("paths"), reply.get("lengths"), reply.get("times"))
-    val made = new Dictionary(paths.size * 2)
+    val made = new Dictionary(paths.size)
     for (i <- 0 until paths.size) {
       val path = new Path(paths.get(i).asText)
       val known = Known(i, State(lengths.get(i).asLong, times.get(i).asLong))

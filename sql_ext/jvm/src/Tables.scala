@@ -159,6 +159,9 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     Link.json.writeValueAsString(node)
   }
 
+  /** What `info` tells as such, as it is now. */
+  def fingerprint: String = Fingerprint.of(files, table, session).hash
+
   private def leafColumns(schema: StructType, above: List[String]): Seq[(List[String], DataType)] =
     schema.fields.toSeq.flatMap { f =>
       val path = above :+ f.name
@@ -301,8 +304,8 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     val now = session.sessionState.catalog.getTableMetadata(table.identifier)
     if (Tables.identity(now) != Tables.identity(table)) throw new SieveException(
       "SIEVE_TABLE_MOVED",
-      s"table ${name.mkString(".")} was made anew or moved while its index was built, so the index " +
-        "was thrown away; run the statement again")
+      s"table ${name.mkString(".")} was made anew or moved meanwhile, so its index was not registered; " +
+        "run the statement again")
     AlterTableSetPropertiesCommand(table.identifier, Map(key -> value), isView = false).run(session)
     publish()
   }
