@@ -11,7 +11,6 @@ from sieve.found import Found, same_table
 from sieve.intents import delete_index
 from sieve.manifest import Manifest
 from sieve.publish import newest, publish
-from sieve.store import join
 from sieve.tables.catalog import CatalogTable
 from sieve.transitions import Change, Drop, Follow, next_version
 from sieve.types import TableIdentity, VersionId
@@ -55,7 +54,7 @@ def follow_table(
     now = table.info.identity
     registration = table.info.registrations[name]
     world.check_root(registration.root, now.database)
-    directory = join(registration.root, registration.uuid)
+    directory = registration.directory
     store = world.open_store(registration.root)
     base = newest(store, directory)
     if base is None or base.state == "dropped" or same_table(base.table, now):

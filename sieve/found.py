@@ -10,7 +10,7 @@ from sieve.errors import InvalidInputError, SieveError, UnavailableError, Unsupp
 from sieve.manifest import Manifest
 from sieve.publish import newest
 from sieve.registration import Registration
-from sieve.store import GoneError, Store, join
+from sieve.store import GoneError, Store
 from sieve.types import TableIdentity
 from sieve.world import World
 
@@ -79,7 +79,7 @@ class Found:
 
 def look_up(name: str, registration: Registration, identity: TableIdentity, world: World) -> Found:
     """One registered index, whatever state it is in; what is wrong becomes its problem."""
-    directory = join(registration.root, registration.uuid)
+    directory = registration.directory
     store: Store | None = None
 
     def found(manifest: Manifest | None, state: str, problem: str = "") -> Found:

@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 
 from sieve.errors import InvalidInputError
 from sieve.layout import UUID
+from sieve.store import join
 from sieve.types import IndexUuid
 
 FORMAT = 1
@@ -41,6 +42,11 @@ class Registration:
     uuid: IndexUuid
     column: tuple[str, ...]
     root: str
+
+    @property
+    def directory(self) -> str:
+        """URI of its own folder."""
+        return join(self.root, self.uuid)
 
 
 def property_key(name: str) -> str:

@@ -43,6 +43,13 @@ class Crowds:
             if indexes[one] >= _MOST_BY_INDEX or roots[one.root] >= _MOST_BY_ROOT
         }
 
+    def forget(self, directory: str) -> None:
+        """What this index was waited for has been replaced, so that the next scans ask again."""
+        with self._lock:
+            for ticket, (since, waited_for) in self._waits.items():
+                left = frozenset(one for one in waited_for if one.directory != directory)
+                self._waits[ticket] = since, left
+
     @contextmanager
     def at(self, wanted: Sequence[Registration]) -> Iterator[None]:
         """While the caller may have to wait for what these hold."""

@@ -22,7 +22,7 @@ from sieve.manifest import Manifest
 from sieve.opened import OpenIndex, open_version
 from sieve.publish import newest, read_version
 from sieve.registration import Registration
-from sieve.store import GoneError, Store, join
+from sieve.store import GoneError, Store
 from sieve.types import identity_from
 from sql_ext.link import Request
 from sql_ext.roots import Roots
@@ -74,7 +74,7 @@ class HeldIndexes:
     ) -> dict[Column, OpenIndex]:
         """Those of a table's indexes that have been read by now and that a scan may use."""
         with self._lock:
-            held = [self._held.get(_folder(one)) for one in registered if one is not None]
+            held = [self._held.get(one.directory) for one in registered if one is not None]
         indexes = [one.index for one in held if one is not None and one.index is not None]
         return {
             index.manifest.column: index for index in indexes if not refused(index.manifest, body)
@@ -166,7 +166,7 @@ class HeldIndexes:
         return held
 
     def _get(self, registration: Registration, settings: Settings) -> Held:
-        directory = _folder(registration)
+        directory = registration.directory
         with self._lock:
             held = self._held.get(directory)
             if held is not None:
@@ -183,7 +183,7 @@ class HeldIndexes:
         return held
 
     def _read_later(self, registration: Registration, held: Held) -> None:
-        directory = _folder(registration)
+        directory = registration.directory
         with self._lock:
             if directory in self._reading:
                 return
@@ -201,7 +201,7 @@ class HeldIndexes:
     def _read(self, registration: Registration, known: OpenIndex | None) -> Held:
         """Look for the newest version; what goes wrong becomes a reason, for this index alone."""
         now = time.monotonic()
-        directory = _folder(registration)
+        directory = registration.directory
         forgotten = self._forgotten[directory]
         try:
             store = self._open_store(registration.root)
@@ -224,10 +224,6 @@ class HeldIndexes:
                 evicted, _ = self._held.popitem(last=False)
                 self._first_reads.pop(evicted, None)
         return held
-
-
-def _folder(registration: Registration) -> str:
-    return join(registration.root, registration.uuid)
 
 
 def reason_of(error: SieveError) -> str:

@@ -54,6 +54,7 @@ class PruneService:
     def forget(self, directory: str) -> None:
         """A statement has changed the index in this folder: the next scan reads it anew."""
         self._indexes.forget(directory)
+        self._crowds.forget(directory)
 
     def prune(self, request: Request) -> Mapping[str, Any]:
         """Body: table, registrations, fingerprints, predicate. See docs/architecture.md."""
@@ -68,16 +69,15 @@ class PruneService:
         stuck = self._crowds.stuck(named, settings.prune_timeout_s)
         reasons: dict[str, int] = {"error": len(stuck)} if stuck else {}
         detail = "; ".join(f"{one.root} does not answer other scans either" for one in stuck)
-        with self._crowds.at([one for one in named if one not in stuck]):
-            return self._prune(
-                request,
-                settings,
-                predicate,
-                [one for one in wanted if one not in stuck],
-                [one for one in registered if one not in stuck],
-                reasons,
-                detail,
-            )
+        return self._prune(
+            request,
+            settings,
+            predicate,
+            [one for one in wanted if one not in stuck],
+            [one for one in registered if one not in stuck],
+            reasons,
+            detail,
+        )
 
     def _prune(
         self,
@@ -91,11 +91,14 @@ class PruneService:
     ) -> Mapping[str, Any]:
         body = request.body
         usable: dict[Column, Versions] = {}
+        serving: list[Registration] = []
         for registration in wanted:
-            held = self._indexes.usable(registration, request, settings)
-            versions = self._indexes.asked(held.index, body) if held.index is not None else ()
-            if versions:
+            with self._crowds.at([registration] if registration is not None else []):
+                held = self._indexes.usable(registration, request, settings)
+                versions = self._indexes.asked(held.index, body) if held.index is not None else ()
+            if versions and registration is not None:
                 usable[versions[0].manifest.column] = versions
+                serving.append(registration)
             else:
                 reason = refused(held.index.manifest, body) if held.index else held.reason
                 reasons[reason] = reasons.get(reason, 0) + 1
@@ -103,7 +106,8 @@ class PruneService:
         known = self._indexes.opened(registered, body)
         while usable:
             try:
-                return self._answer(usable, known, predicate, reasons, detail, body)
+                with self._crowds.at(serving):
+                    return self._answer(usable, known, predicate, reasons, detail, body)
             except UnreadableIndexError as failed:
                 # The others may still serve, of this index those of other times.
                 column, gone = failed.manifest.column, failed.manifest.id

@@ -52,3 +52,13 @@ def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
             clock[0] += 1.1
             assert crowd.stuck([index(90), index(90, "file:/b")], 60) == {index(90)}
         assert crowd.stuck([index(90)], 60) == set()
+
+
+def test_an_index_that_was_made_anew_is_asked_again(clock: list[float]) -> None:
+    """Those that still wait for its old files do not count."""
+    crowd = Crowds()
+    with crowd.at([index(1)]), crowd.at([index(1), index(2)]), crowd.at([index(2)]):
+        clock[0] += 1.1
+        assert crowd.stuck([index(1), index(2)], 0.5) == {index(1), index(2)}
+        crowd.forget(index(1).directory)
+        assert crowd.stuck([index(1), index(2)], 0.5) == {index(2)}
