@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sieve.errors import CorruptError
-from sieve.layout import vacuumed_file, versions_dir
+from sieve.layout import vacuumed_file, version_file, versions_dir
 from sieve.manifest import Manifest
 from sieve.publish import read_version
 from sieve.store import GoneError, Store, parent
@@ -75,13 +75,17 @@ def published(store: Store, index_dir: str) -> list[int]:
     """When each version was published, ms since the epoch, version 1 first.
 
     Raises:
-        CorruptError: some are missing.
+        GoneError: the first is missing, as of an index that is being dropped.
+        CorruptError: others are.
     """
     times = {
         int(entry.name.removesuffix(".json")): entry.mtime_ms
         for entry in store.list(versions_dir(index_dir))
         if entry.name.removesuffix(".json").isdecimal()
     }
+    first = version_file(index_dir, 1)
+    if times and 1 not in times:
+        raise GoneError("SIEVE_FILE_GONE", f"{first} is not there: the index was dropped")
     if times.keys() != set(range(1, len(times) + 1)):
         raise CorruptError(
             "SIEVE_VERSIONS_CORRUPT",

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 
 from sieve.claims import FLOOR_MS
-from sieve.errors import SieveError
+from sieve.errors import ConflictError, SieveError
 from sieve.found import same_table
 from sieve.layout import INTENT, REGISTERED, UUID, version_file
 from sieve.store import GoneError, Store, base_name, join
@@ -96,7 +96,8 @@ def remove_abandoned(
 def delete_index(store: Store, index_dir: str) -> None:
     """Delete an index's folder so that what is left of it, if this is cut short, can be told.
 
-    Its registered mark goes first, so that no table finds it again, and its intent last.
+    Its registered mark goes first, so that no table finds it again, and its intent last. Before any
+    file that a writer may be at work on its first version goes: see `told_if_dropped`.
 
     Raises:
         UnavailableError: the store refuses or does not answer.
@@ -107,13 +108,39 @@ def delete_index(store: Store, index_dir: str) -> None:
         return
     if REGISTERED in names:
         store.delete(join(index_dir, REGISTERED))
+    store.delete(version_file(index_dir, 1))
     for name in sorted(names - {REGISTERED, INTENT}):
         store.delete(join(index_dir, name))
     store.delete(index_dir)
 
 
-def remove_ghost(store: Store, index_dir: str) -> bool:
-    """Whether an index was dropped; what was made of its folder since is removed.
+@contextlib.contextmanager
+def told_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]:
+    """Whatever befalls a statement whose index is dropped meanwhile is told as that.
+
+    What was made of the index's folder since is removed, also where nothing befell the statement.
+
+    Args:
+        name: of the index.
+        store: where it lies.
+        index_dir: its folder.
+
+    Raises:
+        ConflictError: it was dropped, or is being dropped.
+    """
+    dropped = ConflictError("SIEVE_INDEX_DROPPED", f"index {name} was dropped meanwhile")
+    try:
+        yield
+    except Exception as error:
+        if _remove_ghost(store, index_dir):
+            raise dropped from error
+        raise
+    if _remove_ghost(store, index_dir):
+        raise dropped
+
+
+def _remove_ghost(store: Store, index_dir: str) -> bool:
+    """Whether an index was dropped, or is being; what was made of its folder since is removed.
 
     Who writes to an index makes folders anew. Manifests stay while it lives, so one without its
     first is none, and nobody would ever find it.
@@ -125,7 +152,7 @@ def remove_ghost(store: Store, index_dir: str) -> bool:
         return False
     with contextlib.suppress(SieveError):
         # The drop, or another writer, may be deleting it, too.
-        store.delete(index_dir)
+        delete_index(store, index_dir)
     return True
 
 

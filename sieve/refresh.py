@@ -21,7 +21,7 @@ from sieve.errors import (
     UnknownOutcomeError,
 )
 from sieve.found import Found
-from sieve.intents import remove_ghost
+from sieve.intents import told_if_dropped
 from sieve.locations import Locations
 from sieve.manifest import Manifest
 from sieve.publish import publish
@@ -68,18 +68,11 @@ def refresh_index(table: CatalogTable, found: Found, effort: Effort, world: Worl
     base = found.need()
     for _ in range(_ATTEMPTS):
         try:
-            version = _refreshed(table, found, base, effort, world)
+            # A version may come between the first files that a DROP deletes and the last.
+            with told_if_dropped(found.name, found.store, found.directory):
+                return _refreshed(table, found, base, effort, world)
         except _OvertakenError as overtaken:
             base = overtaken.newest
-            continue
-        except Exception as error:
-            if remove_ghost(found.store, found.directory):
-                raise _dropped(base) from error
-            raise
-        # A version may come between the first files that a DROP deletes and the last.
-        if version is not base and remove_ghost(found.store, found.directory):
-            raise _dropped(base)
-        return version
     raise ConflictError(
         "SIEVE_REFRESH_CONFLICT",
         f"index {base.name} was rebuilt by others {_ATTEMPTS} times meanwhile; try again",
@@ -219,10 +212,6 @@ def _remove(found: Found, made: Refresh, base: Manifest) -> None:
             discard_run(store, directory, run.id)
         for part in (part for part in made.locations.parts if part.name not in shared):
             discard_locations(store, directory, part.name)
-
-
-def _dropped(base: Manifest) -> ConflictError:
-    return ConflictError("SIEVE_INDEX_DROPPED", f"index {base.name} was dropped meanwhile")
 
 
 def _column(table: CatalogTable, base: Manifest) -> Column:

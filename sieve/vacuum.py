@@ -6,10 +6,10 @@ import contextlib
 from dataclasses import dataclass
 
 from sieve.claims import FLOOR_MS, claims
-from sieve.errors import ConflictError, UnavailableError
+from sieve.errors import UnavailableError
 from sieve.found import Found
 from sieve.history import Retention, published, vacuumed
-from sieve.intents import remove_ghost
+from sieve.intents import told_if_dropped
 from sieve.layout import (
     TEMPORARY,
     claims_dir,
@@ -51,6 +51,11 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
         CorruptError: a version cannot be read, so what it names is not known.
         ConflictError: the index was dropped meanwhile.
     """
+    with told_if_dropped(found.name, found.store, found.directory):
+        return _vacuum(found, retention)
+
+
+def _vacuum(found: Found, retention: Retention) -> Vacuumed:
     store, directory = found.store, found.directory
     now = store.now_ms(directory)
     times = published(store, directory)
@@ -77,13 +82,8 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
         files, size = files + 1, size + length
     if last > done:
         mark = vacuumed_file(directory, last)
-        try:
-            store.mkdirs(parent(mark))
-            store.create(mark, b"")
-        finally:
-            dropped = remove_ghost(store, directory)
-        if dropped:
-            raise ConflictError("SIEVE_INDEX_DROPPED", f"index {found.name} was dropped meanwhile")
+        store.mkdirs(parent(mark))
+        store.create(mark, b"")
     return Vacuumed(max(0, last - done), files, size)
 
 

@@ -15,12 +15,12 @@ import pytest
 from pyspark.errors import PySparkException
 from scenes import age, looked_at, prepared, settled
 
-from sieve.errors import SieveError
+from sieve.errors import SieveError, UnavailableError
 from sieve.history import history
 from sieve.local_store import LocalStore
 from sieve.publish import newest
 from sieve.store import Entries
-from tests.plain_world import SeamStore, Session, Warehouse, without_spark
+from tests.plain_world import Seam, SeamStore, Session, Warehouse, no_fault, without_spark
 
 FULL = "REFRESH SIEVE INDEX ON t FULL"
 OTHERS = {
@@ -58,10 +58,15 @@ def versions(warehouse: Warehouse) -> list[str]:
 
 
 class Within:
-    """A seam in whose call of a number other statements run from begin to end."""
+    """A seam in whose call of a number other statements run, to their end or until they fail."""
 
-    def __init__(self, warehouse: Warehouse, at: int, statements: str) -> None:
+    def __init__(
+        self, warehouse: Warehouse, at: int, statements: str, seam: Seam = no_fault
+    ) -> None:
         self._warehouse, self._at, self._statements = warehouse, at, statements
+        self._seam = seam
+        refused = set() if seam is no_fault else {"SIEVE_STORE_UNAVAILABLE"}
+        self._expected = {"SIEVE_UNKNOWN_INDEX"} | refused
         self._calls, self.struck = 0, ""
 
     def __call__(self, what: str) -> None:
@@ -73,9 +78,9 @@ class Within:
             self.struck = what
             for statement in self._statements.split("; "):
                 try:
-                    Session(self._warehouse).sql(statement)
+                    Session(self._warehouse, self._seam).sql(statement)
                 except SieveError as error:
-                    if error.condition != "SIEVE_UNKNOWN_INDEX":
+                    if error.condition not in self._expected:
                         raise
 
 
@@ -128,6 +133,43 @@ def test_every_statement_within_every_other(tmp_path: Path) -> None:
     names = ("create", "refresh", "optimize", "adopt", "disable", "set options", "vacuum", "drop")
     places = sum(one_within_another(tmp_path, name, other) for name in names for other in OTHERS)
     sys.stdout.write(f"{places} places for {len(OTHERS)} statements within {len(names)}\n")
+
+
+def cut_at(place: str) -> Callable[[str], None]:
+    """A seam that refuses to delete a member of an index's folder."""
+
+    def seam(what: str) -> None:
+        if re.fullmatch(rf"before delete .*/{place}", what):
+            raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
+
+    return seam
+
+
+@pytest.mark.parametrize("place", ["intents", "locations", "runs", "versions"])
+@pytest.mark.parametrize("name", ["refresh in full", "vacuum"])
+def test_who_works_on_an_index_that_is_dropped_is_told_so(
+    name: str, place: str, tmp_path: Path
+) -> None:
+    """At whichever call of a statement the drop begins, and however far it comes."""
+    ends = []
+    for number in itertools.count(1):
+        warehouse, statement = prepared(tmp_path / str(number), name)
+        within = Within(warehouse, number, OTHERS["drop"], cut_at(place))
+        try:
+            Session(warehouse, within).sql(statement)
+            ends.append("done")
+        except SieveError as error:
+            ends.append(error.condition)
+        if not within.struck:
+            break
+        age(warehouse)
+        Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
+        assert not list(warehouse.root.iterdir()), within.struck
+    # While it looks for its index there is none to use.
+    found = sum(1 for _ in itertools.takewhile(lambda e: e != "SIEVE_INDEX_DROPPED", ends))
+    assert set(ends[:found]) <= {"SIEVE_INDEX_NOT_USABLE", "done"}, ends
+    assert set(ends[found:-1]) == {"SIEVE_INDEX_DROPPED"}, ends
+    assert len(ends) - found >= 10
 
 
 class Turns:
