@@ -85,7 +85,10 @@ def published(store: Store, index_dir: str) -> list[int]:
     }
     first = version_file(index_dir, 1)
     if times and 1 not in times:
-        raise GoneError("SIEVE_FILE_GONE", f"{first} is not there: the index was dropped")
+        raise GoneError(
+            "SIEVE_FILE_GONE",
+            f"{first} is not there; if nobody has dropped the index, do so and create it again",
+        )
     if times.keys() != set(range(1, len(times) + 1)):
         raise CorruptError(
             "SIEVE_VERSIONS_CORRUPT",

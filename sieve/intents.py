@@ -142,11 +142,12 @@ def told_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]:
 def _remove_ghost(store: Store, index_dir: str) -> bool:
     """Whether an index was dropped, or is being; what was made of its folder since is removed.
 
-    Who writes to an index makes folders anew. Manifests stay while it lives, so one without its
-    first is none, and nobody would ever find it.
+    Who writes to an index makes folders anew, and nobody would ever find them. Manifests and the
+    registered mark stay while it lives: if one of the two is missing, it is damaged.
     """
+    marks = (version_file(index_dir, 1), join(index_dir, REGISTERED))
     try:
-        if store.size(version_file(index_dir, 1)) is not None:
+        if any(store.size(mark) is not None for mark in marks):
             return False
     except SieveError:
         return False

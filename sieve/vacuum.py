@@ -51,6 +51,7 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
         CorruptError: a version cannot be read, so what it names is not known.
         ConflictError: the index was dropped meanwhile.
     """
+    found.need()
     with told_if_dropped(found.name, found.store, found.directory):
         return _vacuum(found, retention)
 

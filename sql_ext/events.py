@@ -137,10 +137,11 @@ class Followers:
                 self._missed[key].add(anew)
                 return set()
             self._missed[key] = set()
-            ended = self._dropped.pop(key, [])
+            # A write that waited since before the drop has no use for them, the next one has.
+            ended = self._dropped.pop(key, []) if anew else []
         why = ""
         try:
-            _catch_up(key, ended if anew else [], at)
+            _catch_up(key, ended, at)
         except Exception as error:
             # Nobody waits for it, so the state must tell; queries are right without it.
             log.exception("the indexes of %s.%s were not refreshed", *key)

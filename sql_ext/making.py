@@ -14,6 +14,7 @@ from sieve.change import change_index, drop_index, follow_table
 from sieve.create import Wanted, create_indexes, default_name, refuse_taken
 from sieve.errors import InvalidInputError, SieveError, UnavailableError
 from sieve.found import Found, choose, same_table
+from sieve.intents import told_if_dropped
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
 from sieve.refresh import Effort, refresh_index
@@ -170,7 +171,9 @@ def _alter(
 ) -> list[Row]:
     table = at.table(name)
     (found,) = choose(at.found(table), table.info.label, index, None)
-    manifest = change_index(found, change(found.need()), at.world)
+    changed = change(found.need())
+    with told_if_dropped(found.name, found.store, found.directory):
+        manifest = change_index(found, changed, at.world)
     at.forget(found.directory)
     _announce(table)
     return [(found.name, manifest.state)]

@@ -71,7 +71,7 @@ def test_a_bare_python_is_named(bare: str, tmp_path: Path) -> None:
 
 
 def test_a_root_that_is_not_shared(stray: str, tmp_path: Path) -> None:
-    """A run is not published where its writers do not see the driver's files, all or some of them.
+    """A run is not published where its writers do not see the driver's files.
 
     Its files would be whole for the driver, which cannot know of others elsewhere.
     """

@@ -54,6 +54,19 @@ def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
         assert crowd.stuck([index(90)], 60) == set()
 
 
+def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[float]) -> None:
+    """However often it is replaced, only so many threads wait in a store that hangs."""
+    crowd = Crowds()
+    with ExitStack() as waiting:
+        for _ in range(4):
+            for _ in range(2):
+                waiting.enter_context(crowd.at([index(1)]))
+            clock[0] += 1.1
+            assert crowd.stuck([index(1)], 0.5) == {index(1)}
+            crowd.forget(index(1).directory)
+        assert crowd.stuck([index(1), index(2)], 0.5) == {index(1), index(2)}
+
+
 def test_an_index_that_was_made_anew_is_asked_again(clock: list[float]) -> None:
     """Those that still wait for its old files do not count."""
     crowd = Crowds()

@@ -123,6 +123,17 @@ def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None
     assert made[2] == "a"
 
 
+def test_a_write_of_before_the_drop_leaves_the_indexes_to_the_next(warehouse: Warehouse) -> None:
+    """It waited its turn while the table was dropped and made anew."""
+    followers = Followers()
+    waited = told(warehouse, event="written", anew="false")
+    drop(warehouse, followers, Session(warehouse))
+    table(warehouse)
+    followers.act(waited, Session(warehouse).at())
+    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
+    assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
+
+
 def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
     """The second remaking comes while the indexes of the first are made, of which one fails."""
     followers = Followers()

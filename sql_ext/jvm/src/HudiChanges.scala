@@ -46,12 +46,13 @@ object HudiChanges {
   /**
    * Whether commits may have been taken back after an instant. Some releases do it by a note in a log
    * file, which readers of any instant heed. What happened before the oldest commit of the active
-   * timeline is not known.
+   * timeline is not known; a savepoint may keep one there while later ones are archived.
    */
   def takenBack(relation: HadoopFsRelation, instant: String): Boolean = {
     val all = instants(call(Hudi.client(relation), "getActiveTimeline"))
-    val reaches = all.exists(one =>
-      telling(action(one)) && call(one, "requestedTime").toString <= instant)
+    val kept = all.filter(action(_) == "savepoint").map(call(_, "requestedTime").toString).toSet
+    val reaches = all.filter(one => telling(action(one)))
+      .map(call(_, "requestedTime").toString).exists(one => one <= instant && !kept(one))
     !reaches || all.exists(one => undoing(action(one)) &&
       Option(call(one, "getCompletionTime")).forall(_.toString > instant))
   }
