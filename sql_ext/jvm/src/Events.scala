@@ -125,6 +125,9 @@ class Events(first: Compat.Session) extends SparkListener with ExternalCatalogEv
             case Success(node) if node.path("again").asBoolean => Some(node.path("anew").asBoolean)
             // The child has gone before it came to it.
             case Failure(_: Undelivered) => Some(anew)
+            case Failure(e) =>
+              logWarning(s"sieve: the indexes of $name were not refreshed: $e")
+              None
             case _ => None
           }
           again.foreach(how => later(s"written $name")(written(writer, name, how)))
