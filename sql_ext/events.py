@@ -23,6 +23,7 @@ from sql_ext import commands
 from sql_ext.making import bring_up, follow
 from sql_ext.means import Statement
 from sql_ext.roots import FOLDER
+from sql_ext.told import told
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,13 @@ Table = tuple[str, str]
 """Database and name, lower case."""
 
 _REMEMBERED: Final = 256
+# A drop or a rename came in between; the event of that sees to the rest.
+_OVERTAKEN: Final = (
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "SIEVE_UNKNOWN_TABLE",
+    "SIEVE_TABLE_MOVED",
+    "SIEVE_INDEX_DROPPED",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +152,13 @@ class Followers:
             _catch_up(key, ended, at)
         except Exception as error:
             # Nobody waits for it, so the state must tell; queries are right without it.
-            log.exception("the indexes of %s.%s were not refreshed", *key)
-            why = str(error).partition("\n")[0][:500]
+            condition, text = told(error)
+            what = f"[{condition}] {text}".partition("\n")[0][:500]
+            if any(f"[{overtaken}]" in what for overtaken in _OVERTAKEN):
+                log.info("what was written to %s.%s is of no use any more: %s", *key, what)
+            else:
+                why = what
+                log.exception("the indexes of %s.%s were not refreshed: %s", *key, why)
             if anew:
                 # The table may have been dropped once more meanwhile.
                 with self._lock:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JJavaError, Py4JNetworkError
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JNetworkError
 
-from sieve.errors import SieveError, UnavailableError
+from sieve.errors import UnavailableError
+from sql_ext.told import INTERNAL, told
 
 log = logging.getLogger(__name__)
 
@@ -151,42 +151,11 @@ def _answer(
         body = json.loads("".join((text.partition("\n")[2], *rest)))
         request = Request(number, body.pop("kind"), body, gateway)
         return json.dumps(handlers[request.kind](request))
-    except SieveError as error:
-        return _failure(error.condition, error.message)
     except Py4JNetworkError:
         raise
-    except Py4JJavaError as error:
-        return _failure(*_java_cause(error))
-    except PySparkException as error:
-        return _failure(*_spark_error(error))
     except Exception as error:
-        # The last resort: whatever it was, the user must be told and the driver must go on.
-        log.exception("request %d failed", number)
-        return _failure("SIEVE_INTERNAL_ERROR", f"{type(error).__name__}: {error}")
-
-
-def _failure(condition: str, message: str) -> str:
-    return json.dumps({"error": {"condition": condition, "message": message}})
-
-
-def _spark_error(error: PySparkException) -> tuple[str, str]:
-    """Condition and text of an error that PySpark has translated: our own shim's, or Spark's."""
-    condition, text = error.getErrorClass(), str(error)
-    if condition is not None and condition.startswith("SIEVE_"):
-        return condition, text.removeprefix(f"[{condition}] ")
-    return "SIEVE_SPARK_ERROR", text
-
-
-def _java_cause(error: Py4JJavaError) -> tuple[str, str]:
-    """Condition and text: Spark's own words, which name the file or table."""
-    cause = error.java_exception
-    text = str(cause.getMessage() or cause.toString())
-    deepest = cause
-    while deepest.getCause() is not None:
-        deepest = deepest.getCause()
-    if (
-        deepest is not cause
-        and (root := str(deepest.getMessage() or deepest.toString())) not in text
-    ):
-        text = f"{text} ({root})"
-    return "SIEVE_SPARK_ERROR", text
+        # Whatever it was, the user must be told and the driver must go on.
+        condition, message = told(error)
+        if condition == INTERNAL:
+            log.exception("request %d failed", number)
+        return json.dumps({"error": {"condition": condition, "message": message}})

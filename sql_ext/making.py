@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from sieve.adopt import adopt
 from sieve.change import change_index, drop_index, follow_table
 from sieve.create import Wanted, create_indexes, default_name, refuse_taken
-from sieve.errors import InvalidInputError, SieveError, UnavailableError
+from sieve.errors import ConflictError, InvalidInputError, SieveError, UnavailableError
 from sieve.found import Found, choose, same_table
 from sieve.intents import told_if_dropped
 from sieve.manifest import Manifest
@@ -115,14 +115,21 @@ def bring_up(
     usable = [found for found in chosen if found.manifest is not None]
     at.check_executors(table, [found.need().type for found in usable])
     rows: list[Row] = []
+    conflict: ConflictError | None = None
     for found in usable:
-        manifest = refresh_index(table, found, effort, at.world)
+        try:
+            manifest = refresh_index(table, found, effort, at.world)
+        except ConflictError as error:
+            conflict = error
+        else:
+            rows.append(_built(manifest))
         at.forget(found.directory)
-        rows.append(_built(manifest))
     _announce(table)
+    # One that cannot be refreshed is told, after it has kept none of the others from it.
+    if conflict is not None:
+        raise conflict
     at.background.clear(table.info.identity.database, table.info.identity.table)
     for found in chosen:
-        # One that cannot be refreshed is told, after it has kept none of the others from it.
         found.need()
     return rows
 

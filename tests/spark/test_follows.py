@@ -71,7 +71,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
         at = create(lab, "old_name")
         lab.check("SELECT * FROM old_name WHERE id = 5", exactly=1)
         lab.sql("ALTER TABLE old_name RENAME TO t")
-        soon(lambda: version(lab) == 2)
+        assert version(lab) == 2
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
         assert folder(lab) == at
         told = lab.sql("SHOW SIEVE VERSIONS ON t")
@@ -155,6 +155,20 @@ def test_what_is_written_is_refreshed(lab: Lab) -> None:
             lab.sql("INSERT INTO t SELECT id FROM range(140, 150, 1, 1)")
             time.sleep(2)
             assert version(lab) == before
+
+
+def test_what_is_written_before_a_rename_is_refreshed_after_it(lab: Lab) -> None:
+    """Whether the table has its new name before its refresh begins, while it runs, or after it."""
+    with lab.database("written_renamed"), lab.setting("spark.sieve.refresh.auto", "true"):
+        create(lab, "name_0")
+        for k in range(3):
+            low = 40 + 10 * k
+            lab.sql(f"INSERT INTO name_{k} SELECT id FROM range({low}, {low + 10}, 1, 1)")
+            time.sleep(0.4 * k)
+            lab.sql(f"ALTER TABLE name_{k} RENAME TO name_{k + 1}")
+            soon(lambda k=k: lab.facts(table=f"name_{k + 1}")["freshness"] == "current")
+            lab.check(f"SELECT * FROM name_{k + 1} WHERE id = {low + 5}", exactly=1)
+            assert lab.explain(f"SELECT * FROM name_{k + 1} WHERE id = 5")[0]["reasons"] is None
 
 
 def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> None:

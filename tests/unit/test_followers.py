@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sieve.errors import UnavailableError
+from sieve.errors import ConflictError, UnavailableError
 from sql_ext.events import Followers
 from tests.plain_world import Session, Warehouse, registrations, without_spark
 
@@ -151,3 +151,27 @@ def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Wa
     assert followers.state("shop", "t").startswith("failed: ")
     followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
+
+
+def test_an_index_that_is_dropped_meanwhile_keeps_none_from_its_refresh(
+    warehouse: Warehouse,
+) -> None:
+    """The others are brought up to date, and nothing has failed; REFRESH itself tells of it."""
+
+    def dropped_meanwhile(call: str) -> None:
+        if call.startswith("before create") and "/versions/" in call:
+            Session(warehouse).sql("DROP SIEVE INDEX IF EXISTS a ON t")
+
+    warehouse.append("t", range(100, 110))
+    followers = Followers()
+    session = Session(warehouse, dropped_meanwhile)
+    followers.act(told(warehouse, event="written", anew="false"), session.at())
+    assert followers.state("shop", "t") == ""
+    (left,) = Session(warehouse).sql("SHOW SIEVE INDEXES ON t")
+    assert (left[2], left[7], left[9]) == ("b", 2, 5)
+    Session(warehouse).sql("CREATE SIEVE INDEX a ON t (id)")
+    warehouse.append("t", range(110, 120))
+    with pytest.raises(ConflictError, match="index a was dropped"):
+        Session(warehouse, dropped_meanwhile).sql("REFRESH SIEVE INDEX ON t")
+    (left,) = Session(warehouse).sql("SHOW SIEVE INDEXES ON t")
+    assert (left[2], left[7], left[9]) == ("b", 3, 6)

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.sieve
 
-import java.util.concurrent.{ConcurrentHashMap, Executors, TimeUnit}
+import java.util.concurrent.{ConcurrentHashMap, Executors, RejectedExecutionException, TimeoutException, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Failure, Success, Try}
@@ -12,6 +12,7 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.catalyst.catalog._
 import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
@@ -43,6 +44,12 @@ class Events(first: Compat.Session) extends SparkListener with ExternalCatalogEv
     case e: RenameTableEvent =>
       Registry.forget(application, e.database, Some(e.name))
       changed(e.database, e.newName)
+      val writer = current
+      // What was written under the old name is not found there any more.
+      if (Settings.refreshAuto(writer)) {
+        later(s"renamed ${e.newName}")(
+          written(writer, TableIdentifier(e.newName, Some(e.database)), anew = false))
+      }
     case e: AlterTableEvent if e.kind != "stats" => changed(e.database, e.name)
     case _ =>
   }
@@ -92,7 +99,15 @@ class Events(first: Compat.Session) extends SparkListener with ExternalCatalogEv
 
   private def later(what: String)(work: => Unit): Unit =
     Try(worker.execute(() =>
-      try work catch { case NonFatal(e) => logWarning(s"sieve: indexes could not follow: $what: $e") }))
+      try work catch {
+        case e: NoSuchTableException => logInfo(s"sieve: $what: renamed or dropped since: $e")
+        case NonFatal(e) => logWarning(s"sieve: indexes could not follow: $what: $e")
+      }))
+
+  /** Waits, for a while, until what has happened so far is seen to. */
+  private def settle(): Unit =
+    try worker.submit((() => ()): Runnable).get(Events.patienceMillis, TimeUnit.MILLISECONDS)
+    catch { case _: TimeoutException | _: RejectedExecutionException => }
 
   // -- the end of a command, on Spark's listener bus ---------------------------------------------
 
@@ -145,8 +160,13 @@ class Events(first: Compat.Session) extends SparkListener with ExternalCatalogEv
 }
 
 object Events {
-  private var listening: Option[(String, Events)] = None
+  @volatile private var listening: Option[(String, Events)] = None
   @volatile private var following = ""
+  private val patienceMillis = 5000L
+
+  /** A statement sees tables and indexes as the DDL before it left them. */
+  def settled(session: Compat.Session): Unit =
+    listening.filter(_._1 == session.sparkContext.applicationId).foreach(_._2.settle())
 
   /** Once an application, with its first session. */
   def attach(session: Compat.Session): Unit = synchronized {

@@ -19,6 +19,7 @@ object Link {
     val runs = kind != "parse"
     val start = Settings.startMillis(session)
     if (kind == "statement") Counters.statements.increment()
+    if (runs) Events.settled(session)
     try again {
       // Somebody waits for it, so no pause is kept after a child that failed.
       val child = Frontend.ensure(session, atOnce = true)
