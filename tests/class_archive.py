@@ -25,7 +25,11 @@ def main(archive: str) -> None:
         spark = start_session(Path(folder) / "spark")
         for statement in tour("t"):
             spark.sql(statement).collect()
+        driver = spark.sparkContext._gateway.proc
         spark.stop()
+        # The JVM writes the archive as it exits, which it does when its input ends.
+        driver.stdin.close()
+        driver.wait()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@ statement's rows stand in the ``.out`` file beside it, sorted. Annotations stand
     --! files <= 2 of 20      with the index at most 2 files are read, without it 20 (also: = )
     --! modes on strict       the statement is run in these modes only (EXPLAIN SIEVE, say)
 
+Every file is run without the index and with it in strict mode; those of ``EVERY_MODE`` also with
+the settings as they come and through the Thrift server.
+
 ``{{3..9 step 2}}`` in a statement stands for ``3, 5, 7, 9``: long lists would bury the rest.
 """
 
@@ -18,6 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODES = ("off", "on", "strict", "thrift")
+"""How a statement can be run."""
+
+EVERY_MODE = {"statements", "structs", "timestamps"}
+"""The files that are run in every mode, not in ``off`` and ``strict`` alone."""
 
 _QUERIES = "--@ queries"
 _SERIES = re.compile(r"\{\{(-?\d+)\.\.(-?\d+)(?: step (\d+))?\}\}")
