@@ -7,10 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sieve.errors import InvalidInputError
 from sieve.found import choose
-from sql_ext.commands import ResultColumns, TableName
+from sql_ext import commands
+from sql_ext.execute import execute
 from sql_ext.means import Row, Statement
 from udfs import files, segments, status
+
+Arguments = Mapping[str, Any]
+"""Values by the names of parameters: parts of a name for a table or database, else a string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,49 +24,79 @@ class TableFunction:
 
     Attributes:
         columns: names and Spark SQL types of its rows.
-        rows: its rows, given the table, the other arguments and the means of a statement; the
-            table is None for a function that takes no arguments.
+        rows: its rows, given the arguments and the means of a statement.
     """
 
-    columns: ResultColumns
-    rows: Callable[[Any, Sequence[str], Statement], Sequence[Row]]
+    columns: commands.ResultColumns
+    rows: Callable[[Arguments, Statement], Sequence[Row]]
 
 
 def call(body: Mapping[str, Any], at: Statement) -> Mapping[str, Any]:
     """The columns and rows of the function that a request names.
 
     Args:
-        body: ``name``; ``table`` (parts of its name) and ``arguments``, all strings, if it has any.
+        body: ``name`` and ``arguments``.
         at: the means of a statement.
     """
     function = FUNCTIONS[body["name"]]
-    table = TableName(tuple(body["table"])) if "table" in body else None
-    rows = function.rows(table, body.get("arguments", []), at)
-    return {"columns": function.columns, "rows": rows}
+    return {"columns": function.columns, "rows": function.rows(body["arguments"], at)}
 
 
-def _segments(name: TableName, arguments: Sequence[str], at: Statement) -> Sequence[Row]:
-    (index,) = arguments
-    table = at.table(name)
-    (found,) = choose(at.found(table), table.info.label, index, None)
+def _segments(given: Arguments, at: Statement) -> Sequence[Row]:
+    table = at.table(_table(given))
+    (found,) = choose(at.found(table), table.info.label, given["index"], None)
     # Its rows show keys, so whoever may not query the column must not see them.
-    at.driver.planColumn(at.session, list(name.parts), list(found.registration.column))
+    at.driver.planColumn(at.session, given["table"], list(found.registration.column))
     return segments.segment_rows(found)
 
 
-def _files(name: TableName, arguments: Sequence[str], at: Statement) -> Sequence[Row]:
-    (predicate,) = arguments
+def _files(given: Arguments, at: Statement) -> Sequence[Row]:
     # Refuses what is no table with files; the scan is planned in the user's own session.
-    at.table(name)
-    scan = at.driver.scannedFiles(at.session, list(name.parts), predicate)
+    at.table(_table(given))
+    scan = at.driver.scannedFiles(at.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))
 
 
-def _status(_name: None, _arguments: Sequence[str], at: Statement) -> Sequence[Row]:
+def _status(_: Arguments, at: Statement) -> Sequence[Row]:
     return list(status.status_rows(json.loads(at.driver.counters()), at.cache))
 
 
+def _indexes(given: Arguments) -> commands.ShowIndexes:
+    if "database" not in given:
+        return commands.ShowIndexes()
+    return commands.ShowIndexes(namespace=commands.Namespace(tuple(given["database"])))
+
+
+def _describe(given: Arguments) -> commands.DescribeIndex:
+    detail = given.get("detail", "extended")
+    if detail.lower() != "extended":
+        raise InvalidInputError(
+            "SIEVE_INVALID_ARGUMENT",
+            f"sieve_describe takes 'extended' as its third argument or none, not '{detail}'",
+        )
+    return commands.DescribeIndex(_table(given), given["index"], extended="detail" in given)
+
+
+def _table(given: Arguments) -> commands.TableName:
+    return commands.TableName(tuple(given["table"]))
+
+
+def _answer_of(
+    statement: type[commands.Command], command: Callable[[Arguments], commands.Command]
+) -> TableFunction:
+    """A function with the rows of a statement, which is run as if it had been typed."""
+    return TableFunction(statement.result_columns, lambda given, at: execute(command(given), at))
+
+
 FUNCTIONS: Mapping[str, TableFunction] = {
+    "sieve_indexes": _answer_of(commands.ShowIndexes, _indexes),
+    "sieve_versions": _answer_of(
+        commands.ShowVersions, lambda given: commands.ShowVersions(_table(given))
+    ),
+    "sieve_describe": _answer_of(commands.DescribeIndex, _describe),
+    "sieve_explain": _answer_of(
+        commands.ExplainSieve, lambda given: commands.ExplainSieve(given["query"])
+    ),
     "sieve_segments": TableFunction(segments.COLUMNS, _segments),
     "sieve_files": TableFunction(files.COLUMNS, _files),
     "sieve_status": TableFunction(status.COLUMNS, _status),

@@ -19,6 +19,11 @@ def table(lab: Lab) -> Iterator[str]:
         yield "t"
 
 
+def _jobs(lab: Lab) -> int:
+    """Jobs that the driver has begun since its start."""
+    return int(lab.spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
+
+
 def _why(lab: Lab, table: str, predicate: str) -> Counter[tuple[bool, str]]:
     rows = lab.sql(f'SELECT * FROM sieve_files("{table}", "{predicate}")')
     assert len({path for path, _, _ in rows}) == len(rows)
@@ -114,3 +119,73 @@ def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str)
     lab.sql("CREATE OR REPLACE VIEW v AS SELECT * FROM t")
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM sieve_files({arguments})")
+
+
+@pytest.mark.parametrize(
+    ("function", "statement"),
+    [
+        ("sieve_indexes()", "SHOW SIEVE INDEXES"),
+        ("sieve_indexes('scanned')", "SHOW SIEVE INDEXES IN scanned"),
+        ("sieve_indexes('spark_catalog.`default`')", "SHOW SIEVE INDEXES IN default"),
+        ("sieve_versions('t')", "SHOW SIEVE VERSIONS ON t"),
+        ("sieve_describe('scanned.t', 'I')", "DESCRIBE SIEVE INDEX i ON t"),
+        ("sieve_describe('t', 'i', 'extended')", "DESCRIBE SIEVE INDEX EXTENDED i ON t"),
+        (
+            "sieve_explain('SELECT r FROM t WHERE k = 25')",
+            "EXPLAIN SIEVE SELECT r FROM t WHERE k = 25",
+        ),
+        ("sieve_explain('DROP TABLE t')", "EXPLAIN SIEVE DROP TABLE t"),
+        (
+            "sieve_explain('CREATE TABLE u USING orc AS TABLE t')",
+            "EXPLAIN SIEVE CREATE TABLE u USING orc AS TABLE t",
+        ),
+    ],
+)
+def test_a_function_tells_what_the_statement_tells(
+    lab: Lab, table: str, function: str, statement: str
+) -> None:
+    """The same rows under the same names, without a job; what is planned is not run."""
+    said = lab.spark.sql(statement)
+    before = _jobs(lab)
+    told = lab.spark.sql(f"SELECT * FROM {function}")
+    assert (told.schema, told.collect()) == (said.schema, said.collect())
+    assert told.columns
+    assert _jobs(lab) == before
+    assert lab.check(f"SELECT * FROM {table} WHERE k = 25", exactly=1).rows
+    assert not lab.spark.catalog.tableExists("u")
+
+
+@pytest.mark.usefixtures("table")
+def test_answers_join_and_stand_in_temporary_views_alone(lab: Lab) -> None:
+    """They are relations like others; a permanent view of one is refused, as of any extension."""
+    joined = lab.sql(
+        "SELECT i.index, v.change, d.value FROM sieve_indexes() i JOIN sieve_versions('t') v "
+        "ON i.index = v.index CROSS JOIN sieve_describe('t', 'i') d WHERE d.property = 'files' "
+        "AND i.table = 't'"
+    )
+    assert joined == [("i", "created", "10")]
+    lab.sql("CREATE OR REPLACE TEMPORARY VIEW told AS SELECT * FROM sieve_versions('t')")
+    assert len(lab.sql("SELECT * FROM told")) == 1
+    lab.sql("DROP VIEW told")
+    with pytest.raises(Exception, match=r"sieve_versions|FunctionCall|INVALID_TEMP_OBJ"):
+        lab.sql("CREATE VIEW told AS SELECT * FROM sieve_versions('t')")
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        ("sieve_indexes('nowhere')", "nowhere"),
+        ("sieve_indexes('a..b')", "SIEVE_INVALID_ARGUMENT.*not the name of a database"),
+        ("sieve_indexes('a', 'b')", "SIEVE_INVALID_ARGUMENT.*takes 0 to 1 arguments, not 2"),
+        ("sieve_versions('nowhere')", "SIEVE_UNKNOWN_TABLE"),
+        ("sieve_describe('t', 'nope')", "SIEVE_UNKNOWN_INDEX"),
+        ("sieve_describe('t', 'i', 'all')", "SIEVE_INVALID_ARGUMENT.*'extended'"),
+        ("sieve_explain('SELECT nope FROM t')", "nope"),
+        ("sieve_explain('SELEC')", "SELEC"),
+    ],
+)
+def test_a_wrong_question_says_what_is_wrong(lab: Lab, call: str, problem: str) -> None:
+    """What cannot be told is refused in the statement's words."""
+    with pytest.raises(Exception, match=problem):
+        lab.sql(f"SELECT * FROM {call}")

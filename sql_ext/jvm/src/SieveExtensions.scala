@@ -18,14 +18,10 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(session => new FunctionRows(session))
     extensions.injectFunction(
       (FunctionIdentifier("sieve_key"), SieveKey.info, SieveKey.build(_)))
-    extensions.injectTableFunction(
-      (FunctionIdentifier("sieve_segments"), Functions.segments,
-        Functions.call("sieve_segments", Seq("table", "index"))(_)))
-    extensions.injectTableFunction(
-      (FunctionIdentifier("sieve_files"), Functions.files,
-        Functions.call("sieve_files", Seq("table", "predicate"))(_)))
-    extensions.injectTableFunction(
-      (FunctionIdentifier("sieve_status"), Functions.status, Functions.call("sieve_status", Nil)(_)))
+    Functions.all.foreach { function =>
+      extensions.injectTableFunction(
+        (FunctionIdentifier(function.name), function.info, function.call(_)))
+    }
   }
 
   /**
