@@ -1,7 +1,8 @@
 """What it takes to build an index, as tables grow: ``make bench-build``.
 
 The table has one column of ascending 64-bit keys, 1 % of them anywhere, in Parquet files of 100,000
-rows, at most 2,000 of them. Each size has a Spark of its own. In it:
+rows, at most 2,000 of them; with ``--scattered`` the keys are unique ids in no order, in files of
+7,776 rows, whose index is a map. Each size has a Spark of its own. In it:
 
 - seconds of ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which is the least that
   a build has to do, and of CREATE SIEVE INDEX with default options: the better of two each, the
@@ -31,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -40,7 +42,7 @@ from bench.session import start_session
 
 SIZES = (10_000_000, 100_000_000)
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-build"
-ROWS_A_FILE, MOST_FILES = 100_000, 2_000
+ROWS_A_FILE, SCATTERED_A_FILE, MOST_FILES = 100_000, 7_776, 2_000
 STEPS = ("counting", "sampling", "reading", "weighing", "writing")
 TOLD = (
     "bytes",
@@ -89,72 +91,90 @@ def main() -> None:
     """Measure every size and print one table."""
     parser = argparse.ArgumentParser(prog="python -m bench build", description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--scattered", action="store_true", help="unique ids in no order")
+    parser.add_argument("--options", default="", help="of CREATE, e.g. \"shape = 'map'\"")
     parser.add_argument("--keep", action="store_true", help=f"leave the tables in {FOLDER}")
     parser.add_argument("--json", type=Path, help="file for all figures")
     parser.add_argument("--side", choices=("write", "measure"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.side:
-        {"write": _write, "measure": _measure}[args.side](args.rows[0])
+        table = _Table(args.rows[0], args.scattered)
+        _write(table) if args.side == "write" else _measure(table, args.options)
         return
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     found = []
     for rows in sorted(args.rows):
-        found.append(_size(rows, console))
+        table = _Table(rows, args.scattered)
+        found.append(_size(table, args.options, console))
         if not args.keep:
-            shutil.rmtree(_folder(rows))
+            shutil.rmtree(table.folder)
     _print(console, found)
     if args.json:
         args.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
 
 
-def _size(rows: int, console: Console) -> Built:
-    folder = _folder(rows)
-    shutil.rmtree(folder / "spark", ignore_errors=True)
-    if not (folder / "data" / "_SUCCESS").exists():
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """What is indexed: its rows, and whether they are unique ids in no order."""
+
+    rows: int
+    scattered: bool
+
+    @property
+    def folder(self) -> Path:
+        return FOLDER / f"{'scattered-' if self.scattered else ''}{self.rows}"
+
+    @property
+    def files(self) -> int:
+        each = SCATTERED_A_FILE if self.scattered else ROWS_A_FILE
+        return max(1, min(MOST_FILES, self.rows // each))
+
+
+def _size(table: _Table, options: str, console: Console) -> Built:
+    shutil.rmtree(table.folder / "spark", ignore_errors=True)
+    if not (table.folder / "data" / "_SUCCESS").exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(FOLDER).free
-        if free < rows * _BYTES_A_ROW:
+        if free < table.rows * _BYTES_A_ROW:
             raise SystemExit(
-                f"{rows:,} rows need {rows * _BYTES_A_ROW / 1e9:.1f} GB in {FOLDER}, where "
-                f"{free / 1e9:.1f} GB are free; name a smaller size with --rows"
+                f"{table.rows:,} rows need {table.rows * _BYTES_A_ROW / 1e9:.1f} GB in {FOLDER}, "
+                f"where {free / 1e9:.1f} GB are free; name a smaller size with --rows"
             )
-        with console.status(f"writing {rows:,} rows"):
-            _side("write", rows)
-    with console.status(f"{rows:,} rows"):
-        return Built(**json.loads(_side("measure", rows)))
+        with console.status(f"writing {table.rows:,} rows"):
+            _side("write", table, options)
+    with console.status(f"{table.rows:,} rows"):
+        return Built(**json.loads(_side("measure", table, options)))
 
 
-def _side(name: str, rows: int) -> str:
+def _side(name: str, table: _Table, options: str) -> str:
     """The last line that a Spark in a process of its own prints."""
-    command = [sys.executable, "-m", "bench.build", "--side", name, "--rows", str(rows)]
+    command = [sys.executable, "-m", "bench.build", "--side", name, "--rows", str(table.rows)]
+    command += [*(["--scattered"] if table.scattered else []), "--options", options]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if ended.returncode:
-        raise SystemExit(f"a Spark failed to {name}; see {_folder(rows)}/spark/spark.log")
+        raise SystemExit(f"a Spark failed to {name}; see {table.folder}/spark/spark.log")
     return ended.stdout.strip().rpartition("\n")[2]
-
-
-def _folder(rows: int) -> Path:
-    return FOLDER / f"{rows}"
-
-
-def _files(rows: int) -> int:
-    return max(1, min(MOST_FILES, rows // ROWS_A_FILE))
 
 
 # -- in a process of its own ----------------------------------------------------------------------
 
 
-def _write(rows: int) -> None:
-    folder = _folder(rows)
-    spark = start_session(folder / "spark", {}, indexed=False)
+def _write(table: _Table) -> None:
+    spark = start_session(table.folder / "spark", {}, indexed=False)
+    if table.scattered:
+        ids = spark.range(0, table.rows).repartition(table.files, sf.xxhash64("id"))
+        keys = ids.select(sf.col("id").alias("c"))
+    else:
+        keys = spark.range(0, table.rows, 1, table.files)
+        keys = keys.selectExpr(_KEY.format(rows=table.rows))
     # A write that was cut short must not pass for the table.
-    keys = spark.range(0, rows, 1, _files(rows)).selectExpr(_KEY.format(rows=rows))
-    keys.write.mode("overwrite").parquet((folder / "data").as_uri())
+    keys.write.mode("overwrite").parquet((table.folder / "data").as_uri())
     spark.stop()
 
 
-def _measure(rows: int) -> None:
-    folder = _folder(rows)
+def _measure(table: _Table, options: str) -> None:
+    folder = table.folder
+    create_index = f"{CREATE} OPTIONS ({options})" if options else CREATE
     with PeakMemory() as memory:
         spark = start_session(folder / "spark", {})
         path = (folder / "data").as_uri()
@@ -164,20 +184,20 @@ def _measure(rows: int) -> None:
         # Starts the front end.
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         before = memory.now()
-        first = _create(spark)
+        first = _create(spark, create_index)
         spark.sql("DROP SIEVE INDEX c_sieve ON t").collect()
-        create, steps = min(first, _create(spark), key=lambda one: one[0])
+        create, steps = min(first, _create(spark, create_index), key=lambda one: one[0])
         after = memory.now()
         told = _properties(spark)
-        built = Built(rows, _files(rows), *query, *create, steps, before, after, told)
+        built = Built(table.rows, table.files, *query, *create, steps, before, after, told)
         print(json.dumps(asdict(built)), flush=True)
         spark.stop()
 
 
-def _create(spark: SparkSession) -> tuple[tuple[float, float], dict[str, float]]:
+def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], dict[str, float]]:
     """Its seconds by the clock and of the CPU, and those of each step by the clock."""
     known = len(_jobs(spark))
-    seconds, cpu = _timed(lambda: spark.sql(CREATE).collect())
+    seconds, cpu = _timed(lambda: spark.sql(statement).collect())
     steps: dict[str, float] = {}
     for description, taken in _jobs(spark)[known:]:
         step = description.rpartition("(")[2].rstrip(")")

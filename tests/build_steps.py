@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
-from sieve.build import tasks
+from sieve.build import map_tasks, tasks
 from sieve.intervals import generous_threshold
 from sieve.keys import Encoder
 from sieve.lookup import Chunk, assemble, united
@@ -110,13 +110,10 @@ def _payloads(cuts, mass, shape, budget, n_files, borders):
 
 
 def _maps(rows, encoder, n_files, bits):
-    """Maps of all values' hashes, one for those up to the median and one for those above it."""
-    pairs = _table(tasks.hash_values(encoder, None)(iter(rows))).sort_by("hash").combine_chunks()
-    hashes = pairs["hash"].to_numpy()
-    middle = int(np.searchsorted(hashes, hashes[len(hashes) // 2], side="right"))
-    made = tasks.map_hashes(n_files, bits)
-    parts = (part.to_batches() for part in (pairs.slice(0, middle), pairs.slice(middle)))
-    return [decode_map(row["payload"][0].as_py()) for part in parts for row in made(iter(part))]
+    """Maps of all values' hashes, one for each half of the range of hashes."""
+    pairs = list(map_tasks.pack_hashes(encoder, None, 2, None)(iter(rows)))
+    made = map_tasks.write_maps(n_files, bits)(iter(pairs))
+    return [decode_map(row["payload"]) for batch in made for row in batch.to_pylist()]
 
 
 def _batches(files, hashes, size):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.build import tasks
+from sieve.build import map_tasks
 from sieve.build.arrow_jobs import map_batches
+from sieve.build.reading import Seen
 from sieve.build.sample import Sample
 from sieve.errors import InvalidInputError
 from sieve.map.budget import estimate_bytes, fingerprint_for
@@ -26,38 +27,40 @@ _WORTHWHILE_BITS = 6
 
 
 @contextlib.contextmanager
-def map_rows(
-    values: DataFrame, sample: Sample, whole: Sequence[int] | None, n_files: int, budget: int
-) -> Iterator[DataFrame]:
+def map_rows(values: DataFrame, sample: Sample, seen: Seen, budget: int) -> Iterator[DataFrame]:
     """Rows of a run file, one a map, to be made before the block ends.
 
     Args:
         values: the column as ``v``, and `LOCATION`.
         sample: of the column.
-        whole: the locations that were read whole; None: all.
-        n_files: how many locations there are.
+        seen: the counts of its locations.
         budget: bytes of all maps at most.
 
     Raises:
         InvalidInputError: the budget cannot pay for a map of so many keys; says what could.
     """
     hashed = values.select("v", LOCATION, sf.xxhash64("v").alias("hash"))
-    pairs = map_batches(hashed, tasks.hash_values(sample.encoder, sample.zoom), tasks.HASHES_SCHEMA)
-    if whole is not None:
-        pairs = pairs.where(sf.col("location").isin(list(whole)))
+    parts = max(1, math.ceil(int(seen.rows.sum()) / _PAIRS_PER_MAP))
+    proves = ~seen.partial if seen.partial.any() else None
+    step = map_tasks.pack_hashes(sample.encoder, sample.zoom, parts, proves)
+    pairs = map_batches(hashed, step, map_tasks.PACKED_SCHEMA)
     pairs = pairs.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        yield _rows(pairs, n_files, budget)
+        yield _rows(pairs, parts, len(seen.rows), budget)
     finally:
         pairs.unpersist()
 
 
-def _rows(pairs: DataFrame, n_files: int, budget: int) -> DataFrame:
-    n, keys = pairs.agg(sf.count("*"), sf.approx_count_distinct("hash")).first() or (0, 0)
-    parts, bits = fit_maps(n, keys, n_files, budget)
-    ordered = pairs.repartitionByRange(parts, "hash") if parts > 1 else pairs.coalesce(1)
-    ordered = ordered.sortWithinPartitions("hash")
-    return map_batches(ordered, tasks.map_hashes(n_files, bits), SPARK_SCHEMA)
+def _rows(pairs: DataFrame, parts: int, n_files: int, budget: int) -> DataFrame:
+    n = pairs.agg(sf.sum("pairs")).first()[0] or 0
+    smallest = pairs.select(sf.explode("smallest").alias("hash")).distinct().orderBy("hash")
+    found, greatest = smallest.limit(map_tasks.SKETCH).agg(sf.count("*"), sf.max("hash")).first()
+    maps, bits = fit_maps(n, map_tasks.distinct(found, greatest or 0), n_files, budget)
+    # No more ranges than were made before the pairs were counted: neighbours share a map.
+    joined = sf.floor(sf.col("part") * maps / parts).cast("int")
+    ranges = pairs.withColumn("part", joined).drop("smallest")
+    ranges = ranges.repartitionByRange(maps, "part") if maps > 1 else ranges.coalesce(1)
+    return map_batches(ranges, map_tasks.write_maps(n_files, bits), SPARK_SCHEMA)
 
 
 def fit_maps(pairs: int, keys: int, n_files: int, budget: int) -> tuple[int, int]:

@@ -68,7 +68,7 @@ def run_maker(
                 return
             say("mapping")
             budget = survey.budget(options) - survey.intervals_budget(options, "map")
-            with map_rows(survey.values, survey.sample, seen.whole, survey.n_files, budget) as maps:
+            with map_rows(survey.values, survey.sample, seen, budget) as maps:
                 yield lambda times: make(times).unionByName(maps)
 
 

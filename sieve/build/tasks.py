@@ -21,8 +21,6 @@ from sieve.errors import UnavailableError
 from sieve.intervals import Intervals, cut_location, generous_most, split_at
 from sieve.keys import Encoder
 from sieve.local_store import LocalStore
-from sieve.map.hashing import hash_codes
-from sieve.map.payload import build_map
 from sieve.mass import Codes, Mass, Numbers
 from sieve.pairs import Chunk
 from sieve.segments import cut_segments
@@ -273,7 +271,7 @@ def _writer(
         for pieces in _stretches(batches):
             for made in segments_of(plan(pieces, mass, shape)):
                 numbers = [made.first, made.last, made.keys, made.rows, made.blocks]
-                yield _row(made.shape, numbers, made.payload)
+                yield run_row(made.shape, numbers, made.payload)
 
     return run
 
@@ -312,50 +310,6 @@ def _arrays(intervals: Intervals) -> list[pa.Array]:
     ]
 
 
-HASHES_SCHEMA = "hash BIGINT, location INT"
-
-
-def hash_values(encoder: Encoder, zoom: Zoom | None) -> Callable[[Batches], Batches]:
-    """(value, location, hash by the JVM) rows to (hash, location) pairs, most of them once."""
-
-    def run(batches: Batches) -> Batches:
-        for batch in batches:
-            for location, part in together(batch, 1):
-                encoded = encoder.encode(part.column(0))
-                keys = encoded.valid & ~encoded.nan
-                if zoom is not None:
-                    keys &= zoom.within(encoded.codes)
-                if encoder.exact:
-                    hashes = hash_codes(np.unique(encoded.codes[keys]))
-                else:
-                    hashes = np.unique(part.column(2).to_numpy()[keys])
-                yield pa.RecordBatch.from_arrays(
-                    [
-                        pa.array(hashes.view(np.int64)),
-                        pa.array(np.full(len(hashes), location, np.int32)),
-                    ],
-                    names=["hash", "location"],
-                )
-
-    return run
-
-
-def map_hashes(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:
-    """(hash, location) pairs in order of their hash to a map, one row of a run file."""
-
-    def run(batches: Batches) -> Batches:
-        held = [batch for batch in batches if batch.num_rows]
-        if not held:
-            return
-        table = pa.Table.from_batches(held)
-        hashes = table.column(0).to_numpy().view(np.uint64)
-        payload = build_map(hashes, table.column(1).to_numpy(), n_locations, fingerprint_bits)
-        ends = [int(hashes.view(np.int64)[k]) for k in (0, -1)]
-        yield _row("map", [*ends, 0, 0, 0], payload)
-
-    return run
-
-
 def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
     """Sorted (code, location, rows) pairs to rows of a run file of the seed's shape.
 
@@ -369,7 +323,7 @@ def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
         for segment in cut_segments(counter.chunks(), error=error, hole=hole):
             blocks = segment.blocks
             numbers = [segment.first, segment.last, counter.take(), int(blocks.rows.sum())]
-            yield _row("sieve", [*numbers, len(blocks.offsets) - 1], encode_segment(segment))
+            yield run_row("sieve", [*numbers, len(blocks.offsets) - 1], encode_segment(segment))
 
     return run
 
@@ -390,7 +344,8 @@ def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
     return run
 
 
-def _row(shape: str, numbers: Sequence[int], payload: bytes) -> pa.RecordBatch:
+def run_row(shape: str, numbers: Sequence[int], payload: bytes) -> pa.RecordBatch:
+    """A row of a run file; the numbers are its first and last key, keys, rows and blocks."""
     columns = [pa.array([shape]), *(pa.array([number], pa.int64()) for number in numbers)]
     return pa.RecordBatch.from_arrays([*columns, pa.array([payload], pa.binary())], schema=RUN)
 

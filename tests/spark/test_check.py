@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from lab import Lab
 
-from sieve.build import tasks
+from sieve.build import map_tasks, tasks
 from sieve.keys import Encoder
 from sieve.layout import locations_file
 from sieve.local_store import LocalStore
@@ -269,11 +269,9 @@ def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
     codes, places = np.array(pairs, np.int64).T
     ones = pa.array(np.ones(len(codes), np.int64))
     if shape == "map":
-        hashes = hash_codes(codes).view(np.int64)
-        order = np.argsort(hashes)
-        columns = [pa.array(hashes[order]), pa.array(places[order], pa.int32())]
-        step = tasks.map_hashes(FILES, 8)
-    elif shape == "sieve":
+        batch = map_tasks.packed(hash_codes(codes), places.astype(np.int32), 1)
+        return _made(map_tasks.write_maps(FILES, 8), batch)
+    if shape == "sieve":
         columns = [pa.array(codes), pa.array(places, pa.int32()), ones]
         step = tasks.segment_pairs(4, 1 << 40)
     else:
@@ -282,6 +280,10 @@ def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
         columns = [zero, pa.array(places, pa.int32()), code, code, ones, ones]
         step = tasks.write_stretches(Mass.of_sample(codes), shape, 1e-6)
     batch = pa.RecordBatch.from_arrays(columns, names=[str(k) for k in range(len(columns))])
+    return _made(step, batch)
+
+
+def _made(step: Callable[[Any], Any], batch: pa.RecordBatch) -> list[Row]:
     made = pa.Table.from_batches(step(iter([batch])))
     return [tuple(row.values()) for row in made.to_pylist()]
 

@@ -1,0 +1,153 @@
+"""What executors do to build maps, on Arrow record batches; no PySpark here.
+
+Pairs of hash and location travel packed: one row holds the pairs of a task whose hashes lie in one
+range, as two arrays of bytes. A row for each pair would cost Spark some twenty times as much to
+take from Python, sort and give back as numpy takes to do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sieve.build.tasks import run_row, together
+from sieve.build.zoom import Zoom
+from sieve.keys import Encoder
+from sieve.map.hashing import Hashes, hash_codes
+from sieve.map.payload import build_map
+
+Batches = Iterator[pa.RecordBatch]
+Locations = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+
+PACKED_SCHEMA: Final = (
+    "part INT, pairs BIGINT, hashes BINARY, locations BINARY, smallest ARRAY<BIGINT>"
+)
+_PACKED = pa.schema(
+    [
+        ("part", pa.int32()),
+        ("pairs", pa.int64()),
+        ("hashes", pa.binary()),
+        ("locations", pa.binary()),
+        ("smallest", pa.list_(pa.int64())),
+    ]
+)
+SKETCH: Final = 4_096
+"""Smallest hashes that are kept to count distinct ones, which is then right to 1.6 %."""
+_HELD: Final = 1 << 20
+"""Pairs held before they are packed: 12 MB."""
+_SIGN: Final = np.uint64(1 << 63)
+
+
+def pack_hashes(
+    encoder: Encoder, zoom: Zoom | None, parts: int, proves: Flags | None
+) -> Callable[[Batches], Batches]:
+    """(value, location, hash by the JVM) rows to packed pairs, most of them once.
+
+    Args:
+        encoder: the column's.
+        zoom: the part of the domain to look at; None: all.
+        parts: ranges of hashes, of one length each, in signed order.
+        proves: bool[n], locations to take; None: all.
+    """
+
+    def run(batches: Batches) -> Batches:
+        held: list[tuple[Hashes, Locations]] = []
+        n = 0
+        for batch in batches:
+            for location, rows in together(batch, 1):
+                if proves is not None and not proves[location]:
+                    continue
+                hashes = _hashes(encoder, zoom, rows)
+                held.append((hashes, np.full(len(hashes), location, np.int32)))
+                n += len(hashes)
+            if n >= _HELD:
+                yield packed(*_joined(held), parts)
+                held, n = [], 0
+        if n:
+            yield packed(*_joined(held), parts)
+
+    return run
+
+
+def _hashes(encoder: Encoder, zoom: Zoom | None, rows: pa.RecordBatch) -> Hashes:
+    encoded = encoder.encode(rows.column(0))
+    keys = encoded.valid & ~encoded.nan
+    if zoom is not None:
+        keys &= zoom.within(encoded.codes)
+    if encoder.exact:
+        return hash_codes(np.unique(encoded.codes[keys]))
+    return np.unique(rows.column(2).to_numpy()[keys]).view(np.uint64)
+
+
+def _joined(held: list[tuple[Hashes, Locations]]) -> tuple[Hashes, Locations]:
+    return np.concatenate([one for one, _ in held]), np.concatenate([one for _, one in held])
+
+
+def packed(hashes: Hashes, locations: Locations, parts: int) -> pa.RecordBatch:
+    """Rows of `PACKED_SCHEMA`, one for each range of hashes that occurs; at least one pair."""
+    upper = (hashes ^ _SIGN) >> np.uint64(32)
+    part = ((upper * np.uint64(parts)) >> np.uint64(32)).astype(np.int32)
+    order = np.argsort(part, kind="stable")
+    part, hashes, locations = part[order], hashes[order], locations[order]
+    starts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
+    ends = np.append(starts[1:], len(part))
+    cuts = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    smallest = np.unique(hashes.view(np.int64))[:SKETCH]
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(part[starts]),
+            pa.array(ends - starts),
+            pa.array([hashes[a:b].tobytes() for a, b in cuts], pa.binary()),
+            pa.array([locations[a:b].tobytes() for a, b in cuts], pa.binary()),
+            pa.array([smallest, *([[]] * (len(cuts) - 1))], pa.list_(pa.int64())),
+        ],
+        schema=_PACKED,
+    )
+
+
+def distinct(found: int, greatest: int) -> int:
+    """About how many distinct hashes there are.
+
+    Args:
+        found: how many of the `SKETCH` smallest ones there are.
+        greatest: the greatest of these.
+
+    Source: Bar-Yossef et al., "Counting Distinct Elements in a Data Stream" (k minimum values).
+    """
+    if found < SKETCH:
+        return found
+    return int((found - 1) * 2.0**64 / (greatest + 2.0**63))
+
+
+def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:
+    """Packed pairs, the rows of a range together, to a map each: rows of a run file.
+
+    Args:
+        n_locations: of the run.
+        fingerprint_bits: of a map.
+    """
+
+    def run(batches: Batches) -> Batches:
+        held: dict[int, list[tuple[Hashes, Locations]]] = {}
+        for batch in batches:
+            part, hashes, locations = (batch.column(k).to_pylist() for k in (0, 2, 3))
+            for number, one, other in zip(part, hashes, locations, strict=True):
+                pair = np.frombuffer(one, np.uint64), np.frombuffer(other, np.int32)
+                held.setdefault(number, []).append(pair)
+        for number in sorted(held):
+            yield _map(*_joined(held.pop(number)), n_locations, fingerprint_bits)
+
+    return run
+
+
+def _map(hashes: Hashes, locations: Locations, n_locations: int, bits: int) -> pa.RecordBatch:
+    order = np.argsort(hashes.view(np.int64))
+    hashes, locations = hashes[order], locations[order]
+    payload = build_map(hashes, locations, n_locations, bits)
+    ends = [int(hashes.view(np.int64)[k]) for k in (0, -1)]
+    return run_row("map", [*ends, 0, 0, 0], payload)
