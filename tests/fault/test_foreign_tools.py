@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from scenes import age, prepared
 
-from tests.plain_world import Scan, Session, Warehouse, scan, without_spark
+from tests.plain_world import Scan, Session, Warehouse, registrations, scan, without_spark
 
 CREATE = "CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)"
 DROP = "DROP SIEVE INDEX id_sieve ON t"
@@ -79,3 +80,26 @@ def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
     assert (told.files, told.used) == (1, ("id_sieve@2",))
     told = after(warehouse, "ALTER SIEVE INDEX id_sieve ON t DISABLE")
     assert (told.files, told.reasons) == (5, ("disabled",))
+
+
+def test_a_drop_that_died_and_a_create_are_undone(warehouse: Warehouse) -> None:
+    """The restored registration leads to a tombstone: the index made since is not given up."""
+    Session(warehouse).sql(CREATE)
+    before = warehouse.properties("t")
+
+    def dies(what: str) -> None:
+        if what.startswith("before delete"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Session(warehouse, dies).sql(DROP)
+    Session(warehouse).sql(CREATE)
+    (new,) = registrations(warehouse.properties("t")).values()
+    warehouse.alter("t", lambda _: before)
+    assert len(list(warehouse.root.iterdir())) == 2
+    age(warehouse)
+    Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
+    assert (warehouse.root / json.loads(new)["uuid"] / "registered").exists()
+    Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    told = scan(warehouse, "t", 13)
+    assert (told.files, told.used) == (1, ("id_sieve@1",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 import sys
@@ -15,11 +16,15 @@ import pytest
 from pyspark.errors import PySparkException
 from scenes import age, looked_at, prepared, settled
 
-from sieve.errors import SieveError, UnavailableError
+from sieve.change import change_index
+from sieve.errors import ConflictError, SieveError, UnavailableError
+from sieve.found import look_up
 from sieve.history import history
 from sieve.local_store import LocalStore
 from sieve.publish import newest
 from sieve.store import Entries
+from sieve.transitions import Follow
+from sql_ext.commands import TableName
 from tests.plain_world import Seam, SeamStore, Session, Warehouse, no_fault, without_spark
 
 FULL = "REFRESH SIEVE INDEX ON t FULL"
@@ -398,3 +403,50 @@ def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
     session.sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")
     assert all(folder.exists() for folder in began)
     looked_at(warehouse)
+
+
+@pytest.mark.parametrize("renamed", [{"table": "u"}, {"location": "file:/elsewhere"}])
+def test_a_table_that_moves_while_its_index_is_refreshed(
+    tmp_path: Path, renamed: dict[str, str]
+) -> None:
+    """Files of the new name are not those that were read: the refresh fails and leaves nothing."""
+    warehouse, statement = prepared(tmp_path, "refresh in full")
+    (index,) = warehouse.root.iterdir()
+    kinds = ("runs", "locations", "intents")
+    left = [{path.name for path in (index / kind).iterdir()} for kind in kinds]
+    moved: list[int] = []
+
+    def meanwhile(what: str) -> None:
+        if re.match("before create .*/versions/2", what) and not moved:
+            plain = Session(warehouse).at()
+            info = plain.table(TableName(("t",))).info
+            found = look_up("id_sieve", info.registrations["id_sieve"], info.identity, plain.world)
+            there = dataclasses.replace(info.identity, **renamed)
+            moved.append(change_index(found, Follow(there, moved=True), plain.world).version)
+
+    with pytest.raises(ConflictError, match="SIEVE_TABLE_MOVED"):
+        Session(warehouse, meanwhile).sql(statement)
+    assert moved == [2]
+    assert len(versions(warehouse)) == 2
+    assert [{path.name for path in (index / kind).iterdir()} for kind in kinds] == left
+
+
+def test_vacuum_keeps_what_versions_share(tmp_path: Path) -> None:
+    """A run of an expired version that a later one names, and one whose claim was never settled."""
+    warehouse, _ = prepared(tmp_path, "refresh")
+    Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    (index,) = warehouse.root.iterdir()
+    runs = {path.name for path in (index / "runs").iterdir()}
+    lists = {path.name for path in (index / "locations").iterdir()}
+    assert len(runs) == 2
+    dead = f"run-{'a' * 32}"
+    (index / "runs" / ("a" * 32)).mkdir()
+    for name in (dead, *(f"run-{run}" for run in runs), *(f"locations-{part}" for part in lists)):
+        (index / "intents" / name).touch()
+    age(warehouse)
+    Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")
+    assert {path.name for path in (index / "runs").iterdir()} == runs
+    assert list((index / "intents").iterdir()) == []
+    end = looked_at(warehouse)
+    assert end is not None
+    assert (end.files, end.used, end.reasons) == (1, ("id_sieve@2",), ())

@@ -125,3 +125,9 @@ def test_nothing_is_united_from_nothing():
     none = concatenated([])
     assert len(united(none)) == 0
     assert len(split_at(none, np.array([3]))[1]) == 0
+
+
+def test_a_piece_within_another_does_not_shorten_it():
+    """The piece that begins last need not be the one that ends last."""
+    nested = made((0, 100, 0, 5, 5), (2, 3, 0, 1, 1), (90, 95, 0, 1, 1), (200, 201, 0, 2, 2))
+    assert rows_of(united(nested)) == [(0, 100, 0, 7, 7), (200, 201, 0, 2, 2)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import itertools
 import struct
 from decimal import Decimal
 
@@ -11,8 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sieve.decimal_codec import Window
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.keys import GREATEST, LEAST, MAX_PREFIX, Encoder
+from sieve.splits import Point, Splits
 
 
 def codes(encoder: Encoder, array: pa.Array) -> list[int]:
@@ -366,3 +369,40 @@ def test_long_decimals_are_shown_by_their_least_value():
         assert least <= value
         assert encoder.literal(str(least)).code == code
         assert encoder.literal(str(least - 1)).code < code
+
+
+def test_encoders_that_give_other_codes_are_not_equal():
+    """Runs whose encoders are equal are asked for the same codes."""
+    cut, other = (Splits((Point(word, 2),)) for word in (b"ab", b"cd"))
+    wide = "decimal(38,0)"
+    encoders = [
+        Encoder("string"),
+        Encoder("binary"),
+        Encoder("string", b"a"),
+        Encoder("string", b"b"),
+        Encoder("string", b"a", cut),
+        Encoder("string", b"a", other),
+        Encoder(wide),
+        Encoder(wide, window=Window(0, 8)),
+        Encoder(wide, window=Window(1, 8)),
+        Encoder(wide, window=Window(0, 9)),
+    ]
+    for one, another in itertools.combinations(encoders, 2):
+        assert one != another
+    assert len(set(encoders)) == len(encoders)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 8, 63, 64])
+@pytest.mark.parametrize("low", [0, 1, -1, -(1 << 70), (1 << 64) - 1, 10**38 - 1, 1 - 10**38])
+def test_decimals_at_the_ends_of_a_window_have_the_codes_of_their_literals(low, shift):
+    """Steps of both words count, and what lies beyond the last step has the greatest code."""
+    encoder = Encoder("decimal(38,0)", window=Window(low, shift))
+    step, end = 1 << shift, 10**38 - 1
+    corners = [0, 1, 5, (1 << 64) - 1, 1 << 64, (1 << 64) + 5, 1 << 65]
+    spots = itertools.product(corners, (step, -step), (-1, 0, 1))
+    values = [low + corner * by + off for corner, by, off in spots]
+    values = [value for value in values if abs(value) <= end]
+    array = pa.array([Decimal(value) for value in values], pa.decimal128(38, 0))
+    steps = [min(max((value - low) >> shift, 0), (1 << 64) - 1) for value in values]
+    assert encoder.encode(array).codes.tolist() == [LEAST + step for step in steps]
+    assert [encoder.literal(str(value)).code for value in values] == [LEAST + s for s in steps]

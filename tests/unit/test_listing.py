@@ -19,7 +19,14 @@ from sieve.cache import Cache
 from sieve.errors import CorruptError
 from sieve.found import Found
 from sieve.local_store import LocalStore
-from sieve.locations import GONE, Locations, parse_locations, render_locations
+from sieve.locations import (
+    GONE,
+    Locations,
+    laid_over,
+    parse_locations,
+    render_locations,
+    what_differs,
+)
 from sieve.manifest import Manifest, render_manifest
 from sieve.opened import open_version, read_locations
 from sieve.refresh import refresh_index
@@ -281,3 +288,19 @@ def test_roots_that_are_gone_make_no_version_too_large(
         longest = max(longest, len(roots))
     assert sorted(read_locations(store, home, version).paths) == sorted(listed.paths)
     assert n < longest <= most
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [([0, 1], [1]), ([0, 1], [0]), ([1], [1, 2]), ([1], [0, 1]), ([0, 1], [1, 2])],
+)
+def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[int]) -> None:
+    """Before, now, or both: a part that told one of its rows alone would hide the others."""
+
+    def listed(times: list[int]) -> Locations:
+        one = plain_locations(len(times))
+        facts = np.array(times)
+        return replace(one, paths=(f"{ROOT}/p",) * len(times), mtimes=facts, slots=facts)
+
+    made = laid_over([listed(before), what_differs(listed(before), listed(now))])
+    assert sorted(made.mtimes.tolist()) == now

@@ -190,3 +190,24 @@ def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) ->
     mixed = dataclasses.replace(version, runs=(*version.runs, other))
     with pytest.raises(UnsupportedError, match="different"):
         opened(mixed, tmp_path)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_list_of_a_table_that_moved_has_its_files_there(tmp_path: Path, parts: int) -> None:
+    """Versions before and after a rename share the parts of their list, and one cache."""
+    before = write_version(tmp_path, [run_of(tmp_path, 0)], plain_locations(N))
+    if parts == 2:
+        changed = dataclasses.replace(plain_locations(1), rows=np.array([7]))
+        data = render_locations(changed, before.roots)
+        name = f"{'ef' * 16}.parquet"
+        (tmp_path / "locations" / name).write_bytes(data)
+        part = PartRef(name, len(data), hashlib.sha256(data).hexdigest(), 1)
+        before = dataclasses.replace(
+            before, locations=LocationsRef((*before.locations.parts, part), N)
+        )
+    after = dataclasses.replace(before, roots=("file:/renamed",))
+    cache, store = Cache(1 << 20), LocalStore()
+    for version in (before, after, before):
+        index = open_version(store, f"file:{tmp_path}", version, cache)
+        assert {path.rpartition("/")[0] for path in index.locations().paths} == {*version.roots}
+        assert sum(index.locations().rows.tolist()) == 10 * N - 3 * (parts - 1)

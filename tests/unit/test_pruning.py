@@ -21,6 +21,7 @@ from sieve.keys import Encoder
 from sieve.manifest import Manifest, render_manifest
 from sieve.store import READ_LIMIT
 from sieve.types import IndexUuid, VersionId
+from sql_ext.held import refused
 from sql_ext.link import Request
 from sql_ext.pruning import PruneService
 from sql_ext.roots import Roots
@@ -323,3 +324,48 @@ def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
     answer = table.prune(equals("x", 25), {"instant": 1_743_552_000_000, "in_part": True})
     assert answer["used"] == [f"x@{number}" for number in range(2, 9)]
     assert max(at_once) >= 4
+
+
+def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table) -> None:
+    """A DISABLE lands between the manifest and the list; what was read before it is not kept."""
+    folder = table.root / LEFT
+    off = dataclasses.replace(
+        table.versions[0],
+        version=2,
+        parent=table.versions[0].id,
+        id=VersionId("f" * 32),
+        state="disabled",
+    )
+
+    class Meanwhile(CountingStore):
+        """A store in which a statement of another thread commits first."""
+
+        def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
+            manifest = folder / "versions" / "2.json"
+            if str(folder / "locations") in uri and not manifest.exists():
+                manifest.write_bytes(render_manifest(off))
+                table.service.forget(f"file:{folder}")
+            return CountingStore.read(self, uri, limit)
+
+    table.store = Meanwhile()
+    assert table.kept(equals("x", 5)) == [0]
+    answer = table.prune(equals("x", 5))
+    assert ("skip" in answer, answer["reasons"]) == (False, {"disabled": 1})
+
+
+def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
+    """For its table, ready, and under the marks of both sessions that read."""
+    (version, _), mark = table.versions, table.versions[0].fingerprint
+    here = dataclasses.asdict(version.table)
+
+    def reason(version: Manifest, *marks: str, **other: object) -> str:
+        return refused(version, {"table": here | other, "fingerprints": marks})
+
+    assert reason(version, mark) == reason(version, mark, mark) == ""
+    assert reason(version, mark, table=here["table"].upper()) == ""
+    for marks in (["0" * 64], [mark, "0" * 64], ["0" * 64, mark]):
+        assert reason(version, *marks) == "reader-changed"
+    for key, value in (("table", "u"), ("database", "d"), ("create_time_ms", 1), ("location", "u")):
+        assert reason(version, mark, **{key: value}) == "no-index"
+    for state, told in (("disabled", "disabled"), ("dropped", "no-index")):
+        assert reason(dataclasses.replace(version, state=state), mark) == told

@@ -90,17 +90,19 @@ def test_link_that_took_effect_before_it_failed(
 
 
 def test_create_syncs_file_and_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The content is synced before the name exists, the folder after."""
-    events: list[tuple[str, bool]] = []
+    """All of the content is synced before the name exists, the folder after."""
+    events: list[tuple[str, int, bool]] = []
     fsync, target = os.fsync, tmp_path / "f"
 
     def spy(descriptor: int) -> None:
+        path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        events.append((path, os.fstat(descriptor).st_size, target.exists()))
         fsync(descriptor)
-        events.append((str(Path(f"/proc/self/fd/{descriptor}").readlink()), target.exists()))
 
     monkeypatch.setattr(os, "fsync", spy)
-    LocalStore().create(f"file:{target}", b"x")
-    assert [existed for _, existed in events] == [False, True]
+    LocalStore().create(f"file:{target}", b"content")
+    assert [existed for _, _, existed in events] == [False, True]
+    assert events[0][1] == len(b"content")
     assert events[1][0] == str(tmp_path)
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -71,6 +71,18 @@ def test_options_wait_for_the_refresh() -> None:
         IndexOptions("sieve", error=7),
         IndexOptions("sieve", error=50),
     )
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Refresh)])
+def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
+    """No field of what was built stays as it was in the version before."""
+    change = replace(
+        REFRESH,
+        locations=replace(SAMPLE.locations, count=1),
+        stats=replace(SAMPLE.stats, rows=1),
+    )
+    assert getattr(change, name) != getattr(SAMPLE, name)
+    assert getattr(next_version(SAMPLE, change, ID, BY), name) == getattr(change, name)
 
 
 def test_a_refresh_keeps_the_state() -> None:

@@ -1,0 +1,49 @@
+"""Claims: at each moment what is written and unnamed has a claim, so that it is found again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sieve.claims import claim_locations, claim_run, claims, discard_locations, discard_run
+from sieve.layout import claims_dir, locations_file, run_dir
+from sieve.local_store import LocalStore
+from sieve.store import join
+from sieve.types import RunId
+from tests.plain_world import SeamStore
+
+RUN = RunId("ab" * 16)
+LIST = f"{'cd' * 16}.parquet"
+
+
+class Killed(BaseException):
+    """The writer dies."""
+
+
+@pytest.mark.parametrize("kind", ["run", "list"])
+@pytest.mark.parametrize("death", [0, 1, 2, 3])
+def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, death: int) -> None:
+    """A writer that tidies up dies before or after any of its two deletions."""
+    home, store = f"file:{tmp_path}", LocalStore()
+    target = run_dir(home, RUN) if kind == "run" else locations_file(home, LIST)
+    for folder in (claims_dir(home), run_dir(home, RUN), f"{home}/locations"):
+        store.mkdirs(folder)
+    store.create(join(run_dir(home, RUN), "part-00000.parquet"), b"x")
+    store.create(locations_file(home, LIST), b"x")
+    claim_run(store, home, RUN)
+    claim_locations(store, home, LIST)
+    calls: list[str] = []
+
+    def seam(what: str) -> None:
+        calls.append(what)
+        if len(calls) > death:
+            raise Killed
+
+    mortal = SeamStore(seam)
+    with pytest.raises(Killed):
+        discard_run(mortal, home, RUN) if kind == "run" else discard_locations(mortal, home, LIST)
+    there = Path(target.removeprefix("file:")).exists()
+    claimed = target in {claim.target for claim in claims(store, home)}
+    assert claimed >= there
+    assert (there, claimed) == (death < 1, death < 3)

@@ -1,0 +1,48 @@
+"""What values a predicate asks for: unions and intersections of what its leaves ask for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sieve.requirements import Requirement, intersect, unite
+
+
+def asked(*intervals: tuple[int, int], hashes: list[int] | None = None) -> Requirement:
+    """Codes in intervals, and maybe hashes that the values must have."""
+    wanted = np.array(intervals, np.int64).reshape(-1, 2)
+    return Requirement(wanted, hashes=None if hashes is None else np.array(hashes, np.uint64))
+
+
+def hashes_of(requirement: Requirement) -> list[int] | None:
+    """The hashes as numbers."""
+    return None if requirement.hashes is None else requirement.hashes.tolist()
+
+
+POINTS = asked((1, 1), (5, 5), hashes=[10, 50])
+RANGE = asked((2, 9))
+NULL = Requirement(np.empty((0, 2), np.int64), null=True)
+
+
+@pytest.mark.parametrize("parts", [(POINTS, RANGE), (RANGE, POINTS), (POINTS, NULL, RANGE)])
+def test_a_union_with_a_range_asks_for_any_hash(parts: tuple[Requirement, ...]) -> None:
+    """A range knows no hashes, so those of a point beside it exclude nothing."""
+    both = unite(parts)
+    assert both.intervals.tolist() == [[1, 9]]
+    assert hashes_of(both) is None
+
+
+def test_a_union_of_points_asks_for_the_hashes_of_all() -> None:
+    """What asks for no key, such as IS NULL, adds no hash and takes none away."""
+    both = unite([asked((7, 7), hashes=[70]), NULL, POINTS])
+    assert both.intervals.tolist() == [[1, 1], [5, 5], [7, 7]]
+    assert (hashes_of(both), both.null) == ([10, 50, 70], True)
+    assert hashes_of(unite([NULL])) is None
+
+
+def test_an_intersection_asks_for_hashes_that_either_side_knows() -> None:
+    """Both sides' hashes where both have some."""
+    assert hashes_of(intersect(POINTS, RANGE)) == hashes_of(intersect(RANGE, POINTS)) == [10, 50]
+    assert intersect(POINTS, RANGE).intervals.tolist() == [[5, 5]]
+    assert hashes_of(intersect(POINTS, asked((5, 7), hashes=[50, 70]))) == [50]
+    assert hashes_of(intersect(RANGE, RANGE)) is None
