@@ -8,7 +8,7 @@ take from Python, sort and give back as numpy takes to do the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -80,8 +80,13 @@ def _hashes(encoder: Encoder, zoom: Zoom | None, rows: pa.RecordBatch) -> Hashes
     if zoom is not None:
         keys &= zoom.within(encoded.codes)
     if encoder.exact:
-        return hash_codes(np.unique(encoded.codes[keys]))
-    return np.unique(rows.column(2).to_numpy()[keys]).view(np.uint64)
+        return hash_codes(_once(np.sort(encoded.codes[keys])))
+    return _once(np.sort(rows.column(2).to_numpy()[keys])).view(np.uint64)
+
+
+def _once(words: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Each of some ordered words once; numpy's `unique` takes ten times as long."""
+    return words[np.append(True, words[1:] != words[:-1])] if len(words) else words
 
 
 def _joined(held: list[tuple[Hashes, Locations]]) -> tuple[Hashes, Locations]:
@@ -90,14 +95,14 @@ def _joined(held: list[tuple[Hashes, Locations]]) -> tuple[Hashes, Locations]:
 
 def packed(hashes: Hashes, locations: Locations, parts: int) -> pa.RecordBatch:
     """Rows of `PACKED_SCHEMA`, one for each range of hashes that occurs; at least one pair."""
+    order = np.argsort(hashes.view(np.int64))
+    hashes, locations = hashes[order], locations[order]
     upper = (hashes ^ _SIGN) >> np.uint64(32)
     part = ((upper * np.uint64(parts)) >> np.uint64(32)).astype(np.int32)
-    order = np.argsort(part, kind="stable")
-    part, hashes, locations = part[order], hashes[order], locations[order]
     starts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
     ends = np.append(starts[1:], len(part))
     cuts = list(zip(starts.tolist(), ends.tolist(), strict=True))
-    smallest = np.unique(hashes.view(np.int64))[:SKETCH]
+    smallest = _once(hashes)[:SKETCH].view(np.int64)
     return pa.RecordBatch.from_arrays(
         [
             pa.array(part[starts]),
