@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sieve.build.contents import build_contents
@@ -55,8 +55,17 @@ def create_indexes(
     options: IndexOptions,
     comment: str | None,
     world: World,
+    built: Callable[[], None] = lambda: None,
 ) -> list[Manifest]:
     """Make indexes on a table.
+
+    Args:
+        table: the table.
+        wanted: the indexes.
+        options: of all of them.
+        comment: of all of them.
+        world: the means.
+        built: called when one more of them is built.
 
     Returns:
         Version 1 of each, in the order wanted.
@@ -75,6 +84,7 @@ def create_indexes(
         for one in wanted:
             begun.append(_begin(table, one, world))
             versions.append(_build(table, begun[-1], options, comment, world))
+            built()
         world.check_cancelled()
         for index in begun:
             table.register(index.wanted.name, index.registration)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from sieve.errors import CorruptError
 from sieve.layout import vacuumed_file, version_file, versions_dir
@@ -116,5 +117,10 @@ def _change(before: Manifest | None, now: Manifest) -> str:
         return "followed its table"
     if before.locations == now.locations:
         return "options set"
+    return refreshed_or_rebuilt(before, now)
+
+
+def refreshed_or_rebuilt(before: Manifest, now: Manifest) -> Literal["refreshed", "rebuilt"]:
+    """Whether a version took runs over from an earlier one, or was built of the whole table."""
     kept = {run.id for run in before.runs} & {run.id for run in now.runs}
     return "refreshed" if kept else "rebuilt"

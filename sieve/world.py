@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from sieve.advice import Advice
 from sieve.store import Store
 from sieve.types import CreatedBy
 
@@ -20,6 +21,7 @@ class World:
         check_cancelled: raises UnavailableError once the user has given up.
         say: labels the Spark jobs that follow.
         software: what writes new versions.
+        advice: what the operation has to say to the user besides its result.
     """
 
     open_store: Callable[[str], Store]
@@ -28,3 +30,4 @@ class World:
     check_cancelled: Callable[[], None]
     say: Callable[[str], None]
     software: CreatedBy
+    advice: Advice = field(default_factory=Advice)

@@ -19,6 +19,8 @@ _BUILT: ResultColumns = (
     ("files", "BIGINT"),
     ("bytes", "BIGINT"),
     ("seconds", "DOUBLE"),
+    ("change", "STRING"),
+    ("advice", "STRING"),
 )
 
 

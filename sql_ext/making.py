@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -22,10 +22,8 @@ from sieve.tables.catalog import CatalogTable, resolve_column
 from sieve.transitions import Disable, Enable, SetOptions
 from sieve.types import TableIdentity
 from sql_ext import commands
-from sql_ext.describe import advice, index_bytes
+from sql_ext.answers import Outcome, answer_rows, change_between
 from sql_ext.means import Row, Statement, options_of
-
-log = logging.getLogger(__name__)
 
 
 def create(command: commands.CreateIndex, at: Statement) -> list[Row]:
@@ -36,26 +34,57 @@ def create(command: commands.CreateIndex, at: Statement) -> list[Row]:
     wanted = [Wanted((command.name or default_name(column)).lower(), column) for column in columns]
     usable = {name: f for name, f in at.found(table).items() if f.state != "gone"}
     if command.if_not_exists:
-        kept = [usable[w.name.lower()] for w in wanted if w.name.lower() in usable]
-        wanted = [w for w in wanted if w.name.lower() not in usable]
+        kept = [(one, usable[one.name].need()) for one in wanted if one.name in usable]
+        wanted = [one for one in wanted if one.name not in usable]
+        for one, manifest in kept:
+            _advise_of_other(one, command.options, manifest, at)
     else:
         kept = []
         refuse_taken([w.name for w in wanted], list(usable), table.info.label)
-    made: list[Manifest] = []
+    outcomes = [Outcome(manifest, "unchanged", at.watch.lap()) for _, manifest in kept]
     if wanted and not table.info.persistent:
-        log.warning(
+        at.world.advice.add(
             "the catalog is in memory: table and index are forgotten when this application ends; "
             "start Spark with enableHiveSupport() to keep them"
         )
     if wanted:
         at.check_executors(table, [one.column.type for one in wanted])
-        made = create_indexes(table, wanted, options, command.comment, at.world)
-        for manifest in made:
-            if (words := advice(manifest.stats, manifest.type)) is not None:
-                log.warning("index %s of %s: %s", manifest.name, table.info.label, words)
+        laps: list[float] = []
+        made = create_indexes(
+            table, wanted, options, command.comment, at.world, lambda: laps.append(at.watch.lap())
+        )
+        # They become visible together, after the last is built.
+        laps[-1] += at.watch.lap()
+        outcomes += [
+            Outcome(manifest, "created", seconds)
+            for manifest, seconds in zip(made, laps, strict=True)
+        ]
     elif kept:
         _announce(table)
-    return [_built(found.need()) for found in kept] + [_built(manifest) for manifest in made]
+    return answer_rows(outcomes, at)
+
+
+def _advise_of_other(
+    wanted: Wanted,
+    options: Mapping[str, commands.OptionValue],
+    manifest: Manifest,
+    at: Statement,
+) -> None:
+    """Say what IF NOT EXISTS left unlike it was asked for."""
+    if manifest.column != wanted.column.path:
+        column = ".".join(manifest.column)
+        at.world.advice.add(
+            f"an index of this name is on column {column} and was left as it is; give the one on "
+            f"{wanted.column} another name",
+            manifest.name,
+        )
+    in_force = manifest.next_options or manifest.options
+    if options_of(options, in_force) != in_force:
+        at.world.advice.add(
+            "the index has other options and was left as it is; ALTER SIEVE INDEX ... SET OPTIONS "
+            "changes them",
+            manifest.name,
+        )
 
 
 def refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
@@ -63,16 +92,22 @@ def refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
     table = at.table(command.table)
     column = None if command.column is None else command.column.parts
     name = None if command.name is None else command.name.lower()
-    follow(table, at)
+    followed = follow(table, at)
     found = at.found(table)
     usable = {known for known, one in found.items() if one.state != "gone"}
     # Another tool may have undone a registration, such as by writing the whole table object.
     lost = len(usable) < max(1, len(found)) if name is None else name not in usable
-    if lost and adopt(table, found, at.world):
+    if lost and (adopted := adopt(table, found, at.world)):
+        for index in adopted:
+            at.world.advice.add(
+                "the registration of this index was lost, which another tool must have done, and "
+                "no query used it; it is registered again",
+                index,
+            )
         table = at.table(command.table)
         found = at.found(table)
     chosen = choose(found, table.info.label, command.name, column)
-    return bring_up(table, chosen, "all" if command.full else "new", at)
+    return bring_up(table, chosen, "all" if command.full else "new", at, followed)
 
 
 def optimize(command: commands.OptimizeIndex, at: Statement) -> list[Row]:
@@ -82,8 +117,9 @@ def optimize(command: commands.OptimizeIndex, at: Statement) -> list[Row]:
     return bring_up(table, chosen, "one run", at)
 
 
-def follow(table: CatalogTable, at: Statement) -> None:
-    """Let the indexes of a table that was renamed or moved follow it."""
+def follow(table: CatalogTable, at: Statement) -> frozenset[str]:
+    """Let the indexes of a table that was renamed or moved follow it; names of those that did."""
+    followed: set[str] = set()
 
     def exists(identity: TableIdentity) -> bool:
         try:
@@ -102,19 +138,33 @@ def follow(table: CatalogTable, at: Statement) -> None:
         try:
             folder = follow_table(table, name, exists, at.world)
         except SieveError as error:
-            log.warning("index %s of %s could not follow it: %s", name, table.info.label, error)
+            at.world.advice.add(f"it could not follow its table: {error}", name)
             continue
         if folder is not None:
+            followed.add(name)
             at.forget(folder)
+    return frozenset(followed)
 
 
 def bring_up(
-    table: CatalogTable, chosen: Sequence[Found], effort: Effort, at: Statement
+    table: CatalogTable,
+    chosen: Sequence[Found],
+    effort: Effort,
+    at: Statement,
+    followed: AbstractSet[str] = frozenset(),
 ) -> list[Row]:
-    """Refresh some indexes of a table; a row each, as of REFRESH."""
+    """Refresh some indexes of a table; a row each, as of REFRESH.
+
+    Args:
+        table: the table.
+        chosen: the indexes.
+        effort: what to read.
+        at: the means.
+        followed: those of which this statement has made a version already.
+    """
     usable = [found for found in chosen if found.manifest is not None]
     at.check_executors(table, [found.need().type for found in usable])
-    rows: list[Row] = []
+    outcomes: list[Outcome] = []
     conflict: ConflictError | None = None
     for found in usable:
         try:
@@ -122,7 +172,10 @@ def bring_up(
         except ConflictError as error:
             conflict = error
         else:
-            rows.append(_built(manifest))
+            change = change_between(found.need(), manifest)
+            if change == "unchanged" and found.name in followed:
+                change = "refreshed"
+            outcomes.append(Outcome(manifest, change, at.watch.lap()))
         at.forget(found.directory)
     _announce(table)
     # One that cannot be refreshed is told, after it has kept none of the others from it.
@@ -131,7 +184,7 @@ def bring_up(
     at.background.clear(table.info.identity.database, table.info.identity.table)
     for found in chosen:
         found.need()
-    return rows
+    return answer_rows(outcomes, at)
 
 
 def drop(command: commands.DropIndex, at: Statement) -> list[Row]:
@@ -191,14 +244,3 @@ def _announce(table: CatalogTable) -> None:
     # What the statement was for is done, and scans find out by themselves in a while.
     with contextlib.suppress(UnavailableError):
         table.announce()
-
-
-def _built(manifest: Manifest) -> Row:
-    stats = manifest.stats
-    return (
-        manifest.name,
-        manifest.version,
-        manifest.locations.count,
-        index_bytes(manifest),
-        stats.seconds,
-    )

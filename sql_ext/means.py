@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pyspark import SparkContext
@@ -32,6 +33,18 @@ class Background(Protocol):
         ...
 
 
+class Laps:
+    """A stopwatch that runs from the start of a statement."""
+
+    def __init__(self) -> None:
+        self._from = time.monotonic()
+
+    def lap(self) -> float:
+        """Seconds since the lap before, or the start."""
+        before, self._from = self._from, time.monotonic()
+        return self._from - before
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A statement at work.
@@ -45,6 +58,7 @@ class Statement:
         forget: tells scans that an index has changed, by its folder.
         background: what is done for tables without a statement.
         cache: what scans hold of indexes.
+        watch: tells how long the statement takes for each index.
     """
 
     driver: Any
@@ -55,6 +69,7 @@ class Statement:
     forget: Callable[[str], None]
     background: Background
     cache: Cache
+    watch: Laps = field(default_factory=Laps)
 
     def table(self, name: commands.TableName) -> CatalogTable:
         """The table a statement names, resolved in a copy of the user's session."""

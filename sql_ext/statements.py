@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,6 +24,8 @@ from sql_ext.parser import parse_statement
 from sql_ext.pruning import PruneService
 from sql_ext.roots import Roots
 from sql_ext.settings import parse_settings
+
+log = logging.getLogger(__name__)
 
 
 class StatementService:
@@ -63,7 +66,13 @@ class StatementService:
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        return self._followers.act(body, self._begun(request, label))
+        at = self._begun(request, label)
+        try:
+            return self._followers.act(body, at)
+        finally:
+            for index, sentence in at.world.advice:
+                # Nobody reads an answer.
+                log.warning("%s: %s%s", label, f"index {index}: " if index else "", sentence)
 
     def _begun(self, request: Request, label: str) -> Statement:
         """The means for a request, whose Spark jobs bear the label."""

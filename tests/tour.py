@@ -4,11 +4,12 @@ from __future__ import annotations
 
 
 def tour(table: str) -> list[str]:
-    """The statements, on a new table of eight files; the first five leave its index in place."""
+    """The statements, on a new table of eight files; the first six leave its index in place."""
     rows = "SELECT /*+ REPARTITION_BY_RANGE(8, a) */ id AS a FROM range(1000) AS r(id)"
     return [
         f"CREATE TABLE {table} USING parquet AS {rows}",
         f"CREATE SIEVE INDEX ON {table} (a)",
+        f"CREATE SIEVE INDEX IF NOT EXISTS ON {table} (a) OPTIONS (budget = '7%')",
         f"SELECT 'found' AS mark, a FROM {table} WHERE a = 7",
         f"EXPLAIN SIEVE SELECT * FROM {table} WHERE a = 7",
         f"SHOW SIEVE INDEXES ON {table}",
@@ -20,8 +21,12 @@ def tour(table: str) -> list[str]:
 def check(lines: list[list[str]]) -> None:
     """What the tour shows, whichever client printed it: cells as text, headings among them."""
     rows = [line for line in lines if line[0] in {"a_sieve", "found", "1", "default"}]
-    created, found, explained, shown, dropped, explained_after = rows
+    created, kept, found, explained, shown, dropped, explained_after = rows
     assert created[:3] == ["a_sieve", "1", "8"]
+    assert created[5] == "created"
+    assert created[6] in {"NULL", "None", "null"}
+    assert kept[5] == "unchanged"
+    assert kept[6].endswith("ALTER SIEVE INDEX ... SET OPTIONS changes them")
     assert found == ["found", "7"]
     assert explained[2] == "a_sieve@1"
     assert explained[4:6] == ["8", "1"]

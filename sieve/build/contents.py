@@ -94,6 +94,12 @@ def build_contents(
                 say=world.say,
             )
     young = [f for f, settled in zip(snapshot.files, snapshot.settled, strict=True) if not settled]
+    if young:
+        world.advice.add(
+            f"{len(young)} of {len(snapshot.files)} files were written too shortly before to be "
+            "relied on, or have a time in the future: queries read them whatever they ask for, "
+            "until a REFRESH takes them in"
+        )
     first_slot = sum(run.locations for run in kept.runs)
     try:
         world.check_cancelled()

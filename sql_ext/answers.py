@@ -1,0 +1,63 @@
+"""Rows that CREATE, REFRESH and OPTIMIZE answer with: what was done to each index, and advice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from sieve.history import refreshed_or_rebuilt
+from sieve.manifest import Manifest
+from sql_ext.commands import quote
+from sql_ext.describe import advice, index_bytes
+from sql_ext.means import Row, Statement
+
+Change = Literal["created", "unchanged", "refreshed", "rebuilt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a statement did to one index.
+
+    Attributes:
+        manifest: the version now in force.
+        change: what was done, in a word.
+        seconds: what the statement took for it.
+    """
+
+    manifest: Manifest
+    change: Change
+    seconds: float
+
+
+def change_between(before: Manifest, now: Manifest) -> Change:
+    """What made one version of the other, or ``unchanged`` where they are the same."""
+    return "unchanged" if now.version == before.version else refreshed_or_rebuilt(before, now)
+
+
+def answer_rows(outcomes: Iterable[Outcome], at: Statement) -> list[Row]:
+    """A row an index, under the columns of CREATE; called once all operations are done."""
+    return [
+        (
+            outcome.manifest.name,
+            outcome.manifest.version,
+            outcome.manifest.locations.count,
+            index_bytes(outcome.manifest),
+            round(outcome.seconds, 3),
+            outcome.change,
+            ". ".join(_sentences(outcome.manifest, at)) or None,
+        )
+        for outcome in outcomes
+    ]
+
+
+def _sentences(manifest: Manifest, at: Statement) -> Iterable[str]:
+    if manifest.state == "disabled":
+        table = manifest.table
+        yield (
+            "this index is disabled, so no query uses it: ALTER SIEVE INDEX "
+            f"{quote(manifest.name)} ON {quote(table.database)}.{quote(table.table)} ENABLE"
+        )
+    if (words := advice(manifest.stats, manifest.type)) is not None:
+        yield words
+    yield from at.world.advice.of(manifest.name)

@@ -1,0 +1,103 @@
+"""Answers of CREATE, REFRESH and OPTIMIZE: what was done, in which time, and what is not well."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sieve import create as creating
+from sieve.advice import Advice
+from tests.plain_world import Session, Warehouse, scan, without_spark
+
+CREATE = "CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)"
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
+    """A table of four files."""
+    made = Warehouse(tmp_path)
+    made.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
+    with without_spark():
+        yield made
+
+
+def answers(warehouse: Warehouse, *statements: str) -> list[tuple[Any, ...]]:
+    """Version, change and advice of the last statement, a row an index."""
+    rows = [Session(warehouse).sql(statement) for statement in statements][-1]
+    return [(row[1], row[5], row[6]) for row in rows]
+
+
+def test_change_says_what_was_done(warehouse: Warehouse) -> None:
+    """Created, unchanged, refreshed, rebuilt: by what became of the index's runs."""
+    create = CREATE.replace("INDEX ON", "INDEX IF NOT EXISTS ON")
+    assert answers(warehouse, create) == [(1, "created", None)]
+    assert answers(warehouse, create) == [(1, "unchanged", None)]
+    assert answers(warehouse, "REFRESH SIEVE INDEX ON t") == [(1, "unchanged", None)]
+    assert answers(warehouse, "OPTIMIZE SIEVE INDEX ON t") == [(1, "unchanged", None)]
+    warehouse.append("t", range(40, 50))
+    assert answers(warehouse, "REFRESH SIEVE INDEX ON t") == [(2, "refreshed", None)]
+    assert answers(warehouse, "OPTIMIZE SIEVE INDEX ON t") == [(3, "rebuilt", None)]
+    assert answers(warehouse, "REFRESH SIEVE INDEX ON t FULL") == [(4, "rebuilt", None)]
+
+
+def test_seconds_are_the_statements(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A REFRESH that does nothing does not repeat the seconds of the build; rows add up."""
+    build = creating.build_contents
+
+    def slow(*args: Any) -> Any:
+        time.sleep(0.2)
+        return build(*args)
+
+    monkeypatch.setattr(creating, "build_contents", slow)
+    (created,) = Session(warehouse).sql(CREATE)
+    assert 0.2 <= created[4] < 5
+    (unchanged,) = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    assert 0 <= unchanged[4] < 0.2
+    (kept,) = Session(warehouse).sql("CREATE SIEVE INDEX IF NOT EXISTS ON t (id)")
+    assert 0 <= kept[4] < 0.2
+
+
+def test_advice_says_what_is_not_well(warehouse: Warehouse) -> None:
+    """A disabled index, a name that is taken for something else, a lost registration."""
+    other = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 2)"
+    ((_, change, advice),) = answers(warehouse, CREATE, other)
+    assert change == "unchanged"
+    assert "ALTER SIEVE INDEX ... SET OPTIONS" in advice
+    off = "ALTER SIEVE INDEX id_sieve ON t DISABLE"
+    ((_, change, advice),) = answers(warehouse, off, "REFRESH SIEVE INDEX ON t")
+    assert change == "unchanged"
+    assert advice.endswith("ALTER SIEVE INDEX `id_sieve` ON `shop`.`t` ENABLE")
+    assert answers(warehouse, "ALTER SIEVE INDEX id_sieve ON t ENABLE", CREATE_AGAIN)[0][2] is None
+    warehouse.alter("t", lambda before: {"born": before["born"]})
+    ((_, change, advice),) = answers(warehouse, "REFRESH SIEVE INDEX ON t")
+    assert change == "unchanged"
+    assert "registered again" in advice
+
+
+CREATE_AGAIN = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id)"
+
+
+def test_files_that_are_always_read_are_told(warehouse: Warehouse) -> None:
+    """A file with a time in the future is in no version; the answer says how many there are."""
+    future = time.time() + 3600
+    os.utime(warehouse.folder / "t" / "00003.txt", (future, future))
+    ((_, change, advice),) = answers(warehouse, CREATE)
+    assert change == "created"
+    assert advice.startswith("1 of 4 files were written too shortly before")
+    assert scan(warehouse, "t", 3).files == 2
+
+
+def test_each_sentence_comes_once_and_where_it_belongs() -> None:
+    """Of several indexes each has its own sentences and those for all."""
+    advice = Advice()
+    advice.add("for a", "a")
+    advice.add("for all")
+    advice.add("for a", "a")
+    assert advice.of("a") == ["for a", "for all"]
+    assert advice.of("b") == ["for all"]
+    assert list(advice) == [("a", "for a"), (None, "for all")]
