@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import secrets
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sieve.build.contents import build_contents
 from sieve.build.settle import snapshot_of
+from sieve.change import end_index
 from sieve.claims import settle
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
+from sieve.found import Found
 from sieve.intents import delete_index, remove_abandoned, write_intent
 from sieve.keys import Encoder
 from sieve.layout import REGISTERED, claims_dir, versions_dir
@@ -56,6 +59,7 @@ def create_indexes(
     comment: str | None,
     world: World,
     built: Callable[[], None] = lambda: None,
+    replaced: Mapping[str, Found] = MappingProxyType({}),
 ) -> list[Manifest]:
     """Make indexes on a table.
 
@@ -66,6 +70,7 @@ def create_indexes(
         comment: of all of them.
         world: the means.
         built: called when one more of them is built.
+        replaced: indexes of the same names, which end once all are registered.
 
     Returns:
         Version 1 of each, in the order wanted.
@@ -94,8 +99,16 @@ def create_indexes(
     except UnknownOutcomeError:
         raise
     except BaseException:
-        _undo(table, begun, registered)
+        _undo(table, begun, registered, replaced)
         raise
+    for name, old in replaced.items():
+        try:
+            end_index(old, table.info.identity, world)
+        except SieveError as error:
+            world.advice.add(
+                f"index {name} is replaced, but files of the one before are left: {error.message}; "
+                "VACUUM SIEVE INDEXES removes them"
+            )
     return versions
 
 
@@ -144,7 +157,7 @@ def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:
         ):
             store.mkdirs(folder)
     except BaseException:
-        _undo(table, [index], [])
+        _undo(table, [index], [], {})
         raise
     return index
 
@@ -197,12 +210,21 @@ def _first_version(
     )
 
 
-def _undo(table: CatalogTable, begun: Sequence[_Begun], registered: Sequence[_Begun]) -> None:
+def _undo(
+    table: CatalogTable,
+    begun: Sequence[_Begun],
+    registered: Sequence[_Begun],
+    replaced: Mapping[str, Found],
+) -> None:
     """Leave nothing behind: registrations first, so that none points at deleted files."""
     kept = set()
     for index in registered:
+        name, own = index.wanted.name, index.registration
         try:
-            table.unregister(index.wanted.name, index.registration)
+            if name in replaced:
+                table.register(name, replaced[name].registration, in_place_of=own)
+            else:
+                table.unregister(name, own)
         except SieveError:
             # Its registration stays, so its files must: it is a whole index.
             kept.add(index.directory)

@@ -68,6 +68,7 @@ class CreateIndex:
         columns: at least one; exactly one when ``name`` is given.
         name: the index's name; ``None`` for the default, ``<column>_sieve``.
         if_not_exists: an index of that name is left as it is.
+        replace: an index of that name makes room once this one is built.
         options: by lower-case key; which keys exist is not the grammar's business.
         comment: free text kept with the index.
     """
@@ -80,6 +81,7 @@ class CreateIndex:
     if_not_exists: bool = False
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     comment: str | None = None
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

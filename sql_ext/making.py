@@ -32,7 +32,12 @@ def create(command: commands.CreateIndex, at: Statement) -> list[Row]:
     table = at.table(command.table)
     columns = [resolve_column(table.info, column.parts) for column in command.columns]
     wanted = [Wanted((command.name or default_name(column)).lower(), column) for column in columns]
-    usable = {name: f for name, f in at.found(table).items() if f.state != "gone"}
+    there = at.found(table)
+    usable = {name: f for name, f in there.items() if f.state != "gone"}
+    replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
+    for old in replaced.values():
+        # Of one that is out of reach nobody could say that it has ended.
+        old.check_answered()
     if command.if_not_exists:
         kept = [(one, usable[one.name].need()) for one in wanted if one.name in usable]
         wanted = [one for one in wanted if one.name not in usable]
@@ -40,7 +45,8 @@ def create(command: commands.CreateIndex, at: Statement) -> list[Row]:
             _advise_of_other(one, command.options, manifest, at)
     else:
         kept = []
-        refuse_taken([w.name for w in wanted], list(usable), table.info.label)
+        taken = [name for name in usable if name not in replaced]
+        refuse_taken([w.name for w in wanted], taken, table.info.label)
     outcomes = [Outcome(manifest, "unchanged", at.watch.lap()) for _, manifest in kept]
     if wanted and not table.info.persistent:
         at.world.advice.add(
@@ -51,12 +57,24 @@ def create(command: commands.CreateIndex, at: Statement) -> list[Row]:
         at.check_executors(table, [one.column.type for one in wanted])
         laps: list[float] = []
         made = create_indexes(
-            table, wanted, options, command.comment, at.world, lambda: laps.append(at.watch.lap())
+            table,
+            wanted,
+            options,
+            command.comment,
+            at.world,
+            lambda: laps.append(at.watch.lap()),
+            replaced,
         )
+        for old in replaced.values():
+            at.forget(old.directory)
         # They become visible together, after the last is built.
         laps[-1] += at.watch.lap()
         outcomes += [
-            Outcome(manifest, "created", seconds)
+            Outcome(
+                manifest,
+                "rebuilt" if manifest.name in replaced and manifest.name in usable else "created",
+                seconds,
+            )
             for manifest, seconds in zip(made, laps, strict=True)
         ]
     elif kept:

@@ -183,8 +183,15 @@ class CatalogTable:
         frame = self._access.frame(list(numbers), list(news), LOCATION, not column.any_width)
         return DataFrame(frame, self._spark)
 
-    def register(self, name: str, registration: Registration) -> None:
+    def register(
+        self, name: str, registration: Registration, in_place_of: Registration | None = None
+    ) -> None:
         """Write an index's property and tell all sessions of this driver.
+
+        Args:
+            name: of the index.
+            registration: the property's value.
+            in_place_of: what it must say until then; None for what it said when this was opened.
 
         Raises:
             InvalidInputError: another statement has taken the name meanwhile.
@@ -196,7 +203,7 @@ class CatalogTable:
         with _registering:
             # A read first: a metastore that is gone is noticed while nothing can be half done.
             now = registrations(self.announce())
-            if now.get(name) != self.info.registrations.get(name):
+            if now.get(name) != (in_place_of or self.info.registrations.get(name)):
                 raise InvalidInputError(
                     "SIEVE_INDEX_EXISTS",
                     f"table {self.info.label} was given an index {name} meanwhile; choose another "

@@ -60,6 +60,21 @@ def test_pyhive(site: Site) -> None:
     check(lines)
 
 
+def test_procedures_and_functions_pass_clients(site: Site) -> None:
+    """What tools send that know no SIEVE statement: by PyHive, and by beeline on the same table."""
+    with thrift_session(site.thrift_port) as connection:
+        cursor = connection.cursor()
+        cursor.execute(tour("by_call")[0])
+        cursor.execute("CALL sieve.create(table => 'by_call', columns => 'a')")
+        assert cursor.fetchall()[0][0] == "a_sieve"
+        query = "SELECT * FROM by_call WHERE a = 999"
+        cursor.execute(f"SELECT files_total, files_read FROM sieve_explain('{query}')")
+        assert cursor.fetchall() == [(8, 1)]
+    text = "CALL sieve.refresh(table => 'by_call'); DROP INDEX a_sieve ON by_call"
+    lines = cells(site.sieve("beeline", "--outputformat=tsv2", "-e", text))
+    assert [line[0] for line in lines if line[0] == "a_sieve"] == ["a_sieve"] * 2
+
+
 def test_sessions_of_one_server_are_apart(site: Site) -> None:
     """Two open sessions in different databases each index and query their own table."""
     with (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import bundle
 import pytest
@@ -60,6 +62,26 @@ def test_a_partition_column(lab: Lab) -> None:
             lab.sql("CREATE SIEVE INDEX ON t (part)")
 
 
+def _forms(run: Callable[[str], list[Any]]) -> None:
+    """Forms of statements that Hudi parses as well are ours where the index is, else Hudi's."""
+    assert [row[0] for row in run("CREATE INDEX mine ON t USING sieve (ts)")] == ["mine"]
+    assert [row[0] for row in run("CALL sieve.refresh('t', index => 'mine')")] == ["mine"]
+    assert run("CALL show_commits(table => 't')")
+    for text in ("CREATE INDEX i ON t USING bogus (ts)", "DROP INDEX i ON t", "CALL other.x()"):
+        with pytest.raises(Exception) as refusal:  # noqa: PT011 - Hudi's and Spark's
+            run(text)
+        assert "SIEVE_" not in str(refusal.value)
+    assert [row[0] for row in run("DROP INDEX IF EXISTS mine ON t")] == ["mine"]
+
+
+def test_forms_that_hudi_has_as_well(lab: Lab) -> None:
+    """Where Sieve is the extension named first, whose parser Spark would ask last."""
+    with lab.database("hudi_forms"):
+        tables.create(lab, "cow", parts=False)
+        tables.fill(lab, 0, 10)
+        _forms(lab.sql)
+
+
 def test_extensions_in_the_other_order_and_a_driver_without_hudi(tmp_path: Path) -> None:
     """Whichever extension is named first; where Hudi is missing, CREATE and queries say so."""
     conf = bundle.conf((bundle.HUDI_EXTENSION, EXTENSIONS))
@@ -75,6 +97,7 @@ def test_extensions_in_the_other_order_and_a_driver_without_hudi(tmp_path: Path)
         assert one.files("SELECT * FROM t WHERE amount = 5000") == 1
         with pytest.raises(DriverError, match="SIEVE_SYNTAX_ERROR"):
             one.sql("CREATE SIEVE INDEX t")
+        _forms(one.sql)
         location = next(row[1] for row in one.sql("DESCRIBE EXTENDED t") if row[0] == "Location")
     with driver(tmp_path / "two") as two:
         two.sql("CREATE TABLE p USING parquet AS SELECT 1 AS id")

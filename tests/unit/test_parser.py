@@ -64,6 +64,51 @@ def test_a_record_says_all_that_the_statement_said(statement: str) -> None:
     assert _written(parse_statement(statement)) == statement
 
 
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (
+            "refrsh(table => 't')",
+            r"no procedure sieve.refrsh. Did you mean refresh\? The procedures",
+        ),
+        ("x()", r"no procedure sieve.x. The procedures are create, refresh, drop, "),
+        ("refresh()", r"sieve.refresh needs table: CALL sieve.refresh\(table => ...\)"),
+        ("create(index => 'i')", r"sieve.create needs table and columns: "),
+        ("create('t', columns => NULL)", r"sieve.create needs columns: "),
+        (
+            "refresh(tabel => 't')",
+            r"no argument tabel. Did you mean table\? Its arguments are table,",
+        ),
+        ("refresh('t', shape => map)", r"sieve.refresh has no argument shape"),
+        ("create('t', 'a', shap => map)", r"Did you mean shape\?"),
+        ("refresh('t', table => 't')", r"column 25: argument table is given twice"),
+        ("refresh(table => 't', 'i')", r"without a name come before"),
+        ("optimize('t', 'i', 'x')", r"at most 2 arguments by position: table, index\."),
+        ("refresh(5)", r"table is a string"),
+        ("refresh('t', full => 'yes')", r"full is TRUE or FALSE"),
+        ("check('t', sample => 'all')", r"sample is a number"),
+        ("check('t', sample => 0)", r"column 33: a sample is above 0"),
+        ("vacuum('t', retain_hours => -1)", r"cannot be negative"),
+        ("refresh('a.b.c.d')", r"table is the name of a table, as SQL has it"),
+        ("create('t', 'a,')", r"columns is a list of columns, as SQL has it"),
+        ("create('t', 'a) ; DROP TABLE t')", r"columns is a list of columns"),
+        ("create('t', 'a, b', 'i')", r"an index with a name has one column"),
+        ("create('t', 'a', replace => true, if_not_exists => true)", r"replaced or left as it is"),
+        ("refresh('t', 'i', 'a')", r"the index's name or its column, not both"),
+        ("drop('t')", r"say which index"),
+        ("set_options('t', 'i')", r"say which option"),
+        ("show_indexes('t', 'd')", r"a table or a database, not both"),
+        ("refresh(table = 't')", r'found "=", expected "=>"'),
+        ("refresh('t'", r"found the end of the statement"),
+        ("explain('SELECT 1') /*", r"this comment is never closed"),
+    ],
+)
+def test_a_wrong_call_is_refused_in_words(call: str, problem: str) -> None:
+    """An unknown procedure or argument with the nearest name; what is missing, twice or no name."""
+    with pytest.raises(InvalidInputError, match=problem):
+        parse_statement(f"CALL sieve.{call}")
+
+
 def test_a_long_line_is_cut_around_the_place() -> None:
     """The caret stays under the offending word however far to the right it stands."""
     statement = f"CREATE SIEVE INDEX ON t ({', '.join(f'column{i}' for i in range(500))} x)"
@@ -90,7 +135,7 @@ pieces = st.sampled_from(
     "CREATE REFRESH DROP ALTER SHOW DESCRIBE DESC EXPLAIN ESTIMATE WHERE SIEVE INDEX INDEXES ON "
     "OPTIMIZE VACUUM VERSIONS RETAIN HOURS "
     "TABLE IF NOT EXISTS FROM IN SET OPTIONS COMMENT ENABLE DISABLE FULL EXTENDED TRUE t a.b `x` "
-    "CHECK SAMPLE PERCENT "
+    "CHECK SAMPLE PERCENT CALL sieve.create sieve.drop => columns OR REPLACE USING NULL "
     "' \" ` ( ) , "
     "= . ; 1 -2.5 1e5 1x r'y' /* */ -- \\ 'z' - #".split()
 )
@@ -113,6 +158,12 @@ commands: st.SearchStrategy[Command] = st.one_of(
         if_not_exists=st.booleans(),
         options=option_maps,
         comment=st.none() | hostile,
+    ),
+    st.builds(
+        CreateIndex,
+        table=tables,
+        columns=st.lists(columns, min_size=1, max_size=1).map(tuple),
+        replace=st.booleans(),
     ),
     st.builds(RefreshIndex, table=tables, name=st.none() | hostile, full=st.booleans()),
     st.builds(RefreshIndex, table=tables, column=columns, full=st.booleans()),
@@ -190,9 +241,9 @@ def test_the_predicate_of_estimate_is_spark_s_to_judge(tail: str) -> None:
 def _written(command: Command) -> str:  # noqa: C901, PLR0912 - one case a statement
     """The statement in its fullest form: every name quoted, every part in grammar order."""
     match command:
-        case CreateIndex(table, columns, name, if_not_exists, options, comment):
+        case CreateIndex(table, columns, name, if_not_exists, options, comment, replace):
             parts = [
-                "CREATE SIEVE INDEX",
+                "CREATE OR REPLACE SIEVE INDEX" if replace else "CREATE SIEVE INDEX",
                 "IF NOT EXISTS" if if_not_exists else "",
                 quote(name) if name else "",
                 f"ON {table} ({', '.join(map(str, columns))})",

@@ -5,7 +5,7 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.trees.Origin
 
 /** A failure of Sieve's own, raised as Spark raises its own: clients see class and text. */
-class SieveException(condition: String, text: String, cause: Option[Throwable] = None)
+class SieveException(val condition: String, text: String, cause: Option[Throwable] = None)
     extends AnalysisException(
       s"[$condition] $text", None, None, cause, Some(condition), Map.empty[String, String],
       Array.empty[QueryContext]) {

@@ -13,6 +13,7 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
       Events.attach(session.asInstanceOf[Compat.Session])
       StatementParser(session, delegate)
     }
+    lastParser(extensions)
     extensions.injectPlannerStrategy(session => new SieveStrategy(session))
     lastStrategyFirst(extensions)
     extensions.injectResolutionRule(session => new FunctionRows(session))
@@ -34,5 +35,29 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
     field.setAccessible(true)
     val builders = field.get(extensions).asInstanceOf[mutable.Buffer[AnyRef]]
     builders.insert(0, builders.remove(builders.size - 1))
+  }
+
+  /**
+   * The parser that was injected last is asked first, and parsers of others take forms of statements
+   * that are ours as well. Ours takes those alone, so it has to be asked first, in whichever order
+   * extensions are named; there is no public way to say so. A Spark that keeps its parsers elsewhere
+   * asks in turn.
+   */
+  private def lastParser(extensions: SparkSessionExtensions): Unit = Try {
+    val field = classOf[SparkSessionExtensions].getDeclaredField("parserBuilders")
+    field.setAccessible(true)
+    val builders = field.get(extensions).asInstanceOf[mutable.Buffer[AnyRef]]
+    field.set(extensions, new OneLast(builders.toList))
+  }
+}
+
+/** Parts of a session that Spark folds over in their order, but for the last one so far: it stays last. */
+private class OneLast(sofar: Seq[AnyRef]) extends mutable.ArrayBuffer[AnyRef] {
+  private val own = sofar.last
+  this ++= sofar
+
+  override def foldLeft[B](zero: B)(op: (B, AnyRef) => B): B = {
+    val (one, others) = toList.partition(_ eq own)
+    (others ::: one).foldLeft(zero)(op)
   }
 }

@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve
 import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.parser.ParserInterface
+import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 /**
@@ -12,14 +12,17 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
  */
 object StatementParser {
   def apply(session: SparkSession, delegate: ParserInterface): ParserInterface = {
+    val claims = new Claims(session.asInstanceOf[Compat.Session], delegate)
     val handler = new InvocationHandler {
       override def invoke(proxy: AnyRef, method: Method, args: Array[AnyRef]): AnyRef = {
         val text = if (args == null) None else args.headOption.collect { case s: String => s }
-        if (method.getName.startsWith("parsePlan") && text.exists(owns)) {
-          // A proxy may raise only what the interface declares; the plan raises it as it is run.
-          try SieveStatement(session.asInstanceOf[Compat.Session], text.get)
-          catch { case e: SieveException => RefusedStatement(e) }
-        } else {
+        val plans = method.getName.startsWith("parsePlan")
+        // A proxy may raise only what the interface declares; the plan raises it as it is run.
+        def statement(sql: String): Either[SieveException, LogicalPlan] =
+          try Right(SieveStatement(session.asInstanceOf[Compat.Session], sql))
+          catch { case e: SieveException => Left(e) }
+        if (plans && text.exists(claims.owns)) statement(text.get).fold(RefusedStatement(_), identity)
+        else {
           try {
             val parsed = method.invoke(delegate, (if (args == null) Array.empty[AnyRef] else args): _*)
             parsed match {
@@ -28,7 +31,16 @@ object StatementParser {
             }
             parsed
           }
-          catch { case e: InvocationTargetException => throw e.getCause }
+          catch {
+            case e: InvocationTargetException => e.getCause match {
+              case refusal: ParseException if plans && text.exists(Claims.isNear) =>
+                statement(text.get) match {
+                  case Left(own) if own.condition == "SIEVE_SYNTAX_ERROR" => RefusedStatement(own)
+                  case _ => throw refusal
+                }
+              case other => throw other
+            }
+          }
         }
       }
     }
@@ -40,15 +52,4 @@ object StatementParser {
   private def changesTables(plan: LogicalPlan): Boolean =
     changes.findFirstIn(plan.getClass.getSimpleName).isDefined
   private val changes = "^(Drop|Rename|Alter|Set[TNV]|Unset|Add|Replace|Create|Insert|Truncate|Recover|Load)".r
-
-  // Possessive throughout: Java's backtracking would take a stack frame for each blank.
-  private val gap = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
-  private val verbs = "CREATE|REFRESH|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE"
-  // A table may be called sieve, so the verbs that take a bare table name need one word more.
-  private val verbsOfTables = "DESCRIBE|DESC|OPTIMIZE|VACUUM"
-  private val ours =
-    s"(?i)^$gap*+(?:(?:$verbs)$gap++SIEVE\\b|(?:$verbsOfTables)$gap++SIEVE$gap++INDEX)".r
-
-  /** Decided by the position of the keywords, so that no literal or name can claim a statement. */
-  def owns(sql: String): Boolean = ours.findFirstIn(sql).isDefined
 }

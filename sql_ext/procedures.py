@@ -1,0 +1,151 @@
+"""``CALL sieve.name(...)``: its procedures, each of which stands for one statement."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sieve.options import OPTION_NAMES
+from sql_ext import commands
+
+Kind = Literal["table", "columns", "column", "namespace", "string", "flag", "number"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument that a procedure takes.
+
+    Attributes:
+        name: as users write it.
+        kind: what its value is.
+        field: the member of the statement's record that the value becomes.
+        required: whether it must be given.
+    """
+
+    name: str
+    kind: Kind
+    field: str
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """A procedure: its parameters in the order of their positions.
+
+    Attributes:
+        make: the statement's record, given its members.
+        parameters: those that may be given by position, too.
+        options: whether it takes the options of an index, each by its name.
+    """
+
+    make: Callable[..., commands.Command]
+    parameters: tuple[Parameter, ...]
+    options: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all arguments that it takes."""
+        own = [parameter.name for parameter in self.parameters]
+        return own + (sorted(OPTION_NAMES) if self.options else [])
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter of a name, if it has one that is no option."""
+        return next((one for one in self.parameters if one.name == name), None)
+
+    def missing(self, given: Mapping[str, Any]) -> list[str]:
+        """The names of required arguments that are not among those given."""
+        return [one.name for one in self.parameters if one.required and one.name not in given]
+
+
+def unknown_procedure(name: str) -> str:
+    """The sentence for a procedure that is none."""
+    return f"there is no procedure sieve.{name}{_nearest(name, list(PROCEDURES))} {_all()}"
+
+
+def unknown_argument(procedure: str, name: str) -> str:
+    """The sentence for an argument that a procedure does not take."""
+    names = PROCEDURES[procedure].names
+    problem = f"sieve.{procedure} has no argument {name}{_nearest(name, names)}"
+    return f"{problem} Its arguments are {', '.join(names)}."
+
+
+def too_many(procedure: str) -> str:
+    """The sentence for a value beyond the last position."""
+    names = [parameter.name for parameter in PROCEDURES[procedure].parameters]
+    return (
+        f"sieve.{procedure} takes at most {len(names)} arguments by position: {', '.join(names)}."
+    )
+
+
+def missing_arguments(procedure: str, names: Sequence[str]) -> str:
+    """The sentence for required arguments that are left out."""
+    shown = ", ".join(f"{name} => ..." for name in names)
+    return f"sieve.{procedure} needs {' and '.join(names)}: CALL sieve.{procedure}({shown})."
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f". Did you mean {near[0]}?" if near else "."
+
+
+def _all() -> str:
+    return f"The procedures are {', '.join(PROCEDURES)}."
+
+
+_TABLE = Parameter("table", "table", "table", required=True)
+_INDEX = Parameter("index", "string", "name")
+_THE_INDEX = Parameter("index", "string", "name", required=True)
+_COLUMN = Parameter("column", "column", "column")
+_DATABASE = Parameter("database", "namespace", "namespace")
+_HOURS = Parameter("retain_hours", "number", "hours")
+
+PROCEDURES: Mapping[str, Procedure] = {
+    "create": Procedure(
+        commands.CreateIndex,
+        (
+            _TABLE,
+            Parameter("columns", "columns", "columns", required=True),
+            _INDEX,
+            Parameter("if_not_exists", "flag", "if_not_exists"),
+            Parameter("replace", "flag", "replace"),
+            Parameter("comment", "string", "comment"),
+        ),
+        options=True,
+    ),
+    "refresh": Procedure(
+        commands.RefreshIndex, (_TABLE, _INDEX, _COLUMN, Parameter("full", "flag", "full"))
+    ),
+    "drop": Procedure(
+        commands.DropIndex, (_TABLE, _INDEX, _COLUMN, Parameter("if_exists", "flag", "if_exists"))
+    ),
+    "enable": Procedure(commands.EnableIndex, (_TABLE, _THE_INDEX)),
+    "disable": Procedure(commands.DisableIndex, (_TABLE, _THE_INDEX)),
+    "set_options": Procedure(commands.SetIndexOptions, (_TABLE, _THE_INDEX), options=True),
+    "optimize": Procedure(commands.OptimizeIndex, (_TABLE, _INDEX)),
+    "vacuum": Procedure(commands.VacuumIndex, (_TABLE, _INDEX, _HOURS)),
+    "vacuum_indexes": Procedure(commands.VacuumIndexes, (_DATABASE, _HOURS)),
+    "check": Procedure(
+        commands.CheckIndex, (_TABLE, _INDEX, Parameter("sample", "number", "sample"))
+    ),
+    "estimate": Procedure(
+        commands.EstimateIndex,
+        (
+            _TABLE,
+            Parameter("column", "column", "column", required=True),
+            Parameter("predicate", "string", "predicate"),
+        ),
+        options=True,
+    ),
+    "show_indexes": Procedure(
+        commands.ShowIndexes, (Parameter("table", "table", "table"), _DATABASE)
+    ),
+    "show_versions": Procedure(commands.ShowVersions, (_TABLE, _INDEX)),
+    "describe": Procedure(
+        commands.DescribeIndex, (_TABLE, _THE_INDEX, Parameter("extended", "flag", "extended"))
+    ),
+    "explain": Procedure(
+        commands.ExplainSieve, (Parameter("query", "string", "query", required=True),)
+    ),
+}

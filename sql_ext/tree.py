@@ -1,0 +1,114 @@
+"""The grammar of ``grammar.lark``, and what names and literals in its trees mean."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+from lark import Lark, Token, Tree
+
+from sql_ext.comments import unquote_name, unquote_string
+from sql_ext.syntax_error import syntax_error
+
+if TYPE_CHECKING:
+    from sieve.errors import InvalidInputError
+    from sql_ext.commands import OptionValue
+
+Node = Tree[Token]
+
+NAMES: Final = ("table", "namespace", "column", "columns")
+"""Rules that a text of its own may follow, besides the statement's."""
+
+
+@cache
+def grammar() -> Lark:
+    """The parser, whose texts follow the rule ``start`` or one of `NAMES`."""
+    text = resources.files("sql_ext").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(
+        text, parser="lalr", lexer="contextual", maybe_placeholders=False, start=["start", *NAMES]
+    )
+
+
+class Words:
+    """Reads names and literals off trees of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def path(self, node: Node | Token, longest: int | None) -> tuple[str, ...]:
+        """The parts of a name, of which there may be so many."""
+        assert isinstance(node, Tree)
+        tokens = [child for child in node.children if isinstance(child, Token)]
+        if longest is not None and len(tokens) > longest:
+            form = "catalog.database.table" if longest == 3 else "catalog.database"
+            raise self.error(
+                tokens[longest], f"too many parts in this name; at most {longest}: {form}."
+            )
+        for token in tokens:
+            if not identifier(token):
+                raise self.error(token, "this name is empty.")
+        return tuple(map(identifier, tokens))
+
+    def options(self, tree: Node) -> dict[str, OptionValue]:
+        """Options by lower-case key."""
+        options: dict[str, OptionValue] = {}
+        (pairs,) = (child for child in tree.children if isinstance(child, Tree))
+        for pair in pairs.children:
+            assert isinstance(pair, Tree)
+            key, value = pair.children
+            name = self._key(key)
+            if name in options:
+                raise self.error(first_token(key), f"option {name} is given twice.")
+            options[name] = self.value(value)
+        return options
+
+    def _key(self, key: Node | Token) -> str:
+        assert isinstance(key, Tree)
+        if isinstance(key.children[0], Tree):
+            return string_of(key.children[0]).lower()
+        return ".".join(self.path(key, None)).lower()
+
+    def value(self, tree: Node | Token) -> OptionValue:
+        """A literal's value; that of a bare word is the word."""
+        assert isinstance(tree, Tree)
+        if tree.data == "string":
+            return string_of(tree)
+        token = first_token(tree)
+        if tree.data == "boolean":
+            return token.lower() == "true"
+        if tree.data == "number":
+            return self.number(token)
+        return str(token)
+
+    def number(self, token: Token) -> int | float:
+        """The value of a NUMBER."""
+        number = float(token)
+        if not math.isfinite(number):
+            raise self.error(token, "this number is too large.")
+        # Beyond 2^53 the float has lost digits, so whole numbers are read as such.
+        return int(token) if token.lstrip("+-").isdecimal() else number
+
+    def error(self, token: Token, message: str) -> InvalidInputError:
+        """A syntax error that points at a token."""
+        return syntax_error(self._text, token.start_pos or 0, message, len(token))
+
+
+def first_token(node: Node | Token) -> Token:
+    """The first token below a node."""
+    while isinstance(node, Tree):
+        node = node.children[0]
+    return node
+
+
+def identifier(token: Node | Token) -> str:
+    """The name that a token is, without its quotes."""
+    assert isinstance(token, Token)
+    return unquote_name(token) if token.type == "QUOTED" else str(token)
+
+
+def string_of(tree: Node | Token) -> str:
+    """The value of neighbouring string literals."""
+    assert isinstance(tree, Tree)
+    return "".join(unquote_string(str(token)) for token in tree.children)

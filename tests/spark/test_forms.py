@@ -1,0 +1,147 @@
+"""Other ways to say what SIEVE statements say, and who they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab import Lab
+
+TABLE = "CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 80, 1, 8)"
+
+
+@pytest.fixture
+def table(lab: Lab) -> Iterator[str]:
+    """Eight files in the order of ``id``."""
+    with lab.database("forms"):
+        lab.sql(TABLE)
+        yield "t"
+
+
+def _not_ours(lab: Lab, text: str) -> None:
+    """Spark refuses it, in words of its own."""
+    with pytest.raises(Exception) as refusal:  # noqa: PT011 - Spark's, which differ by version
+        lab.sql(text)
+    assert "SIEVE_" not in str(refusal.value)
+
+
+def _point(lab: Lab, files: int) -> None:
+    lab.check("SELECT * FROM t WHERE id = 25", exactly=files)
+
+
+def test_procedures_do_what_their_statements_do(lab: Lab, table: str) -> None:
+    """CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP, by name and by position."""
+    (made,) = lab.sql(f"CALL sieve.create(table => '{table}', columns => 'id', budget => '2%')")
+    assert made[0] == "id_sieve"
+    _point(lab, 1)
+    lab.sql(f"INSERT INTO {table} VALUES (25, 4)")
+    (made,) = lab.sql("/* due */ call -- now\n `Sieve` . REFRESH('forms.t');")
+    assert made[:2] == ("id_sieve", 2)
+    _point(lab, 2)
+    query = "SELECT * FROM t WHERE id = 25"
+    for call, statement in (
+        ("show_indexes(database => 'forms')", "SHOW SIEVE INDEXES IN forms"),
+        ("show_versions('t')", "SHOW SIEVE VERSIONS ON t"),
+        ("describe('t', 'id_sieve')", "DESCRIBE SIEVE INDEX id_sieve ON t"),
+        (f"explain('{query}')", f"EXPLAIN SIEVE {query}"),
+        ("check('t', sample => 100)", "CHECK SIEVE INDEX ON t"),
+    ):
+        called, said = lab.spark.sql(f"CALL sieve.{call}"), lab.spark.sql(statement)
+        assert (called.schema, called.collect()) == (said.schema, said.collect())
+    literal = """SELECT "CALL sieve.drop('t')" /* CALL sieve.drop('t') */"""
+    assert lab.sql(literal) == [("CALL sieve.drop('t')",)]
+    assert lab.sql("CALL sieve.drop('t', column => 'ID')") == [("id_sieve",)]
+    assert lab.sql("SHOW SIEVE INDEXES") == []
+    with pytest.raises(Exception, match=r"(?s)SIEVE_SYNTAX_ERROR.*Did you mean refresh\?.*\^"):
+        lab.sql("CALL sieve.refrsh('t')")
+
+
+@pytest.mark.usefixtures("table")
+def test_procedures_of_a_catalog_of_that_name_are_its_own(lab: Lab) -> None:
+    """Where there is a catalog ``sieve``, a call of its procedure is Spark's."""
+    lab.sql("CALL sieve.show_indexes()")
+    with lab.setting("spark.sql.catalog.sieve", "no.such.Catalog"):
+        _not_ours(lab, "CALL sieve.show_indexes()")
+    _not_ours(lab, "CALL other.show_indexes()")
+
+
+def test_indexes_by_the_words_of_other_systems(lab: Lab, table: str) -> None:
+    """CREATE INDEX ... USING sieve is ours; other forms are if the index is, and Spark's if not."""
+    _not_ours(lab, "CREATE INDEX i ON t (id)")
+    create = "CREATE INDEX IF NOT EXISTS /* mine */ `i` ON TABLE forms.`t` USING Sieve (id)"
+    (made,) = lab.sql(f"{create} OPTIONS (budget = '2%')")
+    assert made[:2] == ("i", 1)
+    _point(lab, 1)
+    (again,) = lab.sql(create)
+    assert again[:2] == ("i", 1)
+    (again,) = lab.sql("CREATE INDEX IF NOT EXISTS I ON t (id)")
+    assert again[:2] == ("i", 1)
+    with pytest.raises(Exception, match="SIEVE_INDEX_EXISTS"):
+        lab.sql("CREATE INDEX i ON t (r)")
+    for foreign in (
+        "CREATE INDEX other ON t (id)",
+        "CREATE INDEX other ON t USING bloom (id)",
+        "DROP INDEX other ON t",
+        "DROP INDEX i ON nowhere",
+        "DROP INDEX i ON nowhere.t",
+    ):
+        _not_ours(lab, foreign)
+    _point(lab, 1)
+    assert lab.sql(f"DROP INDEX I ON {table}") == [("i",)]
+    _not_ours(lab, "DROP INDEX i ON t")
+    _point(lab, 8)
+
+
+def test_an_index_makes_room_for_another_of_its_name(lab: Lab, table: str) -> None:
+    """CREATE OR REPLACE: the old one serves until the new one is there, then its files go."""
+    (made,) = lab.sql(f"CREATE OR REPLACE SIEVE INDEX i ON {table} (r)")
+    assert made[:2] == ("i", 1)
+    old = Path(lab.facts("i")["path"].removeprefix("file:"))
+    for wrong in ("nope", "r) OPTIONS (shape = 'nope'"):
+        with pytest.raises(Exception, match="SIEVE_"):
+            lab.sql(f"CREATE OR REPLACE SIEVE INDEX i ON t ({wrong})")
+    assert lab.sql("SHOW SIEVE INDEXES ON t")[0][2:4] == ("i", "r")
+    lab.sql("ALTER SIEVE INDEX i ON t DISABLE")
+    lab.sql("CREATE OR REPLACE SIEVE INDEX i ON t (id) COMMENT 'another'")
+    (shown,) = lab.sql("SHOW SIEVE INDEXES ON t")
+    assert (shown[2], shown[3], shown[6]) == ("i", "id", "ready")
+    _point(lab, 1)
+    assert not old.exists()
+    second = Path(lab.facts("i")["path"].removeprefix("file:"))
+    # An index whose files are gone is replaced as well, and two at once.
+    for file in second.rglob("*.json"):
+        file.unlink()
+    names = [row[0] for row in lab.sql("CALL sieve.create('t', 'id, r', replace => true)")]
+    assert names == ["id_sieve", "r_sieve"]
+    assert len(lab.sql("CREATE OR REPLACE SIEVE INDEX ON t (id, r)")) == 2
+    lab.sql("CREATE OR REPLACE SIEVE INDEX i ON t (id)")
+    _point(lab, 1)
+    assert len(lab.sql("SHOW SIEVE INDEXES ON t")) == 3
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("CREATE SEIVE INDEX ON t (id)", "SIEVE"),
+        ("CREATE OR REPLACE SIVE INDEX ON t (id)", "SIEVE"),
+        ("REFERSH SIEVE INDEX ON t", "REFRESH"),
+        ("SHOW SIEV INDEXES", "SIEVE"),
+        ("DESCRIBE SEIVE INDEX i ON t", "SIEVE"),
+        ("EXPLAIN SEIVE SELECT 1", "SIEVE"),
+    ],
+)
+def test_near_misses_get_our_words(lab: Lab, typed: str, meant: str) -> None:
+    """What Spark cannot parse and is nearly one of ours is told what it may have meant."""
+    with pytest.raises(Exception, match=rf"SIEVE_SYNTAX_ERROR.*Did you mean {meant}\?"):
+        lab.sql(typed)
+
+
+@pytest.mark.usefixtures("table")
+def test_other_mistakes_are_spark_s_to_tell(lab: Lab) -> None:
+    """Words that are not near to ours, and what Spark can parse, stay Spark's."""
+    for text in ("CREATE SPARSE INDEX i ON t (id)", "SHOW SIEVES", "SELEC SIEVE", "CREATE SIEV"):
+        _not_ours(lab, text)
+    lab.sql("CREATE VIEW seive AS SELECT 1 AS index")
+    assert lab.sql("DESCRIBE seive index")
