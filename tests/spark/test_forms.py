@@ -145,3 +145,31 @@ def test_other_mistakes_are_spark_s_to_tell(lab: Lab) -> None:
         _not_ours(lab, text)
     lab.sql("CREATE VIEW seive AS SELECT 1 AS index")
     assert lab.sql("DESCRIBE seive index")
+
+
+def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
+    """It fails with the reason an index was not used, unless there is none; EXPLAIN tells."""
+    lab.sql(f"CREATE SIEVE INDEX i ON {table} (id)")
+    lab.sql("CREATE TABLE plain USING parquet AS SELECT * FROM t")
+    query = "SELECT * FROM t WHERE id = 25"
+    unsupported = "coalesce(id, 0) % 2 = 1"
+    with lab.setting("spark.sieve.require", "true"):
+        _point(lab, 1)
+        for free in ("TABLE t", "SELECT * FROM t WHERE r = 3", "SELECT * FROM plain WHERE id = 25"):
+            assert lab.run(free).rows
+        assert lab.run(f"{query} AND {unsupported}").files == 1
+        with pytest.raises(Exception, match=r"SIEVE_REQUIRED.*forms.t.*unsupported-predicate"):
+            lab.run(f"SELECT * FROM t WHERE {unsupported}")
+        lab.sql("INSERT INTO t VALUES (25, 4)")
+        assert lab.run(query).files == 2
+        with lab.setting("spark.sql.parquet.binaryAsString", "true"):
+            with pytest.raises(Exception, match=r"SIEVE_REQUIRED.*reader-changed"):
+                lab.run(query)
+            (scan,) = lab.explain(query)
+            assert scan["reasons"] == "reader-changed: 9"
+            assert lab.sql(f"EXPLAIN FORMATTED {query}")
+            assert lab.sql("SELECT DISTINCT kept FROM sieve_files('t', 'id = 25')") == [(True,)]
+            with lab.setting("spark.sieve.enabled", "false"):
+                assert lab.run(query).rows
+        lab.sql("ALTER SIEVE INDEX i ON t DISABLE")
+        assert lab.run(query).files == 9

@@ -18,12 +18,14 @@ import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, Parti
 
 /**
  * What is left of a listing, which indexes were asked, and why files were read, by reason; what is
- * `skipped` of it; `unproven` tells of a file whether it is read because it is none that they know.
+ * `skipped` of it; `unproven` tells of a file whether it is read because it is none that they know;
+ * `detail` says more of a reason.
  */
 final case class Pruned(
     kept: Seq[PartitionDirectory], used: Seq[String], reasons: Map[String, Long],
     skipped: Seq[PartitionDirectory] = Nil,
-    unproven: (InternalRow, FileStatusWithMetadata) => Option[String] = (_, _) => None)
+    unproven: (InternalRow, FileStatusWithMetadata) => Option[String] = (_, _) => None,
+    detail: String = "")
 
 /** What was asked before the files were listed, and how many nanoseconds that took. */
 final case class Ahead(question: Asked, nanos: Long) {
@@ -66,7 +68,7 @@ object Pruner extends Logging {
       if (warned.size < 1000 && warned.add(s"$reason $detail")) {
         logWarning(s"sieve: ${index.table.identifier.unquotedString} is read in full: $reason: $detail")
       }
-      unpruned(reason)
+      unpruned(reason).copy(detail = detail)
     }
     if (filters.isEmpty) unpruned("no-predicate")
     else try Counters.timed(ahead.fold(0L)(_.nanos)) {
@@ -84,8 +86,9 @@ object Pruner extends Logging {
       val told = counts(reply.get("reasons"))
       // What is wrong with one index is told even where another one served.
       told.keys.find(fatal).foreach(r => fallback(r, reply.get("detail").asText))
-      known.fold(Pruned(listed, Nil, told.map { case (reason, _) => reason -> total }))(
+      val pruned = known.fold(Pruned(listed, Nil, told.map { case (reason, _) => reason -> total }))(
         drop(listed, locations, reply, _, told))
+      pruned.copy(detail = reply.path("detail").asText)
     } catch {
       case e: SieveException if strict => throw e
       case e: InterruptedException => throw e

@@ -12,6 +12,7 @@ import org.apache.spark.sql.SparkSession
 object Settings {
   def enabled(s: SparkSession): Boolean = flag(s, "spark.sieve.enabled", default = true)
   def strict(s: SparkSession): Boolean = flag(s, "spark.sieve.strict", default = false)
+  def required(s: SparkSession): Boolean = flag(s, "spark.sieve.require", default = false)
   def refreshAuto(s: SparkSession): Boolean = flag(s, "spark.sieve.refresh.auto", default = false)
   def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout", "500ms")
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout", "20s")

@@ -47,6 +47,7 @@ class SieveFileIndex(
     val filters = Filters.evaluable(dataFilters)
     val start = System.nanoTime
     val pruned = Pruner.prune(this, listed, filters)
+    Required.check(this, pruned)
     pruneTime.set(TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start))
     skipped.set(Counters.scanned(pruned))
     Audit.sometimes(this, pruned, filters)
