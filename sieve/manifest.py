@@ -17,7 +17,7 @@ from typing import Any
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.layout import HEX_ID, LOCATIONS_FILE, RUN_FILE, UUID
 from sieve.manifest_fields import Fields
-from sieve.options import IndexOptions, stored_options
+from sieve.options import AUTO, IndexOptions, stored_options
 from sieve.types import (
     BuildStats,
     CreatedBy,
@@ -121,6 +121,10 @@ def render_manifest(manifest: Manifest) -> bytes:
         InvalidInputError: the manifest breaks a limit of the format, so no reader would take it.
     """
     record = {"format": FORMAT, **asdict(manifest)}
+    for options in (record["options"], record["next_options"]):
+        if options is not None and options["budget"] != AUTO:
+            # Releases that do not know it read versions of other budgets.
+            del options["payback"]
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")
     try:
@@ -242,6 +246,8 @@ def _options(fields: Fields) -> IndexOptions:
         "budget": fields.text("budget"),
         "error": str(fields.integer("error")),
     }
+    if "payback" in fields.names():
+        raw["payback"] = str(fields.integer("payback"))
     try:
         return stored_options(dict.fromkeys(fields.names(), "") | raw)
     except InvalidInputError as error:

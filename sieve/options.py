@@ -11,7 +11,11 @@ from sieve.errors import InvalidInputError
 
 SHAPES = ("auto", "intervals", "map", "runs", "sieve")
 ERROR_RANGE = (1, 1_000_000)
-OPTION_NAMES = ("budget", "error", "shape")
+PAYBACK_RANGE = (1, 1_000_000)
+_PAYBACK = 10
+OPTION_NAMES = ("budget", "error", "payback", "shape")
+AUTO = "auto"
+"""The budget of an index that stops growing where its bytes no longer pay back."""
 MAP_BUDGET = "50%"
 """What a map takes if nothing is said: up to four bytes of a key of eight."""
 
@@ -30,19 +34,27 @@ class IndexOptions:
     Attributes:
         shape: structure of the segments, one of `SHAPES`; ``auto`` takes the better one for each.
         budget: bytes of the runs at most, as a share of the plain size of the indexed values
-            (``1%``; at least 64 KB) or absolute (``64MB``). The shape ``sieve`` has none, and
-            ``map`` has 50% if nothing is said.
+            (``1%``; at least 64 KB) or absolute (``64MB``), or ``auto``. The shape ``sieve`` has
+            none, and ``map`` has 50% if nothing is said.
         error: of the shape ``sieve`` only, the bound of the shrinking cone: how many changes of the
             location set a segment's line may be off at any key, 1 to 1,000,000. Smaller means more
             segments.
+        payback: of the budget ``auto`` only, queries within which a byte of the index must save
+            one of the table's, 1 to 1,000,000.
     """
 
     shape: str = "auto"
-    budget: str = "1%"
+    budget: str = AUTO
     error: int = 100
+    payback: int = _PAYBACK
+
+    @property
+    def automatic(self) -> bool:
+        """Whether the build itself decides how many bytes are worth it."""
+        return self.budget == AUTO and self.shape not in ("map", "sieve")
 
     def budget_bytes(self, column_bytes: int) -> int:
-        """The budget for a column whose values take ``column_bytes``."""
+        """The budget, which is not ``auto``, for a column whose values take ``column_bytes``."""
         number, unit = _parts(self.budget)
         if unit == "%":
             return max(SMALLEST_SHARE, int(number * column_bytes / 100))
@@ -66,15 +78,15 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
     if "error" in given and "shape" not in given:
         # The bound of one shape's cone names the shape.
         shape = "sieve"
-    foreign = "budget" if shape == "sieve" else "error"
-    if foreign in given and shape in SHAPES:
-        raise InvalidInputError(
-            "SIEVE_INVALID_OPTION",
-            f"shape {shape!r} has no option {foreign!r}: sieve has error, the others have budget",
-        )
-    if shape == "map" != options.shape and "budget" not in given:
-        given["budget"] = MAP_BUDGET
-    return _read(given | {"shape": shape}, options)
+    _refuse_foreign(given, shape)
+    if shape == "map":
+        if given.get("budget", AUTO if shape != options.shape else "").lower() == AUTO:
+            given["budget"] = MAP_BUDGET
+    elif "payback" in given:
+        # It prices the bytes of one budget, so naming it names that budget.
+        given.setdefault("budget", AUTO)
+    read = _read(given | {"shape": shape}, options)
+    return read if read.automatic else replace(read, payback=_PAYBACK)
 
 
 def stored_options(raw: Mapping[str, str]) -> IndexOptions:
@@ -84,6 +96,24 @@ def stored_options(raw: Mapping[str, str]) -> IndexOptions:
         InvalidInputError: as for `parse_options`.
     """
     return _read(_known(raw), IndexOptions())
+
+
+def _refuse_foreign(given: Mapping[str, str], shape: str) -> None:
+    """Raise InvalidInputError for an option that the shape or the budget does not have."""
+    foreign = {"sieve": ("budget", "payback"), "map": ("error", "payback")}.get(shape, ("error",))
+    for name in foreign if shape in SHAPES else ():
+        if name in given:
+            raise InvalidInputError(
+                "SIEVE_INVALID_OPTION",
+                f"shape {shape!r} has no option {name!r}: sieve has error, the others have budget, "
+                "and all but map have payback",
+            )
+    if "payback" in given and given.get("budget", AUTO).lower() != AUTO:
+        raise InvalidInputError(
+            "SIEVE_INVALID_OPTION",
+            f"budget {given['budget']!r} has no option 'payback', which prices the bytes of the "
+            "budget 'auto'",
+        )
 
 
 def _known(raw: Mapping[str, str]) -> dict[str, str]:
@@ -108,7 +138,10 @@ def _read(given: Mapping[str, str], options: IndexOptions) -> IndexOptions:
     if "budget" in given:
         options = replace(options, budget=_budget(given["budget"]))
     if "error" in given:
-        options = replace(options, error=_error(given["error"]))
+        options = replace(options, error=_integer("error", given["error"], ERROR_RANGE))
+    if "payback" in given:
+        payback = _integer("payback", given["payback"], PAYBACK_RANGE)
+        options = replace(options, payback=payback)
     return options
 
 
@@ -124,6 +157,8 @@ def _shape(text: str) -> str:
 
 
 def _budget(text: str) -> str:
+    if text.lower() == AUTO:
+        return AUTO
     try:
         number, unit = _parts(text)
     except ValueError:
@@ -131,8 +166,8 @@ def _budget(text: str) -> str:
     if number <= 0 or (unit == "%" and number > 100):
         raise InvalidInputError(
             "SIEVE_INVALID_OPTION",
-            f"option 'budget' cannot be {text!r}; it is a share of the column, above 0% and at "
-            "most 100%, such as '1%', or a size, such as '64MB' (units: B, KB, MB, GB, TB)",
+            f"option 'budget' cannot be {text!r}; it is 'auto', a share of the column, above 0% "
+            "and at most 100%, such as '1%', or a size, such as '64MB' (units: B, KB, MB, GB, TB)",
         )
     return f"{text[: -len(unit)].strip()}{unit.upper()}"
 
@@ -145,12 +180,12 @@ def _parts(text: str) -> tuple[float, str]:
     return float(match[1]), match[2].lower()
 
 
-def _error(text: str) -> int:
-    low, high = ERROR_RANGE
+def _integer(name: str, text: str, bounds: tuple[int, int]) -> int:
+    low, high = bounds
     if _INTEGER.fullmatch(text) is None or not low <= int(text) <= high:
         raise InvalidInputError(
             "SIEVE_INVALID_OPTION",
-            f"option 'error' cannot be {text!r}; it is an integer from {low} to {high}",
+            f"option {name!r} cannot be {text!r}; it is an integer from {low} to {high}",
         )
     return int(text)
 

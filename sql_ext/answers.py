@@ -9,7 +9,7 @@ from typing import Literal
 from sieve.history import refreshed_or_rebuilt
 from sieve.manifest import Manifest
 from sql_ext.commands import quote
-from sql_ext.describe import advice, index_bytes
+from sql_ext.describe import advice_on, index_bytes
 from sql_ext.means import Row, Statement
 
 Change = Literal["created", "unchanged", "refreshed", "rebuilt"]
@@ -58,6 +58,6 @@ def _sentences(manifest: Manifest, at: Statement) -> Iterable[str]:
             "this index is disabled, so no query uses it: ALTER SIEVE INDEX "
             f"{quote(manifest.name)} ON {quote(table.database)}.{quote(table.table)} ENABLE"
         )
-    if (words := advice(manifest.stats, manifest.type)) is not None:
+    if (words := advice_on(manifest)) is not None:
         yield words
     yield from at.world.advice.of(manifest.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from sieve.build.auto import map_left_out
 from sieve.build.estimate import Estimate
 from sieve.found import Found
 from sieve.keys import Encoder
@@ -14,6 +15,7 @@ from sieve.options import IndexOptions
 from sieve.standing import standings
 from sieve.tables.catalog import CatalogTable, Column
 from sieve.types import BuildStats
+from sql_ext.commands import quote
 
 _KINDS = {
     "present": "a key that occurs",
@@ -56,6 +58,21 @@ def advice(stats: BuildStats, type_name: str) -> str | None:
     )
 
 
+def advice_on(manifest: Manifest) -> str | None:
+    """What to do with the index of a version, its statement included; None if all is well."""
+    limit = map_left_out(manifest)
+    if limit is None:
+        return advice(manifest.stats, manifest.type)
+    more = "more bytes" if limit == "bytes" else "longer to build"
+    table = manifest.table
+    on = f"{quote(manifest.name)} ON {quote(table.database)}.{quote(table.table)}"
+    return (
+        f"a map would find the file of a key for = and IN, but takes {more} than an index takes "
+        f"unasked: ALTER SIEVE INDEX {on} SET OPTIONS (shape = 'map'), then REFRESH SIEVE INDEX "
+        f"{on}"
+    )
+
+
 def describe_rows(
     table: CatalogTable, found: Found, extended: bool, doing: str
 ) -> Iterator[tuple[str, str]]:
@@ -95,16 +112,16 @@ def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield "files", str(manifest.locations.count)
     yield "rows", str(manifest.stats.rows)
     yield "bytes", str(index_bytes(manifest))
-    yield from _expected(manifest.stats, manifest.type)
+    yield from _expected(manifest.stats)
+    if (words := advice_on(manifest)) is not None:
+        yield "advice", words
 
 
-def _expected(stats: BuildStats, type_name: str) -> Iterator[tuple[str, str]]:
+def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
     for kind in stats.expected:
         read = f"{kind.files:.2f} of {stats.files_total} expected"
         bounds = f"at least {kind.exact:.2f}, by min and max {kind.minmax:.2f}"
         yield f"files read for {_KINDS.get(kind.kind, kind.kind)}", f"{read}; {bounds}"
-    if (words := advice(stats, type_name)) is not None:
-        yield "advice", words
 
 
 def estimate_rows(
@@ -122,7 +139,9 @@ def estimate_rows(
     yield "bytes", str(estimate.bytes)
     yield "bytes as share of column", _share(estimate.bytes, stats)
     yield "build seconds", f"{stats.seconds:.3f}"
-    yield from _expected(stats, column.type)
+    yield from _expected(stats)
+    if (words := advice(stats, column.type)) is not None:
+        yield "advice", words
     if (asked := estimate.asked) is not None:
         without = f"without the index {asked.total}, by min and max {asked.minmax}"
         used = "" if asked.understood else "; this index has no part in the predicate"
@@ -194,5 +213,7 @@ def _moved(table: CatalogTable, manifest: Manifest) -> str:
 
 
 def _options(options: IndexOptions) -> str:
-    bound = f"error = {options.error}" if options.shape == "sieve" else f"budget = {options.budget}"
-    return f"shape = {options.shape}, {bound}"
+    if options.shape == "sieve":
+        return f"shape = sieve, error = {options.error}"
+    payback = f", payback = {options.payback}" if options.automatic else ""
+    return f"shape = {options.shape}, budget = {options.budget}{payback}"

@@ -53,7 +53,7 @@ def main() -> None:
         disable=not console.is_terminal,
     ) as progress:
         # A column's budgets, and what needs none.
-        steps = len(args.budgets) + 1
+        steps = len(args.budgets) + 2
         bar = progress.add_task("", total=steps * len(args.columns))
         for name in args.columns:
             progress.update(bar, description=name)
@@ -77,6 +77,9 @@ def _measure(
         built = builder.within(percent / 100 * of.nbytes, args.shapes)
         found.extend(judge.measured(one, percent) for one in built)
         step()
+    if "auto" in args.shapes:
+        found.append(judge.measured(builder.automatic(), None))
+    step()
     return found, judge.least()
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from bench.rivals.columns import Codes, Column
 from bench.rivals.structures import Answer, Lists, Structure, joined
+from sieve.build.auto import more_may_pay, plan_map, stop_for
 from sieve.build.maps import fit_maps
-from sieve.build.probes import KINDS, Probes, make_probes, map_may_pay, mean_read
+from sieve.build.probes import Probes, files_read, make_probes, map_may_pay
 from sieve.build.sample import WANTED, Sample
-from sieve.build.survey import beside_map
+from sieve.build.survey import Profile, beside_map
 from sieve.errors import InvalidInputError
 from sieve.intervals import (
     Intervals,
@@ -23,13 +25,20 @@ from sieve.intervals import (
     generous_threshold,
 )
 from sieve.keys import Encoder
+from sieve.map.budget import MOST_WORTHWHILE
 from sieve.map.hashing import Hashes, hash_codes
 from sieve.map.payload import build_map, decode_map
 from sieve.mass import Mass
-from sieve.shapes import SEGMENT_OVERHEAD, fitted, plan, prices_for
+from sieve.options import IndexOptions
+from sieve.shapes import SEGMENT_OVERHEAD, Segment, fitted, plan, prices_for
+from sieve.spending import KINDS, mean_read
 from sieve.types import Expected
 
 SHAPES = ("intervals", "runs", "map", "auto")
+ROW_BYTES = 50
+"""Of the table, which the budget `auto` weighs an index against."""
+AUTOMATIC = "budget auto"
+"""Name of what a build makes of it."""
 
 
 class Mapped:
@@ -70,7 +79,8 @@ class Builder:
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
-        self._probes = make_probes(Sample(encoder, self.mass, drawn, hashes, n, of.width, n))
+        self._sample = Sample(encoder, self.mass, drawn, hashes, n, of.width, n)
+        self._probes = make_probes(self._sample)
         self._hits = _counts(self._probes, exact)
 
     def within(self, budget: float, wanted: Sequence[str]) -> Iterator[Structure]:
@@ -86,6 +96,44 @@ class Builder:
             else:
                 yield shaped(self._of, self.mass, intervals, shape, budget)
 
+    def automatic(self) -> Structure:
+        """What a build makes with the budget `auto`, in a table of rows of `ROW_BYTES`."""
+        options, of = IndexOptions(), self._of
+        table = ROW_BYTES * len(of.codes)
+        asked: Profile | None = Profile(n_files=of.files, table_bytes=table, sample=self._sample)
+        attempts: list[tuple[float, Structure]] = []
+        while asked is not None:
+            made, more = self._automatic(asked, options)
+            attempts.append(
+                (asked.worth(options).cost(made.nbytes, files_read(self._expected(made))), made)
+            )
+            asked = asked.wider(options) if more else None
+        made = min(attempts, key=lambda pair: pair[0])[1]
+        made.name = AUTOMATIC
+        return made
+
+    def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
+        """What comes of one reading, and whether a wider one may save more."""
+        of, worth = self._of, asked.worth(options)
+        stop = stop_for(asked, options, self._probes, self._hits)
+        threshold = max(worth.price, generous_threshold(of.files, stop.budget))
+        intervals = cut(of, self.mass, stop.budget, threshold)
+        planned, prices = plan(intervals, self.mass), stop.prices(of.files)
+        trials = [partial(planned.trial, price, stop.probes) for price in prices.tolist()]
+        plain = _lists("auto", list(planned.emit(float(prices[stop.choose(trials)]))), of.files)
+        told = self._expected(plain)
+        more = more_may_pay(asked, options, told, len(intervals), plain.nbytes)
+        keys = len(self._pairs()[0])
+        wanted = plan_map(asked, options, told, keys, plain.nbytes)
+        if wanted is None or wanted.limit is not None:
+            return plain, more and wanted is None
+        try:
+            other = self._mapped(intervals, asked.budget(wanted.options), most_bits=0)
+        except InvalidInputError:
+            return plain, more
+        costs = [worth.cost(one.nbytes, files_read(self._expected(one))) for one in (plain, other)]
+        return (other, False) if costs[1] < costs[0] else (plain, more)
+
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
         """As a build does: a map where it may pay and probes read fewer files with it."""
         plain = shaped(self._of, self.mass, intervals, "auto", budget)
@@ -96,17 +144,20 @@ class Builder:
             other = self._mapped(intervals, budget)
         except InvalidInputError:
             return plain
-        if mean_read(self._expected(other)) >= mean_read(told):
+        if mean_read(files_read(self._expected(other))) >= mean_read(files_read(told)):
             return plain
         other.name = "auto"
         return other
 
-    def _mapped(self, intervals: Intervals, budget: float) -> Mapped:
+    def _mapped(
+        self, intervals: Intervals, budget: float, most_bits: int = MOST_WORTHWHILE
+    ) -> Mapped:
         ranges = beside_map(int(budget))
         lists = shaped(self._of, self.mass, intervals, "auto", ranges)
         hashes, file = self._pairs()
         keys = 1 + int(np.count_nonzero(hashes[1:] != hashes[:-1]))
         parts, bits = fit_maps(len(hashes), keys, self._of.files, int(budget) - ranges)
+        bits = min(bits, most_bits)
         edges = np.searchsorted(hashes, hashes[np.arange(1, parts) * len(hashes) // parts])
         payloads = [
             build_map(some, of, self._of.files, bits)
@@ -152,13 +203,13 @@ def _drawn(column: Column) -> Codes:
     return column.codes[rng.choice(len(column.codes), min(WANTED, len(column.codes)), False)]
 
 
-def cut(column: Column, mass: Mass, budget: float) -> Intervals:
+def cut(column: Column, mass: Mass, budget: float, threshold: float | None = None) -> Intervals:
     """What travels: each file cut by itself, more finely than the budget will allow."""
-    threshold = generous_threshold(column.files, budget)
+    least = generous_threshold(column.files, budget) if threshold is None else threshold
     parts = []
     for file, (codes, rows) in enumerate(column.keys_of_files()):
         most = generous_most(int(rows.sum()), len(column.codes), column.files, budget)
-        parts.append(cut_location(codes, rows, file, mass, threshold, most))
+        parts.append(cut_location(codes, rows, file, mass, least, most))
     return concatenated(parts)
 
 
@@ -174,5 +225,9 @@ def shaped(column: Column, mass: Mass, intervals: Intervals, shape: str, budget:
     """
     planned = plan(intervals, mass, shape)
     *_, segments = fitted(planned, prices_for(column.files, budget), budget)
+    return _lists(shape, segments, column.files)
+
+
+def _lists(name: str, segments: Sequence[Segment], files: int) -> Lists:
     size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
-    return Lists(shape, size, joined([s.payload for s in segments]), column.files)
+    return Lists(name, size, joined([s.payload for s in segments]), files)

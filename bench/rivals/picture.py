@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
+from bench.rivals.budgeted import AUTOMATIC
 from bench.rivals.judge import Measured
 
 _ACROSS: Final = 4
@@ -23,6 +24,7 @@ _LINES: Final[Mapping[str, Mapping[str, Any]]] = {
     "map": {"color": "#9333b8", "lw": 1.6, "marker": "."},
 }
 _DOTS: Final = {
+    AUTOMATIC: ("o", "#ea580c"),
     "min/max": ("s", "#1a1a1a"),
     "10 intervals": ("v", "#8a6d3b"),
     "160 intervals": ("^", "#8a6d3b"),

@@ -8,6 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bench.rivals.budgeted import AUTOMATIC
 from bench.rivals.columns import GOALS
 from bench.rivals.judge import Measured
 from bench.rivals.queries import KINDS
@@ -51,6 +52,7 @@ def summary(console: Console, measured: Sequence[Measured], least: Mapping[str, 
     """Which goals `auto` missed: over all kinds of query one by one, for each kind a count."""
     autos = [m for m in measured if m.structure == "auto"]
     missed = [text for auto in autos for text in _missed(auto, measured, least[auto.column])]
+    missed += [text for m in measured if m.structure == AUTOMATIC for text in _dear(m, autos)]
     for text in missed:
         console.print(f"  {text}")
     console.print(f"  {len(missed)} goals missed by auto, {len(autos)} columns and budgets")
@@ -90,6 +92,13 @@ def _missed(auto: Measured, measured: Sequence[Measured], least: float) -> Itera
         yield f"{at} needs {auto.bytes:.2f} % bytes"
 
 
+def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
+    """Where the budget `auto` reads more than one per cent of the column does."""
+    for one in autos:
+        if one.column == chosen.column and one.budget == 1 and chosen.mean > one.mean * _SLACK:
+            yield f"{one.column}: {AUTOMATIC} reads {chosen.mean:.2f}, 1 % reads {one.mean:.2f}"
+
+
 def _best(
     auto: Measured, measured: Sequence[Measured], files: Callable[[Measured], float]
 ) -> Measured | None:
@@ -99,7 +108,7 @@ def _best(
         m
         for m in measured
         if m.column == auto.column
-        and m.structure != "auto"
+        and m.structure not in ("auto", AUTOMATIC)
         and m.bytes <= max(auto.bytes, budget)
         and (m.budget is None or m.budget <= budget)
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,17 +22,18 @@ from pyspark.sql import DataFrame, Row
 
 from sieve.build import tasks
 from sieve.build.arrow_jobs import map_batches
+from sieve.build.auto import plan_map, stop_for
 from sieve.build.pricing import CUTS_PER_TASK, FILE_OVERHEAD, Make, run_files, run_maker
-from sieve.build.probes import Probes, expectations, make_probes, map_may_pay, mean_read
+from sieve.build.probes import Probes, expectations, files_read, make_probes, map_may_pay
 from sieve.build.reading import Seen, read_cuts
 from sieve.build.sample import Sample, zoomed
 from sieve.build.survey import Survey, survey
 from sieve.errors import InvalidInputError
-from sieve.intervals import generous_total
 from sieve.keys import Encoder
 from sieve.layout import run_dir
 from sieve.local_store import LocalStore
 from sieve.locations import Locations, render_locations
+from sieve.map.budget import MOST_WORTHWHILE
 from sieve.options import IndexOptions
 from sieve.predicate import LocationIndex, Predicate, evaluate
 from sieve.prices import within_budget
@@ -40,6 +41,7 @@ from sieve.requirements import Requirement
 from sieve.run_files import describe_run
 from sieve.runs import Run, read_run
 from sieve.shapes import SEGMENT_OVERHEAD
+from sieve.spending import Stop, mean_read
 from sieve.store import join
 from sieve.tables.catalog import CatalogTable, Column, DataFile, roots_of
 from sieve.tables.kinds import COUNTED, refuse_option
@@ -132,18 +134,13 @@ def estimate_index(
     with read_cuts(of, options, probes) as (cuts, seen):
         read = time.monotonic()
 
-        def build(shape: str) -> _Held:
-            wanted = replace(options, shape=shape)
-            with run_maker(cuts, seen, of, wanted, world.say) as make:
+        def build(
+            wanted: IndexOptions, stop: Stop | None = None, most_bits: int = MOST_WORTHWHILE
+        ) -> _Held:
+            with run_maker(cuts, seen, of, wanted, world.say, stop, most_bits) as make:
                 return _held(make, of, wanted, probes, seen)
 
-        made = build(options.shape)
-        may = map_may_pay(
-            made.expected, made.keys, len(files), of.budget(options), exact=sample.encoder.exact
-        )
-        if options.shape == "auto" and may:
-            with contextlib.suppress(InvalidInputError):
-                made = min(made, build("map"), key=lambda one: mean_read(one.expected))
+        made = _made(build, options, of, probes, seen)
         made_at = time.monotonic()
         idle = _seconds_of_a_job(cuts) if sample.share < 1 else 0.0
     stretches = run_files(seen.cuts[0], of)
@@ -168,6 +165,30 @@ def estimate_index(
     return Estimate(len(files), size, stats, reads)
 
 
+def _made(build: _Build, options: IndexOptions, of: Survey, probes: Probes, seen: Seen) -> _Held:
+    """What a build would keep of its attempts."""
+    if options.automatic:
+        made = build(options, stop_for(of, options, probes, seen.hits))
+        planned = None
+        if options.shape == "auto":
+            planned = plan_map(of, options, made.expected, made.keys, made.bytes)
+        if planned is None or planned.limit is not None:
+            return made
+        with contextlib.suppress(InvalidInputError):
+            worth, other = of.worth(options), build(planned.options, most_bits=0)
+            return min(made, other, key=lambda m: worth.cost(m.bytes, files_read(m.expected)))
+        return made
+    made = build(options)
+    if options.shape != "auto":
+        return made
+    exact = of.sample.encoder.exact
+    if map_may_pay(made.expected, made.keys, of.n_files, of.budget(options), exact=exact):
+        with contextlib.suppress(InvalidInputError):
+            other = build(replace(options, shape="map"))
+            return min(made, other, key=lambda m: mean_read(files_read(m.expected)))
+    return made
+
+
 def _seconds_of_a_job(cuts: DataFrame) -> float:
     """What one takes that has nothing to do."""
     started = time.monotonic()
@@ -178,10 +199,7 @@ def _seconds_of_a_job(cuts: DataFrame) -> float:
 
 def _cuts(of: Survey, options: IndexOptions) -> int:
     """Cuts that a build would have to weigh at most, and about as many where keys are random."""
-    if options.shape == "sieve":
-        return max(1, of.sample.rows)
-    budget = of.intervals_budget(options, options.shape)
-    return max(1, generous_total(of.sample.rows, of.n_files, budget))
+    return max(1, of.sample.rows) if options.shape == "sieve" else of.most_cuts(options)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,6 +210,9 @@ class _Held:
     bytes: int
     keys: int
     expected: tuple[Expected, ...]
+
+
+_Build = Callable[..., _Held]
 
 
 def _held(

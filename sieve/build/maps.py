@@ -15,7 +15,7 @@ from sieve.build.arrow_jobs import map_batches
 from sieve.build.reading import Seen
 from sieve.build.sample import Sample
 from sieve.errors import InvalidInputError
-from sieve.map.budget import estimate_bytes, fingerprint_for
+from sieve.map.budget import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
 from sieve.runs import SPARK_SCHEMA
 from sieve.tables.catalog import LOCATION
 
@@ -27,7 +27,9 @@ _WORTHWHILE_BITS = 6
 
 
 @contextlib.contextmanager
-def map_rows(values: DataFrame, sample: Sample, seen: Seen, budget: int) -> Iterator[DataFrame]:
+def map_rows(
+    values: DataFrame, sample: Sample, seen: Seen, budget: int, most_bits: int = MOST_WORTHWHILE
+) -> Iterator[DataFrame]:
     """Rows of a run file, one a map, to be made before the block ends.
 
     Args:
@@ -35,6 +37,7 @@ def map_rows(values: DataFrame, sample: Sample, seen: Seen, budget: int) -> Iter
         sample: of the column.
         seen: the counts of its locations.
         budget: bytes of all maps at most.
+        most_bits: of fingerprint.
 
     Raises:
         InvalidInputError: the budget cannot pay for a map of so many keys; says what could.
@@ -46,12 +49,12 @@ def map_rows(values: DataFrame, sample: Sample, seen: Seen, budget: int) -> Iter
     pairs = map_batches(hashed, step, map_tasks.PACKED_SCHEMA)
     pairs = pairs.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        yield _rows(pairs, parts, len(seen.rows), budget)
+        yield _rows(pairs, parts, len(seen.rows), budget, most_bits)
     finally:
         pairs.unpersist()
 
 
-def _rows(pairs: DataFrame, parts: int, n_files: int, budget: int) -> DataFrame:
+def _rows(pairs: DataFrame, parts: int, n_files: int, budget: int, most_bits: int) -> DataFrame:
     n = pairs.agg(sf.sum("pairs")).first()[0] or 0
     smallest = pairs.select(sf.explode("smallest").alias("hash")).distinct().orderBy("hash")
     found, greatest = smallest.limit(map_tasks.SKETCH).agg(sf.count("*"), sf.max("hash")).first()
@@ -60,7 +63,7 @@ def _rows(pairs: DataFrame, parts: int, n_files: int, budget: int) -> DataFrame:
     joined = sf.floor(sf.col("part") * maps / parts).cast("int")
     ranges = pairs.withColumn("part", joined).drop("smallest")
     ranges = ranges.repartitionByRange(maps, "part") if maps > 1 else ranges.coalesce(1)
-    return map_batches(ranges, map_tasks.write_maps(n_files, bits), SPARK_SCHEMA)
+    return map_batches(ranges, map_tasks.write_maps(n_files, min(bits, most_bits)), SPARK_SCHEMA)
 
 
 def fit_maps(pairs: int, keys: int, n_files: int, budget: int) -> tuple[int, int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from pyspark import StorageLevel
@@ -16,10 +18,12 @@ from sieve.build.arrow_jobs import map_batches
 from sieve.build.maps import map_rows
 from sieve.build.reading import Seen
 from sieve.build.survey import Survey
-from sieve.mass import Mass
+from sieve.map.budget import MOST_WORTHWHILE
+from sieve.mass import Mass, Numbers
 from sieve.options import IndexOptions
 from sieve.prices import choose_price, prices_for
 from sieve.runs import SPARK_SCHEMA
+from sieve.spending import Stop, Trial
 
 _PAIRS_PER_TASK = 4_000_000
 CUTS_PER_TASK = 500_000
@@ -39,6 +43,8 @@ def run_maker(
     survey: Survey,
     options: IndexOptions,
     say: Callable[[str], None],
+    stop: Stop | None = None,
+    most_bits: int = MOST_WORTHWHILE,
 ) -> Iterator[Make | None]:
     """Makes the rows of a run at so many times the price that the budget seems to allow.
 
@@ -50,6 +56,8 @@ def run_maker(
         survey: what it was read with.
         options: shape and budget.
         say: told what the next job does, for its label.
+        stop: when spending on intervals stops; None: where the budget is used.
+        most_bits: of a map's fingerprints.
 
     Raises:
         InvalidInputError: the budget cannot pay for a map.
@@ -62,13 +70,13 @@ def run_maker(
     else:
         # A sample that met no key where there are some: every query is as likely as any other.
         mass = survey.sample.mass or Mass.of_sample(np.array([least, greatest], np.int64))
-        with _priced(cuts, n, mass, survey, options, say) as make:
+        with _priced(cuts, n, mass, survey, options, say, stop) as make:
             if options.shape != "map":
                 yield make
                 return
             say("mapping")
             budget = survey.budget(options) - survey.intervals_budget(options, "map")
-            with map_rows(survey.values, survey.sample, seen, budget) as maps:
+            with map_rows(survey.values, survey.sample, seen, budget, most_bits) as maps:
                 yield lambda times: make(times).unionByName(maps)
 
 
@@ -80,36 +88,64 @@ def _priced(
     survey: Survey,
     options: IndexOptions,
     say: Callable[[str], None],
+    stop: Stop | None,
 ) -> Iterator[Make]:
     stretches = min(math.ceil(n / CUTS_PER_TASK), len(mass.codes))
     pieces = _in_stretches(cuts, mass, stretches)
     shape = "auto" if options.shape == "map" else options.shape
     budget = survey.intervals_budget(options, options.shape)
     left = max(1, budget - int(FILE_OVERHEAD * run_files(n, survey) * survey.sample.share))
-    prices = prices_for(survey.n_files, left)
+    if stop is None:
+        prices = prices_for(survey.n_files, left)
+    else:
+        stop = replace(stop, budget=left)
+        prices = stop.prices(survey.n_files)
     if stretches == 1:
         # One task sees all there is, so it finds the price by itself.
-        yield lambda times: map_batches(
-            pieces, tasks.write_whole(mass, shape, prices, left, times), SPARK_SCHEMA
-        )
+        def whole(times: float) -> DataFrame:
+            if stop is None:
+                step = tasks.write_whole(mass, shape, prices, left, times)
+            else:
+                step = tasks.write_until(mass, shape, prices, stop, times)
+            return map_batches(pieces, step, SPARK_SCHEMA)
+
+        yield whole
         return
     say("weighing")
     # Both to be weighed and to be written.
     pieces = pieces.persist(StorageLevel.MEMORY_AND_DISK)
-    curve = np.zeros(len(prices))
-    weigh = tasks.weigh_stretches(mass, shape, prices, left / n)
     try:
-        weighed = (
-            map_batches(pieces, weigh, tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
-        )
-        for number, size in weighed.collect():
-            curve[number] = size
-        price = choose_price(prices, curve, left)
+        if stop is None:
+            price = _price_of(pieces, mass, shape, prices, left, n)
+        else:
+            trials = [partial(_trial, pieces, mass, shape, price, stop) for price in prices]
+            price = float(prices[stop.choose(trials)])
         yield lambda times: map_batches(
             pieces, tasks.write_stretches(mass, shape, price * times), SPARK_SCHEMA
         )
     finally:
         pieces.unpersist()
+
+
+def _price_of(
+    pieces: DataFrame, mass: Mass, shape: str, prices: Numbers, budget: float, n: int
+) -> float:
+    """The price that a budget for n cuts allows."""
+    curve = np.zeros(len(prices))
+    weigh = tasks.weigh_stretches(mass, shape, prices, budget / n)
+    weighed = map_batches(pieces, weigh, tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
+    for number, size in weighed.collect():
+        curve[number] = size
+    return choose_price(prices, curve, budget)
+
+
+def _trial(pieces: DataFrame, mass: Mass, shape: str, price: float, stop: Stop) -> Trial:
+    """What a price leads to, over all stretches."""
+    tried = map_batches(
+        pieces, tasks.try_stretches(mass, shape, float(price), stop), tasks.TRIAL_SCHEMA
+    )
+    size, *reads = tried.agg(*map(sf.sum, tried.columns)).collect()[0]
+    return size, reads
 
 
 def run_files(n: int, survey: Survey) -> int:

@@ -14,13 +14,13 @@ from sieve.map.budget import fingerprint_for
 from sieve.map.hashing import Hashes, hash_codes
 from sieve.mass import SHORT_RANGE
 from sieve.runs import Run
+from sieve.spending import KINDS
 from sieve.types import Expected
 
 EACH: Final = 400
 """Probes of a kind: a mean over them is known to about a twentieth of its spread."""
 # Intervals that read no more than this many times the least leave a map nothing to save.
 _CLOSE: Final = 1.01
-KINDS: Final = ("present", "absent", "range")
 
 Counts = npt.NDArray[np.int64]
 
@@ -107,14 +107,14 @@ def _read(probes: Probes, run: Run, n: int) -> Counts:
     return np.array([np.unpackbits(row).sum() for row in found], np.int64)
 
 
-def mean_read(expected: Sequence[Expected]) -> float:
-    """Files read over the six kinds of query that the mass counts alike.
+def files_read(expected: Sequence[Expected]) -> dict[str, float]:
+    """Mean files by kind of query."""
+    return {kind.kind: kind.files for kind in expected}
 
-    The short range stands for all ranges, and a key that occurs for both ways of drawing one.
-    """
-    weights = {"present": 2, "absent": 1, "range": 3}
-    counted = sum(weights[kind.kind] for kind in expected)
-    return sum(weights[kind.kind] * kind.files for kind in expected) / max(1, counted)
+
+def least_read(expected: Sequence[Expected]) -> dict[str, float]:
+    """Mean files that hold a match, by kind of query."""
+    return {kind.kind: kind.exact for kind in expected}
 
 
 def map_may_pay(

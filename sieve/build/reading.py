@@ -90,6 +90,9 @@ def _cutting(survey: Survey, options: IndexOptions) -> tasks.Cutting:
         return tasks.Cutting()
     budget = survey.intervals_budget(options, options.shape)
     threshold = generous_threshold(survey.n_files, budget)
+    if options.automatic:
+        # An interval takes about a byte at least.
+        threshold = max(threshold, survey.worth(options).price)
     return tasks.Cutting(sample.mass, threshold, budget, sample.shown, survey.n_files)
 
 

@@ -15,17 +15,20 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame
 
+from sieve.build.auto import more_may_pay, plan_map, stop_for
 from sieve.build.pricing import run_maker
-from sieve.build.probes import expectations, make_probes, map_may_pay, mean_read
-from sieve.build.reading import read_cuts
+from sieve.build.probes import Probes, expectations, files_read, make_probes, map_may_pay
+from sieve.build.reading import Seen, read_cuts
 from sieve.build.survey import Survey, survey
 from sieve.build.writing import write_within
 from sieve.cache import Cache
 from sieve.claims import discard_run
 from sieve.errors import InvalidInputError, SieveError
 from sieve.keys import Encoder
+from sieve.map.budget import MOST_WORTHWHILE
 from sieve.options import IndexOptions
 from sieve.runs import Run
+from sieve.spending import Stop, mean_read
 from sieve.store import Store
 from sieve.tables.catalog import Column
 from sieve.types import Expected, RunRef
@@ -59,6 +62,8 @@ class BuiltRun:
 class _Made:
     run: RunRef
     expected: tuple[Expected, ...]
+    seen: Seen
+    more_may_pay: bool = False
 
 
 def build_run(
@@ -96,52 +101,122 @@ def build_run(
     asked = survey(frame, column, sizes, counted=counted, say=say, encoder=encoder)
     in_parts = np.zeros(len(sizes), np.bool_) if added is None else added
     probes = make_probes(asked.sample)
-    say("reading")
-    with read_cuts(asked, options, probes, in_parts) as (cuts, seen):
-
-        def build(shape: str) -> _Made | None:
-            wanted = replace(options, shape=shape)
-            with run_maker(cuts, seen, asked, wanted, say) as make:
-                if make is None:
-                    return None
-                say("writing")
-                run = write_within(make, asked, wanted, store, index_dir)
-            with _removed_on_failure(store, index_dir, run):
-                opened = Run(store, index_dir, run, Cache(_HELD))
-                told = expectations(probes, opened, seen.hits, seen.least, seen.greatest)
-                return _Made(run, tuple(told))
-
-        made = build(options.shape)
-        if made is not None and options.shape == "auto" and not in_parts.any():
-            made = _with_map_if_better(made, build, asked, options, store, index_dir)
+    building = _Building(options, probes, store, index_dir, say, with_maps=not in_parts.any())
+    made, seen = building.run(asked, in_parts)
+    wider = asked.wider(options)
+    if made is not None and made.more_may_pay and wider is not None:
+        with _removed_on_failure(store, index_dir, made.run):
+            other, _ = building.run(wider, in_parts)
+        if other is not None:
+            made = building.cheaper(asked, made, other)
+    if made is not None:
+        seen = made.seen
     rows = np.where(seen.partial, -1, seen.rows)
     run, told = (None, ()) if made is None else (made.run, made.expected)
     return BuiltRun(run, rows, seen.nulls, seen.nans, told, asked.sample.width)
 
 
-def _with_map_if_better(
-    made: _Made,
-    build: Callable[[str], _Made | None],
-    asked: Survey,
-    options: IndexOptions,
-    store: Store,
-    index_dir: str,
-) -> _Made:
-    """The run, or one with a map where the budget pays for it and it reads fewer files."""
-    exact, budget = asked.sample.encoder.exact, asked.budget(options)
-    if not map_may_pay(made.expected, made.run.keys, asked.n_files, budget, exact=exact):
-        return made
-    with _removed_on_failure(store, index_dir, made.run):
-        try:
-            other = build("map")
-        except InvalidInputError:
-            # The budget is too small after all: keys share their locations.
+@dataclass(frozen=True, slots=True)
+class _Building:
+    """What the attempts at one run have in common."""
+
+    options: IndexOptions
+    probes: Probes
+    store: Store
+    index_dir: str
+    say: Callable[[str], None]
+    with_maps: bool
+
+    def run(self, asked: Survey, in_parts: npt.NDArray[np.bool_]) -> tuple[_Made | None, Seen]:
+        """Read the column and write the best run of what was read."""
+        self.say("reading")
+        with read_cuts(asked, self.options, self.probes, in_parts) as (cuts, seen):
+            stop = None
+            if self.options.automatic:
+                stop = stop_for(asked, self.options, self.probes, seen.hits)
+            made = self._make(cuts, seen, asked, self.options, stop)
+            if made is None:
+                return None, seen
+            if self.options.automatic:
+                made = self._priced(made, cuts, seen, asked)
+            elif self.options.shape == "auto" and self.with_maps:
+                made = self._with_map_if_better(made, cuts, seen, asked)
+            return made, seen
+
+    def _make(
+        self,
+        cuts: DataFrame,
+        seen: Seen,
+        asked: Survey,
+        options: IndexOptions,
+        stop: Stop | None = None,
+        most_bits: int = MOST_WORTHWHILE,
+    ) -> _Made | None:
+        with run_maker(cuts, seen, asked, options, self.say, stop, most_bits) as make:
+            if make is None:
+                return None
+            self.say("writing")
+            run = write_within(make, asked, options, self.store, self.index_dir)
+        with _removed_on_failure(self.store, self.index_dir, run):
+            opened = Run(self.store, self.index_dir, run, Cache(_HELD))
+            told = expectations(self.probes, opened, seen.hits, seen.least, seen.greatest)
+            return _Made(run, tuple(told), seen)
+
+    def _priced(self, made: _Made, cuts: DataFrame, seen: Seen, asked: Survey) -> _Made:
+        """The run, or one with a map where that saves more bytes read than it costs."""
+        size, keys = made.run.bytes, made.run.keys
+        more = more_may_pay(asked, self.options, made.expected, seen.cuts[0], size)
+        planned = None
+        if self.options.shape == "auto" and self.with_maps:
+            planned = plan_map(asked, self.options, made.expected, keys, size)
+        if planned is not None and planned.limit is not None:
+            # As many keys take as long to weigh as to map.
             return made
-    assert other is not None
-    better, worse = sorted((made, other), key=lambda one: mean_read(one.expected))
-    with _removed_on_failure(store, index_dir, better.run):
-        discard_run(store, index_dir, worse.run.id)
-    return better
+        made = replace(made, more_may_pay=more)
+        if planned is None:
+            return made
+        other = self._map(made, cuts, seen, asked, planned.options, most_bits=0)
+        return made if other is None else self.cheaper(asked, made, other)
+
+    def _with_map_if_better(self, made: _Made, cuts: DataFrame, seen: Seen, asked: Survey) -> _Made:
+        """The run, or one with a map where the budget pays for it and it reads fewer files."""
+        exact, budget = asked.sample.encoder.exact, asked.budget(self.options)
+        if not map_may_pay(made.expected, made.run.keys, asked.n_files, budget, exact=exact):
+            return made
+        wanted = replace(self.options, shape="map")
+        other = self._map(made, cuts, seen, asked, wanted, most_bits=MOST_WORTHWHILE)
+        if other is None:
+            return made
+        return self._better(made, other, lambda one: mean_read(files_read(one.expected)))
+
+    def _map(
+        self,
+        made: _Made,
+        cuts: DataFrame,
+        seen: Seen,
+        asked: Survey,
+        options: IndexOptions,
+        most_bits: int,
+    ) -> _Made | None:
+        """A run with a map; None where the budget is too small after all: keys share locations."""
+        with _removed_on_failure(self.store, self.index_dir, made.run):
+            try:
+                return self._make(cuts, seen, asked, options, most_bits=most_bits)
+            except InvalidInputError:
+                return None
+
+    def cheaper(self, asked: Survey, made: _Made, other: _Made) -> _Made:
+        """The run that costs less, the bytes that queries read counted; the other is removed."""
+        worth = asked.worth(self.options)
+        return self._better(
+            made, other, lambda one: worth.cost(one.run.bytes, files_read(one.expected))
+        )
+
+    def _better(self, made: _Made, other: _Made, cost: Callable[[_Made], float]) -> _Made:
+        better, worse = sorted((made, other), key=cost)
+        with _removed_on_failure(self.store, self.index_dir, better.run):
+            discard_run(self.store, self.index_dir, worse.run.id)
+        return better
 
 
 @contextlib.contextmanager

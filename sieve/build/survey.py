@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,35 +13,59 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.build.sample import Sample, take_sample
+from sieve.intervals import generous_total
 from sieve.keys import Encoder
 from sieve.options import SMALLEST_SHARE, IndexOptions
+from sieve.spending import MOST_OF_TABLE, Worth
 from sieve.tables.catalog import LOCATION, Column
 
 Counts = npt.NDArray[np.int64]
 
 _SHARE_BESIDE_MAP = 20
+_LITTLE = 100
+"""Bytes of an index hardly count up to one in so many of its column's, or up to `_LEAST_LITTLE`."""
+_LEAST_LITTLE = 8 << 10
+_ALLOWED = 320 << 10
+"""Bytes of intervals that cuts are read for at least: one task weighs as many cuts."""
+_WIDER = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Survey:
-    """A column of some files.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Profile:
+    """What is known of a column, and how many bytes its index may have.
 
     Attributes:
-        values: all rows, the column as ``v`` and their `LOCATION`.
         n_files: how many locations there are.
-        counted: int64[n_files], rows of each by a count that reads no column; None where the
-            format does not tell.
+        table_bytes: of the files.
         sample: of the column, or of a part of its domain.
+        wide: whether more cuts are read than a column needs mostly, for the budget ``auto``.
     """
 
-    values: DataFrame
     n_files: int
-    counted: Counts | None
+    table_bytes: int
     sample: Sample
+    wide: bool = False
+
+    @property
+    def column_bytes(self) -> int:
+        """Uncompressed bytes of the column."""
+        return int(self.sample.rows * self.sample.width)
+
+    @property
+    def little(self) -> float:
+        """Bytes that hardly count beside the column."""
+        return self.sample.share * max(_LEAST_LITTLE, self.column_bytes // _LITTLE)
+
+    def worth(self, options: IndexOptions) -> Worth:
+        """What reads are worth, for the budget ``auto``."""
+        return Worth(self.n_files, self.table_bytes, options.payback, self.sample.share)
 
     def budget(self, options: IndexOptions) -> int:
         """Bytes that a run may have."""
-        whole = options.budget_bytes(int(self.sample.rows * self.sample.width))
+        if options.automatic:
+            whole = max(SMALLEST_SHARE, self.table_bytes // MOST_OF_TABLE)
+        else:
+            whole = options.budget_bytes(self.column_bytes)
         return max(1, int(whole * self.sample.share))
 
     def most(self, options: IndexOptions) -> float:
@@ -48,9 +73,42 @@ class Survey:
         return math.inf if options.shape in ("sieve", "map") else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
-        """What of it is for ranges: all, but for a map, whose intervals are the lesser part."""
+        """What of it is for ranges: all, but for a map, whose intervals are the lesser part.
+
+        Of the budget ``auto`` it is as much as the cuts that travel are read for.
+        """
         budget = self.budget(options)
+        if options.automatic:
+            usual = max(_ALLOWED, self.column_bytes // _LITTLE) * (_WIDER if self.wide else 1)
+            return min(budget, max(1, int(usual * self.sample.share)))
         return beside_map(budget) if shape == "map" else budget
+
+    def most_cuts(self, options: IndexOptions) -> int:
+        """Cuts that a build sends on at most, and about as many where keys are random."""
+        budget = self.intervals_budget(options, options.shape)
+        return max(1, generous_total(self.sample.shown, self.n_files, budget))
+
+    def wider(self, options: IndexOptions) -> Self | None:
+        """The same with which more cuts are read; None where no more may be."""
+        if self.wide or not options.automatic:
+            return None
+        wider = replace(self, wide=True)
+        now, then = (one.intervals_budget(options, options.shape) for one in (self, wider))
+        return wider if then > now else None
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Survey(Profile):
+    """A column of some files.
+
+    Attributes:
+        values: all rows, the column as ``v`` and their `LOCATION`.
+        counted: int64[n_files], rows of each by a count that reads no column; None where the
+            format does not tell.
+    """
+
+    values: DataFrame
+    counted: Counts | None
 
 
 def beside_map(budget: int) -> int:
@@ -83,7 +141,13 @@ def survey(
     say("sampling")
     total = None if counts is None else int(counts.sum())
     sample = take_sample(values, column, total, sum(sizes), encoder)
-    return Survey(values, len(sizes), counts, sample)
+    return Survey(
+        n_files=len(sizes),
+        table_bytes=sum(sizes),
+        sample=sample,
+        values=values,
+        counted=counts,
+    )
 
 
 def _row_counts(frame: DataFrame, n_files: int) -> Counts:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from socket import gethostname
 
 import numpy as np
@@ -25,6 +26,7 @@ from sieve.mass import Codes, Mass, Numbers
 from sieve.pairs import Chunk
 from sieve.segments import cut_segments
 from sieve.shapes import Plan, Segment, fitted, plan
+from sieve.spending import KINDS, Stop
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -39,6 +41,7 @@ _CUTS = pa.schema(
 )
 PIECES_SCHEMA = f"stretch INT, {CUTS_SCHEMA.partition(', ')[2]}"
 CURVE_SCHEMA = "price INT, bytes DOUBLE"
+TRIAL_SCHEMA = ", ".join(f"{name} DOUBLE" for name in ("bytes", *KINDS))
 RUN = pa.schema(
     [("shape", pa.string())]
     + [(name, pa.int64()) for name in ("first", "last", "keys", "rows", "blocks")]
@@ -237,6 +240,45 @@ def weigh_stretches(
             )
 
     return run
+
+
+def try_stretches(mass: Mass, shape: str, price: float, stop: Stop) -> Callable[[Batches], Batches]:
+    """Pieces in order of their stretch to what a price leads to there: bytes, and files read.
+
+    Args:
+        mass: what queries ask.
+        shape: of the segments.
+        price: files read a query, per byte.
+        stop: knows the probes.
+    """
+
+    def run(batches: Batches) -> Batches:
+        for pieces in _stretches(batches):
+            size, reads = plan(pieces, mass, shape).trial(price, stop.probes)
+            columns = [pa.array([float(each)], pa.float64()) for each in (size, *reads)]
+            yield pa.RecordBatch.from_arrays(columns, names=["bytes", *KINDS])
+
+    return run
+
+
+def write_until(
+    mass: Mass, shape: str, prices: Numbers, stop: Stop, times: float
+) -> Callable[[Batches], Batches]:
+    """The pieces of the only stretch to rows of a run file, at the price where spending stops.
+
+    Args:
+        mass: what queries ask.
+        shape: of the segments.
+        prices: float64[p], falling.
+        stop: when it does.
+        times: what to multiply the price by.
+    """
+
+    def made(planned: Plan) -> Iterable[Segment]:
+        trials = [partial(planned.trial, price, stop.probes) for price in prices.tolist()]
+        return planned.emit(float(prices[stop.choose(trials)]) * times)
+
+    return _writer(mass, shape, made)
 
 
 def write_stretches(mass: Mass, shape: str, price: float) -> Callable[[Batches], Batches]:

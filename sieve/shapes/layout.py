@@ -90,6 +90,12 @@ class Cells:
     end: Words
     location: npt.NDArray[np.int32]
 
+    def by_location(self) -> tuple[Codes, Codes, npt.NDArray[np.int32]]:
+        """First key, last key and location of each entry, in order of location and key."""
+        order = np.lexsort((self.begin, self.location))
+        first, last = self.grid.first_codes(self.begin), self.grid.last_codes(self.end)
+        return first[order], last[order], self.location[order]
+
 
 def encode(cells: Cells, shape: int) -> bytes:
     """The payload of a segment in shape `SHAPE_INTERVALS` or `SHAPE_RUNS`."""

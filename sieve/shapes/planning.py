@@ -148,6 +148,36 @@ class Plan:
         sizes: Numbers = counts * bytes_each
         return sizes
 
+    def trial(
+        self, price: float, probes: Sequence[npt.NDArray[np.int64]]
+    ) -> tuple[float, list[float]]:
+        """About what a price leads to: bytes, and files that probes read.
+
+        What entries name is counted. What bytes they take, and what the grid adds to what they
+        name, is tried out on some segments.
+
+        Args:
+            price: files read a query, per byte, above 0.
+            probes: of each kind, int64[k, 2], key codes from first to last, ascending by both.
+
+        Returns:
+            Bytes, `SEGMENT_OVERHEAD` a segment included, and for each kind the files of all its
+            probes.
+        """
+        kept = self._kept(price, _FIRST_GUESS)
+        segments = list(kept.segments())
+        step = -(-len(segments) // _SAMPLED) or 1
+        some = segments[step // 2 :: step]
+        scale = _entries(segments) / max(1, _entries(some))
+        size, named = 0, kept.named(probes)
+        for part in (kept.part(*one) for one in some):
+            coded = self._cheapest(part, price)
+            size += len(coded.payload) + SEGMENT_OVERHEAD
+            for kind, of_kind in enumerate(probes):
+                exact = _named(part.low, part.high, part.location, of_kind)
+                named[kind] += scale * (_named(*coded.cells.by_location(), of_kind) - exact)
+        return size * scale, named
+
     def _tried(self, price: float) -> float:
         """Bytes at a price for each entry that is worth it at first guess."""
         worthwhile = np.count_nonzero(self.worth > price * _FIRST_GUESS)
@@ -268,6 +298,13 @@ class _Kept:
                 spanning = inside[self.last[inside] >= self.first[end]]
             at = end
 
+    def named(self, probes: Sequence[npt.NDArray[np.int64]]) -> list[float]:
+        """Locations that the entries name, summed over the probes of each kind."""
+        location = self.plan.intervals.location[self.start]
+        order = np.lexsort((self.first, location))
+        entries = self.first[order], self.last[order], location[order]
+        return [float(_named(*entries, of_kind)) for of_kind in probes]
+
     def part(self, at: int, end: int, inside: Places) -> Part:
         """What lies in one segment."""
         lists, gaps = self.plan.intervals, self.plan.gaps
@@ -286,6 +323,31 @@ class _Kept:
             _between(self.plan.rows, start, stop),
             (gaps[:, stop] - gaps[:, start + 1]).sum(axis=1),
         )
+
+
+def _named(
+    first: Codes,
+    last: Codes,
+    location: npt.NDArray[np.int32],
+    probes: npt.NDArray[np.int64],
+) -> int:
+    """Locations that some probes are told to read, summed over the probes.
+
+    Args:
+        first: int64[n], first key of each entry, in order of location and key.
+        last: int64[n], its last key; entries of one location are disjoint.
+        location: int32[n].
+        probes: int64[k, 2], key codes from first to last, ascending by both.
+    """
+    begin, end = np.ascontiguousarray(probes.T)
+    leading = np.append(True, location[1:] != location[:-1])
+    named = np.searchsorted(np.sort(first[leading]), end, side="right").sum()
+    named -= np.searchsorted(np.sort(last[np.append(leading[1:], True)]), begin).sum()
+    # A location's gaps are apart, so at most one of them holds all of a probe.
+    gaps = np.flatnonzero(~leading)
+    from_ = np.searchsorted(begin, last[gaps - 1], side="right")
+    to = np.searchsorted(end, first[gaps])
+    return int(named - np.maximum(to - from_, 0).sum())
 
 
 def _expected(segments: Sequence[Segment]) -> float:

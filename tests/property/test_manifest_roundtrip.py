@@ -43,11 +43,15 @@ json_value = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
     max_leaves=6,
 )
-options = st.builds(
-    IndexOptions,
-    st.sampled_from(SHAPES),
-    st.sampled_from(["1%", "0.25%", "64MB", "7B"]),
-    st.integers(1, 1_000_000),
+options = st.one_of(
+    st.builds(
+        IndexOptions,
+        st.sampled_from(SHAPES),
+        st.sampled_from(["1%", "0.25%", "64MB", "7B"]),
+        st.integers(1, 1_000_000),
+    ),
+    # Only this budget has a price to keep.
+    st.builds(IndexOptions, st.sampled_from(SHAPES), payback=st.integers(1, 1_000_000)),
 )
 manifests = st.builds(
     Manifest,

@@ -133,6 +133,20 @@ def test_auto_takes_a_map_where_it_reads_fewer_files(
     assert list((Path(location) / ".sieve").rglob("*.parquet")) == []
 
 
+def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
+    """Without options a point query reads one file, and other queries what they must."""
+    tables.sql("CREATE SIEVE INDEX ON t (noise)")
+    assert tables.facts("noise_sieve")["options"] == "shape = auto, budget = auto, payback = 10"
+    for key, row in tables.sql("SELECT noise, row FROM t WHERE row IN (77, 4001, 7999)"):
+        tables.check(f"SELECT row FROM t WHERE noise = {key}", exactly=1)
+        assert [tuple(r) for r in tables.sql(f"SELECT row FROM t WHERE noise = {key}")] == [(row,)]
+    tables.check("SELECT count(*), sum(row) FROM t WHERE noise > 0")
+    tables.sql("ALTER SIEVE INDEX noise_sieve ON t SET OPTIONS (payback = 1)")
+    tables.sql("REFRESH SIEVE INDEX noise_sieve ON t")
+    assert tables.facts("noise_sieve")["options"] == "shape = auto, budget = auto, payback = 1"
+    tables.sql("DROP SIEVE INDEX noise_sieve ON t")
+
+
 def test_what_is_expected_is_told(tables: Lab) -> None:
     """DESCRIBE says what a key, an absent key and a range read, against the least and min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")

@@ -7,8 +7,8 @@ from sieve.options import IndexOptions, parse_options
 
 
 def test_nothing_given_means_the_defaults() -> None:
-    """An index without OPTIONS takes the better shape for each segment, in 1 % of the column."""
-    assert parse_options({}) == IndexOptions(shape="auto", budget="1%")
+    """An index without OPTIONS takes the better shape for each segment, while bytes pay back."""
+    assert parse_options({}) == IndexOptions(shape="auto", budget="auto", payback=10)
 
 
 def test_names_and_shapes_in_any_case() -> None:
@@ -77,9 +77,13 @@ def test_error_out_of_range(text: str) -> None:
 
 def test_unknown_option_names_what_exists() -> None:
     """A misspelt option is answered with the likely one and the list of all."""
-    with pytest.raises(InvalidInputError, match=r"did you mean 'error'.*budget, error, shape"):
+    with pytest.raises(
+        InvalidInputError, match=r"did you mean 'error'.*budget, error, payback, shape"
+    ):
         parse_options({"eror": "5"})
-    with pytest.raises(InvalidInputError, match="options are: budget, error, shape") as caught:
+    with pytest.raises(
+        InvalidInputError, match="options are: budget, error, payback, shape"
+    ) as caught:
         parse_options({"zzz": "5"})
     assert "did you mean" not in caught.value.message
 
@@ -90,6 +94,28 @@ def test_unknown_shape_names_what_exists() -> None:
         InvalidInputError, match=r"did you mean 'sieve'.*shapes are: auto, intervals, map"
     ):
         parse_options({"shape": "seive"})
+
+
+def test_the_price_goes_with_its_budget() -> None:
+    """Naming the price names the budget; another budget or shape forgets it, or refuses it."""
+    assert parse_options({"payback": "3"}) == IndexOptions(payback=3)
+    priced = IndexOptions(payback=3)
+    assert parse_options({"shape": "runs"}, priced) == IndexOptions("runs", payback=3)
+    assert parse_options({"budget": "2%"}, priced) == IndexOptions(budget="2%")
+    assert parse_options({"budget": "AUTO"}, IndexOptions(budget="2%")) == IndexOptions()
+    assert parse_options({"payback": "3"}, IndexOptions(budget="2%")) == priced
+    assert parse_options({"shape": "map"}, priced) == IndexOptions("map", "50%")
+    assert parse_options({"shape": "map", "budget": "auto"}) == IndexOptions("map", "50%")
+    for raw in (
+        {"payback": "3", "budget": "1%"},
+        {"payback": "3", "shape": "map"},
+        {"payback": "3", "shape": "sieve"},
+    ):
+        with pytest.raises(InvalidInputError, match="has no option 'payback'"):
+            parse_options(raw)
+    for text in ("0", "1000001", "1.5"):
+        with pytest.raises(InvalidInputError, match=r"'payback' cannot be.*from 1 to 1000000"):
+            parse_options({"payback": text})
 
 
 def test_an_option_given_twice() -> None:

@@ -1,0 +1,166 @@
+"""The budget ``auto``: when the intervals of a column have cost enough, and when a map pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.build.probes import Probes, files_read, least_read
+from sieve.build.survey import Profile, beside_map
+from sieve.manifest import Manifest
+from sieve.map.budget import estimate_bytes
+from sieve.options import IndexOptions
+from sieve.spending import KINDS, NEAR, Stop, near, served
+from sieve.types import Expected
+
+MOST_MAP_BYTES: Final = 1 << 30
+"""A map that nobody has asked for takes at most so many bytes."""
+MOST_MAP_TIMES: Final = 3
+"""It takes at most so many times the seconds of the build without it."""
+
+# Seconds on two cores, measured: what it takes to read and weigh few keys, to open a file, to read
+# a row whose keys are scattered, and to hash, sort and place a key.
+_BUILD_SECONDS: Final = 6.0
+_FILE_SECONDS: Final = 2e-3
+_ROW_SECONDS: Final = 7e-7
+_KEY_SECONDS: Final = 1.5e-6
+
+# Keys that files share make a map larger than its keys alone, and how many are is counted roughly.
+_SHARED: Final = 3
+
+Limit = Literal["bytes", "seconds"]
+
+
+def stop_for(
+    profile: Profile, options: IndexOptions, probes: Probes, hits: npt.NDArray[np.int64]
+) -> Stop:
+    """When the intervals of a column have cost enough.
+
+    Args:
+        profile: of the column.
+        options: with the budget ``auto``.
+        probes: k queries.
+        hits: int64[k], locations that hold a key of each.
+    """
+    intervals, least = [], {}
+    for number, kind in enumerate(KINDS):
+        chosen = probes.kinds == number
+        if kind == "absent":
+            chosen &= hits == 0
+        of_kind = probes.intervals[chosen]
+        intervals.append(of_kind[np.lexsort((of_kind[:, 1], of_kind[:, 0]))])
+        if len(of_kind):
+            least[kind] = float(hits[chosen].mean())
+    return Stop(
+        profile.worth(options).price,
+        profile.intervals_budget(options, options.shape),
+        profile.little,
+        tuple(intervals),
+        least,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MapPlan:
+    """A map that would pay.
+
+    Attributes:
+        options: to build it with.
+        limit: what of it is more than a map may have that nobody has asked for; None: nothing.
+    """
+
+    options: IndexOptions
+    limit: Limit | None
+
+
+def plan_map(
+    profile: Profile,
+    options: IndexOptions,
+    expected: Sequence[Expected],
+    keys: int,
+    index_bytes: int,
+) -> MapPlan | None:
+    """The map that saves more bytes read than it costs, beside fewer intervals; None if none does.
+
+    Args:
+        profile: of the column.
+        options: with the budget ``auto``.
+        expected: of the intervals.
+        keys: distinct keys of each location, summed.
+        index_bytes: of the intervals.
+    """
+    reads, least = files_read(expected), least_read(expected)
+    if "present" not in reads:
+        return None
+    if not profile.sample.encoder.exact:
+        # Which of the values that share a code lie in a file shows a map alone.
+        least["present"] = min(1.0, least["present"])
+    if reads["present"] <= NEAR * least["present"]:
+        return None
+    size = estimate_bytes(keys, profile.n_files, 0)
+    size += beside_map(size)
+    after = served(reads) | {"present": least["present"]}
+    if "absent" in after:
+        after["absent"] = 1.0
+    worth = profile.worth(options)
+    cheaper = worth.cost(size, after) < worth.cost(index_bytes, reads)
+    if not cheaper or size > profile.budget(options):
+        return None
+    share = profile.sample.share
+    budget = int(min(profile.budget(options), _SHARED * size) / share)
+    limit = map_limit(int(size / share), int(keys / share), profile.sample.rows, profile.n_files)
+    return MapPlan(IndexOptions("map", f"{budget}B"), limit)
+
+
+def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
+    """What keeps a build from making a map that nobody has asked for.
+
+    Args:
+        size: bytes of the map.
+        keys: distinct keys of each location, summed.
+        rows: of the table.
+        n_files: how many locations there are.
+    """
+    if size > MOST_MAP_BYTES:
+        return "bytes"
+    build = _BUILD_SECONDS + _FILE_SECONDS * n_files + _ROW_SECONDS * rows
+    return "seconds" if _KEY_SECONDS * keys > MOST_MAP_TIMES * build else None
+
+
+def map_left_out(manifest: Manifest) -> Limit | None:
+    """What kept the build of a version from a map that would find the file of a key; None: nothing.
+
+    Where the budget was given, or a map would save nothing, it is nothing.
+    """
+    stats, options = manifest.stats, manifest.options
+    point = next((kind for kind in stats.expected if kind.kind == "present"), None)
+    if point is None or not options.automatic or options.shape != "auto":
+        return None
+    mapped = any(file.hashes for run in manifest.runs for file in run.files)
+    if mapped or point.files <= NEAR * point.exact:
+        return None
+    keys = sum(run.keys for run in manifest.runs)
+    size = estimate_bytes(keys, stats.files_total, 0)
+    return map_limit(size, keys, stats.rows, stats.files_total)
+
+
+def more_may_pay(
+    profile: Profile, options: IndexOptions, expected: Sequence[Expected], cuts: int, size: int
+) -> bool:
+    """Whether intervals that were kept few while the column was read leave much to save.
+
+    Args:
+        profile: of the column.
+        options: with the budget ``auto``.
+        expected: of the version.
+        cuts: intervals that the reading step sent on.
+        size: bytes of the version.
+    """
+    if near(files_read(expected), least_read(expected)):
+        return False
+    allowed = profile.intervals_budget(options, options.shape)
+    return size > allowed / 2 or cuts > profile.most_cuts(options) / 2

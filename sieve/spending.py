@@ -1,0 +1,156 @@
+"""When an index has cost enough: a price for its bytes, a near optimum, a share of the table.
+
+Source: the price is a Lagrange multiplier, as in rate-distortion coding. A byte of an index is
+worth writing if it saves more bytes read than it costs within `payback` queries. In a table of L
+locations and B bytes it must therefore save ``L / (payback * B)`` locations of an expected query:
+
+    200 files of 500 KB and a payback of 10 queries: 2e-7 files a query and byte
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.mass import Numbers
+
+KINDS: Final = ("present", "absent", "range")
+"""Kinds of probes: an equality with a key that occurs, with one that does not; a short range."""
+
+NEAR: Final = 1.05
+"""Times the least possible at which a version is good enough."""
+CLOSE: Final = 1.01
+"""The same while a version takes so few bytes that they hardly count."""
+MOST_OF_TABLE: Final = 10
+"""A version takes at most one byte in so many of the table's."""
+
+# The short range stands for three kinds of ranges, and a key that occurs for two ways to draw one.
+_WEIGHTS: Final[Mapping[str, int]] = {"present": 2, "absent": 1, "range": 3}
+_PRICES: Final = 24
+_LEAST_BYTES: Final = 2048
+
+Intervals = npt.NDArray[np.int64]
+Trial = tuple[float, Sequence[float]]
+"""Bytes of a version, and the files that all probes of each of `KINDS` read."""
+
+
+def mean_read(reads: Mapping[str, float]) -> float:
+    """Files read over the six kinds of query that count alike.
+
+    Args:
+        reads: mean files by kind, some of `KINDS`.
+    """
+    counted = sum(_WEIGHTS[kind] for kind in reads)
+    return sum(_WEIGHTS[kind] * files for kind, files in reads.items()) / max(1, counted)
+
+
+def served(reads: Mapping[str, float]) -> dict[str, float]:
+    """Files by kind, where a query for a code that does not occur counts as one file at least.
+
+    Else every gap between fine timestamps would be worth its bytes.
+    """
+    return {kind: max(1.0, n) if kind == "absent" else n for kind, n in reads.items()}
+
+
+def near(reads: Mapping[str, float], least: Mapping[str, float]) -> bool:
+    """Whether each kind of query reads at most `NEAR` times the files that hold a match."""
+    bounds = served(least)
+    return all(files <= NEAR * bounds[kind] for kind, files in served(reads).items())
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What reads are worth, in bytes of an index.
+
+    Attributes:
+        locations: of the table.
+        table_bytes: of all of them, on disk.
+        payback: queries within which a byte of the index must save one of the table's.
+        share: of all that queries ask for, how much lies in the part that is looked at.
+    """
+
+    locations: int
+    table_bytes: int
+    payback: int
+    share: float = 1.0
+
+    @property
+    def file(self) -> float:
+        """Bytes of an index that are worth one file less in each query."""
+        each = self.table_bytes / max(1, self.locations)
+        return max(1.0, self.share * self.payback * each)
+
+    @property
+    def price(self) -> float:
+        """The least that a byte must save, in files a query."""
+        return 1 / self.file
+
+    def cost(self, index_bytes: float, reads: Mapping[str, float]) -> float:
+        """Bytes of an index, and those that its queries read while it pays back."""
+        return index_bytes + self.file * mean_read(served(reads))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stop:
+    """When spending on intervals stops; whichever comes first.
+
+    Attributes:
+        price: least that a byte must save, in files a query.
+        budget: bytes at most.
+        little: bytes that hardly count: below them a version stops only at `CLOSE`, with queries
+            for codes that do not occur counted in full.
+        probes: of each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.
+        least: files that hold a match, means by kind; of kinds that have probes.
+    """
+
+    price: float
+    budget: float
+    little: float
+    probes: tuple[Intervals, ...]
+    least: Mapping[str, float]
+
+    def prices(self, locations: int) -> Numbers:
+        """Prices to try, falling to the least."""
+        highest = max(4 * max(1, locations) / _LEAST_BYTES, 4 * self.price)
+        return np.geomspace(highest, self.price, _PRICES)
+
+    def choose(self, trials: Sequence[Callable[[], Trial]]) -> int:
+        """The first price at which a version is good enough, or else the last that is affordable.
+
+        A version that is good enough with bytes that hardly count is not exchanged for a
+        larger one.
+
+        Args:
+            trials: what each price leads to; bytes rise and files fall from one to the next.
+
+        Returns:
+            Its place among the prices; 0 where even the highest costs more than the budget.
+        """
+        low, high = 0, len(trials) - 1
+        while low < high:
+            middle = (low + high) // 2
+            size, reads = trials[middle]()
+            if size > self.budget or self._enough(size, reads):
+                high = middle
+            else:
+                low = middle + 1
+        size, _ = trials[low]()
+        if low == 0 or size <= self.little:
+            return low
+        if size > self.budget or near(self._means(trials[low - 1]()[1]), self.least):
+            return low - 1
+        return low
+
+    def _enough(self, size: float, totals: Sequence[float]) -> bool:
+        reads = self._means(totals)
+        if not near(reads, self.least):
+            return False
+        return size >= self.little or mean_read(reads) <= CLOSE * mean_read(self.least)
+
+    def _means(self, totals: Sequence[float]) -> dict[str, float]:
+        pairs = zip(KINDS, totals, self.probes, strict=True)
+        return {kind: total / len(probes) for kind, total, probes in pairs if len(probes)}

@@ -1,0 +1,205 @@
+"""The budget `auto`: where spending stops, and what a map may cost that nobody has asked for."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.build import auto
+from sieve.build.probes import EACH, make_probes
+from sieve.build.sample import Sample
+from sieve.build.survey import Profile
+from sieve.intervals import concatenated, cut_location
+from sieve.keys import Encoder
+from sieve.map.hashing import hash_codes
+from sieve.mass import Mass
+from sieve.options import IndexOptions
+from sieve.shapes import SEGMENT_OVERHEAD, decode, plan
+from sieve.spending import NEAR, Stop, Worth, near, served
+from sieve.types import Expected
+
+ONE = np.zeros((1, 2), np.int64)
+LEAST = {"present": 1.0, "absent": 0.0, "range": 2.0}
+
+
+def stop(budget: float = 1000, little: float = 10, price: float = 1e-6) -> Stop:
+    """One probe of each kind, so that sums are means."""
+    return Stop(price, budget, little, (ONE, ONE, ONE), LEAST)
+
+
+def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
+    """The place of the price that is chosen of some."""
+    return by.choose([partial(lambda trial: trial, trial) for trial in trials])
+
+
+def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
+    """Twice the queries, or twice the bytes of a file, make a byte worth half of the saving."""
+    worth = Worth(locations=200, table_bytes=100_000_000, payback=10)
+    assert worth.price == pytest.approx(1 / (10 * 500_000))
+    assert Worth(200, 200_000_000, 10).price == pytest.approx(worth.price / 2)
+    assert Worth(200, 100_000_000, 20).price == pytest.approx(worth.price / 2)
+    assert worth.cost(7, {"present": 1.0}) == pytest.approx(7 + 10 * 500_000)
+    prices = stop(price=worth.price).prices(200)
+    assert np.all(np.diff(prices) < 0)
+    assert prices[-1] == pytest.approx(worth.price)
+
+
+def test_near_the_least_is_enough_for_each_kind() -> None:
+    """What many files of a range hide counts all the same; an absent key is served at one file."""
+    assert served({"absent": 0.2, "range": 0.5}) == {"absent": 1.0, "range": 0.5}
+    assert near({"present": NEAR, "absent": NEAR, "range": 2 * NEAR}, LEAST)
+    assert not near({"present": 1.2, "absent": 0.0, "range": 2.0}, LEAST)
+    assert not near({"present": 1.0, "absent": 1.2, "range": 2.0}, LEAST)
+
+
+def test_spending_stops_at_whichever_comes_first() -> None:
+    """Near the least; the budget; and else the price, which is the last of those tried."""
+    far, close = (9.0, 9.0, 9.0), (1.04, 1.0, 2.0)
+    assert chosen(stop(), (1, far), (20, far), (50, close), (100, close), (900, close)) == 2
+    assert chosen(stop(), (1, far), (20, far), (900, far), (1100, close)) == 2
+    assert chosen(stop(), (1, far), (20, far), (30, far), (40, far)) == 3
+    # Even the highest price may cost more.
+    assert chosen(stop(), (2000, far), (3000, far)) == 0
+
+
+def test_bytes_that_hardly_count_are_spent_a_little_further() -> None:
+    """Below them absent keys count in full; a step that passes them is not taken once near."""
+    near_by, exact = (1.04, 0.9, 2.0), (1.0, 0.0, 2.0)
+    assert chosen(stop(), (1, near_by), (5, near_by), (8, exact), (9, exact)) == 2
+    assert chosen(stop(), (1, near_by), (5, near_by), (90, exact)) == 1
+
+
+def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], Mass]:
+    """Keys dealt out to files: what a plan is made of, each file's keys, and the mass."""
+    mass = Mass.of_sample(codes)
+    of_files = [np.unique(codes[files == k]) for k in range(int(files.max()) + 1)]
+    cuts = [cut_location(keys, np.ones_like(keys), k, mass, 0.0) for k, keys in enumerate(of_files)]
+    return concatenated(cuts), of_files, mass
+
+
+@pytest.mark.parametrize("shape", ["intervals", "runs", "auto"])
+def test_a_trial_foretells_what_a_price_leads_to(shape: str) -> None:
+    """Bytes exactly where all segments are tried; and the files that each probe then reads."""
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 1 << 40, 6000)
+    cuts, of_files, mass = column(codes, rng.integers(0, 20, 6000))
+    points = np.sort(rng.choice(codes, 50))
+    begin = np.sort(rng.integers(0, 1 << 40, 50))
+    probes = (np.stack([points, points], axis=1), np.stack([begin, begin + (1 << 33)], axis=1))
+    planned = plan(cuts, mass, shape)
+    for price in (1e-2, 1e-4, 1e-6):
+        size, reads = planned.trial(price, probes)
+        segments = list(planned.emit(price))
+        entries = [decode(segment.payload) for segment in segments]
+        assert size == pytest.approx(
+            sum(len(s.payload) + SEGMENT_OVERHEAD for s in segments), rel=0.1
+        )
+        for kind, told in zip(probes, reads, strict=True):
+            named = sum(
+                len({int(k) for e in entries for k in e.location[(e.low <= b) & (e.high >= a)]})
+                for a, b in kind.tolist()
+            )
+            held = sum(
+                int(any(np.any((keys >= a) & (keys <= b)) for keys in [of]))
+                for of in of_files
+                for a, b in kind.tolist()
+            )
+            assert named >= held
+            assert told == pytest.approx(named, rel=0.1)
+
+
+def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
+    """Unique scattered numbers."""
+    codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
+    encoder, hashes = Encoder("bigint"), hash_codes(codes)
+    sample = Sample(encoder, Mass.of_sample(codes), codes, hashes, rows, 8, rows)
+    return Profile(n_files=files, table_bytes=row_bytes * rows, sample=sample)
+
+
+def expected(present: float, least: float = 1.0) -> list[Expected]:
+    """What intervals read of 200 files."""
+    return [
+        Expected("present", present, least, 200),
+        Expected("absent", present, 0, 200),
+        Expected("range", 180, 180, 200),
+    ]
+
+
+def test_a_map_is_made_where_it_pays() -> None:
+    """Of scattered keys; not where intervals do as well, and not for more than it saves."""
+    options, wide = IndexOptions(), profile(5_000_000, 643)
+    planned = auto.plan_map(wide, options, expected(150), 5_000_000, 400_000)
+    assert planned is not None
+    assert planned.limit is None
+    assert planned.options.shape == "map"
+    assert planned.options.budget_bytes(1) <= wide.budget(options) == 25_000_000
+    assert auto.plan_map(wide, options, expected(1.04), 5_000_000, 400_000) is None
+    assert auto.plan_map(wide, options, expected(2.0, least=1.95), 5_000_000, 400_000) is None
+    # Rows of ten bytes: the map would take more than a tenth of the table.
+    narrow = profile(5_000_000, 643, row_bytes=10)
+    assert auto.plan_map(narrow, options, expected(150), 5_000_000, 400_000) is None
+    # Files of some bytes each are read sooner than a map.
+    cheap = profile(2_000, 1000, row_bytes=20)
+    assert auto.plan_map(cheap, options, expected(1.2), 20_000, 100) is None
+
+
+def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
+    """By its bytes, and by the seconds that so many keys take beside a build without it."""
+    assert auto.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
+    assert auto.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"
+    assert auto.map_limit(10 << 20, 50_000_000, 1_000_000, 10) == "seconds"
+
+
+def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
+    """Not near the least, and as many cuts as may travel, or as many bytes as they were for."""
+    of, options = profile(5_000_000, 200), IndexOptions()
+    allowed = of.intervals_budget(options, "auto")
+    assert auto.more_may_pay(of, options, expected(150), 1000, allowed)
+    assert auto.more_may_pay(of, options, expected(150), of.most_cuts(options), 1000)
+    assert not auto.more_may_pay(of, options, expected(150), 1000, 1000)
+    assert not auto.more_may_pay(of, options, expected(1.0), of.most_cuts(options), allowed)
+    wider = of.wider(options)
+    assert wider is not None
+    assert allowed < wider.intervals_budget(options, "auto") <= of.budget(options)
+    assert wider.wider(options) is None
+    assert of.wider(IndexOptions(budget="1%")) is None
+
+
+def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
+    """Each kind ascends by both ends; what was thought absent and occurs is left out."""
+    of = profile(100_000, 20)
+    probes = make_probes(of.sample)
+    hits = np.where(np.arange(len(probes.kinds)) % 7 == 0, 3, 0)
+    found = auto.stop_for(of, IndexOptions(), probes, hits)
+    met = int(np.count_nonzero(hits[EACH : 2 * EACH]))
+    assert [len(kind) for kind in found.probes] == [EACH, EACH - met, EACH]
+    for kind in found.probes:
+        assert np.all(np.diff(kind[:, 0]) >= 0)
+        assert np.all(np.diff(kind[:, 1]) >= 0)
+    assert found.least["absent"] == 0
+    assert found.price == Worth(20, 5_000_000, 10).price
+
+
+def version(options: IndexOptions, present: float, keys: int, **hashes: object) -> Any:
+    """Of a manifest what tells whether a map was left out."""
+    stats = SimpleNamespace(expected=tuple(expected(present)), files_total=10, rows=1_000_000)
+    file = SimpleNamespace(hashes=hashes.get("hashes", ()))
+    return SimpleNamespace(
+        options=options, stats=stats, runs=(SimpleNamespace(keys=keys, files=(file,)),)
+    )
+
+
+def test_a_version_tells_which_map_was_left_out() -> None:
+    """Only of the budget `auto`, without a map, where one would have saved files."""
+    many = 3_000_000_000
+    assert auto.map_left_out(version(IndexOptions(), 9.0, many)) == "bytes"
+    assert auto.map_left_out(version(IndexOptions(), 9.0, 50_000_000)) == "seconds"
+    assert auto.map_left_out(version(IndexOptions(), 9.0, 1_000_000)) is None
+    assert auto.map_left_out(version(IndexOptions(), 1.0, many)) is None
+    assert auto.map_left_out(version(IndexOptions(budget="1%"), 9.0, many)) is None
+    assert auto.map_left_out(version(IndexOptions("runs"), 9.0, many)) is None
+    assert auto.map_left_out(version(IndexOptions(), 9.0, many, hashes=((1, 2),))) is None
