@@ -14,6 +14,7 @@ LOST = "another tool writes the table as it was"
 
 STATEMENTS = {
     "create": [CREATE],
+    "replace": [CREATE, "append", "CREATE OR REPLACE SIEVE INDEX ON t (id)"],
     "refresh": [CREATE, "append", "REFRESH SIEVE INDEX ON t"],
     "refresh in full": [CREATE, "REFRESH SIEVE INDEX ON t FULL"],
     "optimize": [CREATE, "append", "REFRESH SIEVE INDEX ON t", "OPTIMIZE SIEVE INDEX ON t"],
