@@ -11,6 +11,7 @@ import threading
 SCAN_THREADS = 4
 SPARE_SCAN_THREADS = 28
 STATEMENT_THREADS = 16
+NESTED_THREADS = 4
 BACKGROUND_THREADS = 2
 _TURN_S = 0.0005
 
@@ -72,6 +73,8 @@ def _serve() -> None:
             "event": statements.event,
         },
     )
+    # Functions in queries that a statement or another function plans, which waits for them.
+    link.Lane(driver, "nested", NESTED_THREADS, {"function": statements.function})
     link.Lane(driver, "background", BACKGROUND_THREADS, {"event": statements.event})
     # Garbage is looked for among what comes, not among all modules: scans would wait for that.
     gc.collect()

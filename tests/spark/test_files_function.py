@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -189,3 +190,15 @@ def test_a_wrong_question_says_what_is_wrong(lab: Lab, call: str, problem: str) 
     """What cannot be told is refused in the statement's words."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM {call}")
+
+
+@pytest.mark.usefixtures("table")
+def test_functions_in_queries_that_are_planned_wait_for_no_thread_of_theirs(lab: Lab) -> None:
+    """More questions at once than there are threads, each of which asks another one; no deeper."""
+    inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
+    texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16
+    with ThreadPoolExecutor(len(texts)) as pool:
+        asked = [pool.submit(lab.sql, text) for text in texts]
+        assert [one.result(timeout=120) for one in asked] == [[]] * len(texts)
+    with pytest.raises(Exception, match=r"SIEVE_INVALID_ARGUMENT.*no further"):
+        lab.sql(f'SELECT * FROM sieve_explain("SELECT * FROM {inner}")')

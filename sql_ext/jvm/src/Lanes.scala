@@ -29,10 +29,25 @@ object Request {
   private val ids = new AtomicLong
 }
 
+object Lanes {
+  private val taken = new ThreadLocal[String]
+
+  /**
+   * The lane for what a thread asks to be run. Threads of the child ask, too, when a query that they
+   * have planned calls a function: if all threads of one lane waited for one of their own, none would
+   * ever be free. Those that answer such a question ask none.
+   */
+  def forRuns(): String = Option(taken.get).fold("statement") {
+    case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",
+      "a function of Sieve may plan a query that calls such functions, but these no further one")
+    case _ => "nested"
+  }
+}
+
 /**
  * Requests to one child and its answers. The child opens no port: its threads call `take` on the
- * authenticated gateway and wait there. Scans, statements and what nobody waits for have a lane
- * each, so that none holds up another.
+ * authenticated gateway and wait there. Scans, statements, functions in what these plan and
+ * what nobody waits for have a lane each, so that none holds up another.
  */
 final class Lanes {
   // Longer texts are handed over in pieces: past 8 KB the gateway's reply waits 43 ms in the socket.
@@ -40,7 +55,7 @@ final class Lanes {
   private val pool = "spark.scheduler.pool"
   private val waiting = Map(
     "scan" -> new LinkedBlockingQueue[Request], "statement" -> new LinkedBlockingQueue[Request],
-    "background" -> new LinkedBlockingQueue[Request])
+    "nested" -> new LinkedBlockingQueue[Request], "background" -> new LinkedBlockingQueue[Request])
   private val taken = new ConcurrentHashMap[Long, Request]
   @volatile private var ended: Option[FrontendDown] = None
 
@@ -82,6 +97,7 @@ final class Lanes {
 
   /** The next request as "id pieces\nfirst piece", or "" after `millis` without one. */
   def take(lane: String, millis: Long): String = {
+    Lanes.taken.set(lane)
     val request = waiting(lane).poll(math.min(millis, 1000L), TimeUnit.MILLISECONDS)
     if (request == null) ""
     else {

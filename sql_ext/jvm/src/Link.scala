@@ -23,7 +23,7 @@ object Link {
     try again {
       // Somebody waits for it, so no pause is kept after a child that failed.
       val child = Frontend.ensure(session, atOnce = true)
-      val asked = request(if (runs) "statement" else "scan", session, kind, fill)
+      val asked = request(if (runs) Lanes.forRuns() else "scan", session, kind, fill)
       child.lanes.put(asked)
       try checked(await(asked.answer, if (runs) Long.MaxValue else start))
       catch { case e: InterruptedException => cancel(child, asked); throw e }
