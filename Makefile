@@ -40,7 +40,8 @@ ARCHIVE := build/spark-4.1.jsa
 .PHONY: help setup jars lint type format test test-3.5 demo demo-hudi bench bench-lookup \
         bench-planning bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi \
-        test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-hudi
+        test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi \
+        mutants
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
@@ -189,6 +190,16 @@ build/hudi/.fetched-%:
 	  -DoutputDirectory="$(CURDIR)/build/hudi"
 	@touch $@
 
+# What changes code, and what tells which tests reach a line.
+build/mutants/.fetched: Makefile | $(VENV_DONE)
+	@echo "Fetching cosmic-ray"; rm -rf build/mutants
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target build/mutants \
+	  cosmic-ray==8.7.0 pytest-cov==7.1.0
+	@touch $@
+
+mutants: setup build/mutants/.fetched ## 100 random changes of the code, and whether unit tests see them; ARGS="--seed 7 --number 20"
+	@PYTHONPATH=$(CURDIR)/build/mutants $(BIN)/python -m tests.mutants $(ARGS)
+
 soak: setup ## all soak-* but that of Hudi, and whatever else is long
 	@$(BIN)/python -m pytest -s -m soak --ignore tests/hudi $(ARGS)
 
@@ -206,6 +217,9 @@ soak-nonsense: setup ## 1,000,000 inputs for the parsers, 10,000 damages of an i
 
 soak-spark: setup ## 1,000 rounds of DDL beside REFRESH, executors killed in a build
 	@$(BIN)/python -m pytest -s -m soak tests/spark tests/fault/test_executor_death.py $(ARGS)
+
+soak-oracle: setup ## 20,000 queries of files that no Spark wrote, damaged and drifted ones among them
+	@$(BIN)/python -m pytest -s -m soak tests/oracle $(ARGS)
 
 soak-hudi: setup build/hudi/.fetched-$(HUDI) ## 2,000 random histories of Hudi tables, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m pytest -s -m soak tests/hudi $(ARGS)

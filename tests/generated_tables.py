@@ -209,7 +209,7 @@ def _write(
         pa.array([rng.choice([None, "a", "b c"]) for _ in range(size)], pa.string()),
     ]
     for column in columns:
-        values = _values(rng, column, size, number)
+        values = file_values(rng, column, size, number)
         name = column.sql.strip("`")
         if name == "s.a":
             leaf = pa.array(values, column.kind.arrow)
@@ -222,7 +222,7 @@ def _write(
     pq.write_table(pa.table(arrays, names=names), path)
 
 
-def _values(rng: random.Random, column: GeneratedColumn, size: int, number: int) -> list[Any]:
+def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: int) -> list[Any]:
     """A file's values: from a stretch of the pool, so that files differ, with NULLs."""
     pool = column.pool
     how = rng.random()

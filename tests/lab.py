@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,14 @@ class Lab:
                 self.spark.conf.unset(key)
             else:
                 self.spark.conf.set(key, before)
+
+    @contextmanager
+    def settings(self, values: Mapping[str, str]) -> Iterator[None]:
+        """Some settings of the session for a while."""
+        with ExitStack() as stack:
+            for key, value in values.items():
+                stack.enter_context(self.setting(key, value))
+            yield
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:

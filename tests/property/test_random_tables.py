@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import random
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,15 +60,6 @@ class Tally:
     files_read: int = 0
 
 
-@contextmanager
-def settings(lab: Lab, values: dict[str, str]) -> Iterator[None]:
-    """Some settings of the session for a while."""
-    with ExitStack() as stack:
-        for key, value in values.items():
-            stack.enter_context(lab.setting(key, value))
-        yield
-
-
 def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None:
     """Make a table from a seed, index it, and compare ``pairs`` predicates over it."""
     rng = random.Random(seed)
@@ -81,8 +70,8 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
         "spark.sql.session.timeZone": table.zone,
         "spark.sql.ansi.enabled": str(table.ansi).lower(),
     }
-    with settings(lab, _SETTINGS | own):
-        with settings(lab, _WRITING):
+    with lab.settings(_SETTINGS | own):
+        with lab.settings(_WRITING):
             for statement in table_statements(table, str(folder), parts):
                 lab.sql(statement)
         shape = rng.choice(SHAPES)
@@ -92,7 +81,7 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
         if columns:
             lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(columns)}) OPTIONS (shape = '{shape}')")
         predicates = [draw_predicate(rng, table) for _ in range(pairs // 2)]
-        with settings(lab, _READING):
+        with lab.settings(_READING):
             check(lab, seed, table, predicates, tally)
 
 

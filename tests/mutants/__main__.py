@@ -1,0 +1,70 @@
+"""Draws mutants, runs the tests that reach each, and lists those that survive."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from tests.mutants.drawing import Mutant, draw
+from tests.mutants.running import Bench
+
+ROOT = Path(__file__).parents[2]
+EQUIVALENT = Path(__file__).parent / "equivalent.txt"
+
+
+def equivalent() -> set[str]:
+    """Mutants that no test can see: ``module: before -> after``; their reasons are indented."""
+    lines = EQUIVALENT.read_text().splitlines()
+    return {line for line in lines if line and not line.startswith((" ", "#"))}
+
+
+def name(mutant: Mutant) -> str:
+    """How the list of equivalent mutants names one; lines move, so without the number."""
+    return f"{mutant.module}: {mutant.before}  ->  {mutant.after}"
+
+
+def main() -> int:
+    """Fail where more than one in twenty survives that is not known as equivalent."""
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
+    parser.add_argument("--number", type=int, default=100, help="how many to draw")
+    parser.add_argument("--seed", default=str(random.SystemRandom().getrandbits(32)))
+    parser.add_argument("--only", default="", help="modules whose paths contain this")
+    parser.add_argument("--jobs", type=int, default=2, help="mutants tested at once")
+    given = parser.parse_args()
+    sys.stdout.write(f"--seed {given.seed} draws these again\n")
+    known = equivalent()
+    drawn = [m for m in draw(ROOT, given.number, given.seed, given.only) if name(m) not in known]
+    with tempfile.TemporaryDirectory(prefix="sieve-mutants-") as folder:
+        free: SimpleQueue[Bench] = SimpleQueue()
+        benches = [Bench(ROOT, Path(folder) / str(k)) for k in range(given.jobs)]
+        reach = benches[0].measure()
+        for bench in benches:
+            free.put(bench)
+
+        def verdict(mutant: Mutant) -> str:
+            bench = free.get()
+            try:
+                killed = bench.killed(mutant, reach)
+            finally:
+                free.put(bench)
+            return {True: "killed", False: "SURVIVES", None: "UNREACHED"}[killed]
+
+        ends: Counter[str] = Counter()
+        with ThreadPoolExecutor(given.jobs) as pool:
+            for mutant, end in zip(drawn, pool.map(verdict, drawn), strict=True):
+                ends[end] += 1
+                sys.stdout.write(f"{end:9} {mutant}\n")
+                sys.stdout.flush()
+    ends["equivalent"] = given.number - len(drawn)
+    sys.stdout.write(f"{dict(ends)}\n")
+    return 0 if ends["SURVIVES"] <= given.number / 20 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

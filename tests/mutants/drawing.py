@@ -1,0 +1,115 @@
+"""Draws mutants at random: one place of the code each, changed in one of the ways of cosmic-ray."""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator, operator_names
+
+# What decides which files a scan may leave out; the rest of sql_ext needs a driver.
+_DECIDING = (
+    "comments held table_files crowds pruning roots settings parser syntax_error functions"
+).split()
+
+_GUARDS = ("frozen", "repr", "slots", "strict")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A change of one module.
+
+    Attributes:
+        module: its path below the root.
+        line: where it is, from 1.
+        before, after: that line, without the space around it.
+        source: the changed module.
+    """
+
+    module: str
+    line: int
+    before: str
+    after: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line}: {self.before}  ->  {self.after}"
+
+
+def draw(root: Path, number: int, seed: str, only: str = "") -> Iterator[Mutant]:
+    """Mutants of a seed, each of another place; of modules whose path contains ``only``."""
+    rng = random.Random(seed)
+    places = [(path, *place) for path in _modules(root, only) for place in _places(path)]
+    rng.shuffle(places)
+    found = 0
+    for path, line, operators in places:
+        name, occurrence = rng.choice(operators)
+        source = path.read_text()
+        changed = mutate_code(source, get_operator(name)(), occurrence)
+        if changed is None or _same_program(source, changed):
+            continue
+        before, after = source.splitlines()[line - 1], _line(source, changed, line)
+        yield Mutant(str(path.relative_to(root)), line, before.strip(), after, changed)
+        found += 1
+        if found == number:
+            return
+
+
+def _modules(root: Path, only: str) -> list[Path]:
+    paths = [*(root / "sieve").rglob("*.py"), *(root / "sql_ext" / f"{n}.py" for n in _DECIDING)]
+    return sorted(path for path in paths if only in str(path.relative_to(root)) and path.exists())
+
+
+def _places(path: Path) -> Iterator[tuple[int, list[tuple[str, int]]]]:
+    """The line of each place that can be changed, and the operators that change it."""
+    nodes = list(ast_nodes(get_ast(path.read_text())))
+    places: dict[tuple[object, object], list[tuple[str, int]]] = defaultdict(list)
+    for name in sorted(operator_names()):
+        kind = get_operator(name)
+        if kind.arguments():
+            continue
+        operator = kind()
+        positions = (place for node in nodes for place in operator.mutation_positions(node))
+        for occurrence, (start, end) in enumerate(positions):
+            places[start, end].append((name, occurrence))
+    for (start, _), operators in places.items():
+        yield start[0], operators  # type: ignore[index]
+
+
+class _Bare(ast.NodeTransformer):
+    """Leaves out what does not run, and what only guards against mistakes of programmers."""
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
+        return None if node.arg in _GUARDS else self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.annotation = ast.Constant(None)
+        return self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+
+def _same_program(one: str, other: str) -> bool:
+    return ast.dump(_Bare().visit(ast.parse(one))) == ast.dump(_Bare().visit(ast.parse(other)))
+
+
+def _line(source: str, changed: str, line: int) -> str:
+    """The changed line; of a change that adds or removes lines, the first that differs."""
+    lines = zip(source.splitlines(), changed.splitlines(), strict=False)
+    differing = (new for old, new in lines if old != new)
+    return next(differing, changed.splitlines()[line - 1]).strip()

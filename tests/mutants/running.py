@@ -1,0 +1,121 @@
+"""Runs the tests that reach a mutant's line, in a copy of the project."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from tests.mutants.drawing import Mutant
+
+_COPIED = (
+    "sieve sql_ext udfs tests bench conf docs pyproject.toml spark-defaults.conf README.md "
+    "CHANGELOG.md Makefile"
+).split()
+_TESTS = ("tests/unit", "tests/property")
+_MOST_TESTS = 150
+_START_S, _TIMES = 60.0, 10.0
+_PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
+_MARKS = "not soak and not services and not hudi and not wheel"
+
+
+class Bench:
+    """A copy of the project in which one mutant at a time is put in place and tested.
+
+    Attributes:
+        folder: the copy.
+    """
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self._root = root
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for name in _COPIED:
+            if (root / name).is_dir():
+                shutil.copytree(root / name, folder / name)
+            elif (root / name).exists():
+                shutil.copy(root / name, folder / name)
+
+    def killed(self, mutant: Mutant, reach: Reach) -> bool | None:
+        """Whether a test fails, or runs for ever, with the mutant; None: no test reaches it."""
+        tests = reach.tests(mutant)
+        if not tests:
+            return None
+        path = self.folder / mutant.module
+        path.write_text(mutant.source)
+        try:
+            return self.pytest(*tests, timeout=_START_S + _TIMES * len(tests) ** 0.5) != 0
+        finally:
+            path.write_text((self._root / mutant.module).read_text())
+
+    def pytest(self, *arguments: str, timeout: float | None = None) -> int:
+        """The exit code of pytest; 124 when it did not end in time."""
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        command = [sys.executable, "-m", "pytest", *_PYTEST, _MARKS, *arguments]
+        with (self.folder / "pytest.log").open("w") as log:
+            try:
+                return subprocess.run(
+                    command,
+                    cwd=self.folder,
+                    env=environment,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    timeout=timeout,
+                    check=False,
+                ).returncode
+            except subprocess.TimeoutExpired:
+                return 124
+
+    def measure(self) -> Reach:
+        """Which tests reach which lines, from one run of all of them."""
+        data = self.folder / "coverage"
+        settings = self.folder / "coverage.ini"
+        settings.write_text(f"[run]\ndata_file = {data}\nsource =\n  sieve\n  sql_ext\n")
+        code = self.pytest(
+            "-p", "pytest_cov", "--cov", f"--cov-config={settings}", "--cov-context=test",
+            "--cov-report=", "--deselect", "tests/property/test_random_tables.py", *_TESTS,
+        )  # fmt: skip
+        if code:
+            raise SystemExit(f"the tests fail without a mutant: {self.folder / 'pytest.log'}")
+        return Reach(data, self.folder)
+
+
+class Reach:
+    """Which tests reach which lines."""
+
+    def __init__(self, data: Path, folder: Path) -> None:
+        from coverage.numbits import numbits_to_nums
+
+        self._lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        with sqlite3.connect(data) as known:
+            rows = known.execute(
+                "SELECT path, context, numbits FROM line_bits "
+                "JOIN file ON file.id = file_id JOIN context ON context.id = context_id"
+            )
+            for path, context, numbits in rows:
+                module = str(Path(path).relative_to(folder))
+                test = context.partition("|")[0].partition("[")[0]
+                for line in numbits_to_nums(numbits):
+                    self._lines[module][line].add(test)
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        """The tests of the mutant's line, or their files where they are many.
+
+        What runs when a module is loaded is reached by whatever reaches the module at all.
+        """
+        lines = self._lines[mutant.module]
+        tests = set(lines[mutant.line])
+        if not tests or "" in tests:
+            tests = set().union(*lines.values())
+        tests.discard("")
+        if len(tests) > _MOST_TESTS:
+            tests = {test.partition("::")[0] for test in tests}
+        return sorted(tests)

@@ -1,0 +1,58 @@
+"""The rows of one file before a writer encodes or damages any, and values as text."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from generated_tables import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows by column.
+
+    Attributes:
+        names: columns of the file, in the order of the table.
+        values: by column; of ``s`` dictionaries, of ``l`` lists, of ``m`` dictionaries.
+        kinds: by column, and by ``s.a``; other columns are of a plain type.
+        damaged: places of the rows that a writer has damaged.
+    """
+
+    names: tuple[str, ...]
+    values: Mapping[str, list[Any]]
+    kinds: Mapping[str, Kind]
+    damaged: set[int] = field(default_factory=set)
+
+    def __len__(self) -> int:
+        return len(self.values["rid"])
+
+    def family(self, name: str) -> str:
+        """The family of a column's type."""
+        return self.kinds[name].family if name in self.kinds else ""
+
+
+def plain_text(family: str, value: Any) -> str:
+    """A value as Spark's text formats read it by default."""
+    if family in _TEXTS:
+        return _TEXTS[family](value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _real(value: float) -> str:
+    return "NaN" if math.isnan(value) else repr(value).replace("inf", "Infinity")
+
+
+_TEXTS: Mapping[str, Callable[[Any], str]] = {
+    "date": lambda value: str(np.datetime64(value, "D")),
+    "timestamp": lambda value: str(np.datetime64(value, "us")) + "Z",
+    "timestamp_ntz": lambda value: str(np.datetime64(value, "us")),
+    "binary": lambda value: base64.b64encode(value).decode(),
+    "decimal": lambda value: format(value, "f"),
+    "float": _real,
+    "double": _real,
+}
