@@ -23,8 +23,8 @@ class Retention:
         hours: a version is kept for so long after another has taken its place.
     """
 
-    versions: int = 10
-    hours: float = 7 * 24.0
+    versions: int
+    hours: float
 
     def expired(self, published_ms: list[int], now_ms: int) -> int:
         """How many of some versions, the oldest first, are kept no longer.
@@ -37,9 +37,6 @@ class Retention:
         # The one after it took its place.
         old = sum(1 for after in published_ms[1:] if after < floor)
         return max(0, min(old, len(published_ms) - self.versions))
-
-
-KEPT_BY_DEFAULT = Retention()
 
 
 @dataclass(frozen=True, slots=True)

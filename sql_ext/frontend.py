@@ -34,6 +34,7 @@ def _serve() -> None:
     from sql_ext import attach, link
     from sql_ext.pruning import PruneService
     from sql_ext.roots import Roots
+    from sql_ext.settings import valid_settings
     from sql_ext.statements import StatementService
 
     logging.basicConfig(
@@ -44,7 +45,8 @@ def _serve() -> None:
     driver = gateway.entry_point
     roots = Roots(driver)
 
-    single_writer = bool(driver.context().getConf().getBoolean("spark.sieve.single.writer", False))
+    key = "spark.sieve.single.writer"
+    single_writer = valid_settings({key: driver.context().getConf().get(key, "")}).single_writer
 
     def open_store(uri: str) -> Store:
         conf = driver.context().hadoopConfiguration()

@@ -26,7 +26,7 @@ from sql_ext.crowds import Crowds
 from sql_ext.held import HeldIndexes, Versions, reason_of, refused
 from sql_ext.link import Request
 from sql_ext.roots import Roots
-from sql_ext.settings import Settings, parse_settings
+from sql_ext.settings import DEFAULTS, Settings, valid_settings
 from sql_ext.table_files import (
     OverTable,
     TableFiles,
@@ -44,7 +44,7 @@ class PruneService:
     """Answers scans from the versions that a driver holds."""
 
     def __init__(self, roots: Roots, open_store: Callable[[str], Store]) -> None:
-        self.cache = Cache(Settings().cache_bytes)
+        self.cache = Cache(DEFAULTS.cache_bytes)
         self._indexes = HeldIndexes(roots, open_store, self.cache)
         self._crowds = Crowds()
         self._lock = threading.Lock()
@@ -59,7 +59,7 @@ class PruneService:
     def prune(self, request: Request) -> Mapping[str, Any]:
         """Body: table, registrations, fingerprints, predicate. See docs/architecture.md."""
         body = request.body
-        settings = parse_settings(body["settings"])
+        settings = valid_settings(body["settings"])
         # One cache serves all sessions, so the latest scan has its way.
         self.cache.resize(settings.cache_bytes)
         predicate = parse(body["predicate"])

@@ -1,24 +1,34 @@
-"""The settings ``spark.sieve.*`` that the front end acts on, as a session's request has them."""
+"""The settings ``spark.sieve.*``: their list, and the values that a session's request has.
+
+``settings.json`` is the one list of names, forms, defaults and descriptions. The shim reads it,
+too: it refuses a wrong value at ``SET``, and warns of a name that is not on the list. A wrong value
+that comes another way (``spark-defaults.conf``, ``--conf``) fails statements and is ignored by
+scans.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
+from typing import Any, Final
 
 from sieve.errors import InvalidInputError
-from sieve.history import KEPT_BY_DEFAULT, Retention
+from sieve.history import Retention
 
-_DURATION = re.compile(r"\s*(\d+)\s*(us|ms|s|m|min|h|d)?\s*", re.IGNORECASE)
-_SIZE = re.compile(r"\s*(\d{1,15})\s*([kmgt]?)b?\s*", re.IGNORECASE | re.ASCII)
-_RETENTION = re.compile(r"\s*(\d{1,9})\s*,\s*(\d{1,9})\s*([hd])\s*", re.IGNORECASE | re.ASCII)
+_LIST: Final[Mapping[str, Any]] = json.loads(
+    resources.files("sql_ext").joinpath("settings.json").read_text(encoding="utf-8")
+)
+_PATTERNS = {name: re.compile(form["pattern"], re.ASCII) for name, form in _LIST["forms"].items()}
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a session has set, or the defaults.
+    """The values of a session, or the defaults.
 
     Attributes:
         path: folder for new indexes; None for ``.sieve`` in the database's own folder.
@@ -27,78 +37,81 @@ class Settings:
         registry_ttl_s: seconds after which a version read once is looked for again.
         cache_bytes: what the front end holds of index files at most.
         retention: which versions of the past VACUUM leaves as they are.
+        single_writer: no other driver writes indexes on S3.
     """
 
-    path: str | None = None
-    roots: tuple[str, ...] = ()
-    prune_timeout_s: float = 0.5
-    registry_ttl_s: float = 30.0
-    cache_bytes: int = 256 << 20
-    retention: Retention = KEPT_BY_DEFAULT
+    path: str | None
+    roots: tuple[str, ...]
+    prune_timeout_s: float
+    registry_ttl_s: float
+    cache_bytes: int
+    retention: Retention
+    single_writer: bool
 
 
 def parse_settings(conf: Mapping[str, str]) -> Settings:
-    """The record for a session's ``spark.sieve.*`` entries.
+    """The record for a session's ``spark.sieve.*`` entries; unknown names have no effect.
 
     Raises:
         InvalidInputError: a value is not of its setting's form.
     """
-    path = conf.get("spark.sieve.path", "").strip() or None
-    roots = tuple(
-        root.strip() for root in conf.get("spark.sieve.roots", "").split(",") if root.strip()
-    )
-    default = Settings()
+    for key, text in conf.items():
+        setting = _LIST["settings"].get(key)
+        if setting is not None and _PATTERNS[setting["form"]].fullmatch(text) is None:
+            allowed = _LIST["forms"][setting["form"]]["allowed"]
+            raise InvalidInputError(
+                "SIEVE_INVALID_SETTING", f"{key} = '{text}' is not valid; allowed: {allowed}"
+            )
     return Settings(
-        path,
-        roots,
-        _prune_timeout(conf, default.prune_timeout_s),
-        _seconds(conf, "spark.sieve.registry.ttl", default.registry_ttl_s),
-        _size(conf, "spark.sieve.cache.bytes", default.cache_bytes),
-        _retention(conf, "spark.sieve.versions.retain", default.retention),
+        path=_text(conf, "spark.sieve.path").strip() or None,
+        roots=tuple(
+            root.strip() for root in _text(conf, "spark.sieve.roots").split(",") if root.strip()
+        ),
+        prune_timeout_s=_seconds(conf, "spark.sieve.prune.timeout"),
+        registry_ttl_s=_seconds(conf, "spark.sieve.registry.ttl"),
+        cache_bytes=_size(conf, "spark.sieve.cache.bytes"),
+        retention=_retention(conf, "spark.sieve.versions.retain"),
+        single_writer=_text(conf, "spark.sieve.single.writer").strip().lower() == "true",
     )
 
 
-def _prune_timeout(conf: Mapping[str, str], default: float) -> float:
-    """The shim, which keeps the time, takes what it cannot read for the default, too."""
-    try:
-        return _seconds(conf, "spark.sieve.prune.timeout", default)
-    except InvalidInputError:
-        return default
+def valid_settings(conf: Mapping[str, str]) -> Settings:
+    """The record for work that must not fail: the default stands for a value that is not valid."""
+    settings = _LIST["settings"]
+    return parse_settings(
+        {
+            key: text
+            for key, text in conf.items()
+            if key in settings and _PATTERNS[settings[key]["form"]].fullmatch(text)
+        }
+    )
 
 
-def _seconds(conf: Mapping[str, str], key: str, default: float) -> float:
-    text = conf.get(key)
-    if text is None:
-        return default
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise InvalidInputError(
-            "SIEVE_INVALID_SETTING", f"{key} = {text!r} is not a duration such as 30s or 500ms"
-        )
+def _text(conf: Mapping[str, str], key: str) -> str:
+    default: str = _LIST["settings"][key].get("default", "")
+    return conf.get(key, default)
+
+
+def _parts(conf: Mapping[str, str], key: str) -> tuple[str, ...]:
+    """The groups of the form's pattern, in lower case."""
+    match = _PATTERNS[_LIST["settings"][key]["form"]].fullmatch(_text(conf, key))
+    return tuple((part or "").lower() for part in match.groups()) if match is not None else ()
+
+
+def _seconds(conf: Mapping[str, str], key: str) -> float:
+    number, unit = _parts(conf, key)
     # Spark reads a bare number under a key of this kind as milliseconds.
-    return int(match[1]) * _SECONDS[(match[2] or "ms").lower()]
+    return int(number) * _SECONDS[unit or "ms"]
 
 
-def _retention(conf: Mapping[str, str], key: str, default: Retention) -> Retention:
-    text = conf.get(key)
-    if text is None:
-        return default
-    match = _RETENTION.fullmatch(text)
-    if match is None or int(match[1]) < 1:
-        raise InvalidInputError(
-            "SIEVE_INVALID_SETTING",
-            f"{key} = {text!r} is not a number of versions, 1 or more, and an age, such as 10, 7d",
-        )
-    return Retention(int(match[1]), int(match[2]) * (24.0 if match[3].lower() == "d" else 1.0))
+def _size(conf: Mapping[str, str], key: str) -> int:
+    number, unit = _parts(conf, key)
+    return int(number) * _BYTES[unit]
 
 
-def _size(conf: Mapping[str, str], key: str, default: int) -> int:
-    text = conf.get(key)
-    if text is None:
-        return default
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise InvalidInputError(
-            "SIEVE_INVALID_SETTING", f"{key} = {text!r} is not a size such as 256MB or 1g"
-        )
-    return int(match[1]) * _BYTES[match[2].lower()]
+def _retention(conf: Mapping[str, str], key: str) -> Retention:
+    versions, age, unit = _parts(conf, key)
+    return Retention(int(versions), int(age) * (24.0 if unit == "d" else 1.0))
+
+
+DEFAULTS: Final = parse_settings({})

@@ -23,7 +23,7 @@ from sql_ext.means import Statement
 from sql_ext.parser import parse_statement
 from sql_ext.pruning import PruneService
 from sql_ext.roots import Roots
-from sql_ext.settings import parse_settings
+from sql_ext.settings import Settings, parse_settings, valid_settings
 
 log = logging.getLogger(__name__)
 
@@ -55,18 +55,22 @@ class StatementService:
         """The rows of a statement, each in the order of its columns."""
         text = request.body["text"]
         command = parse_statement(text)
-        return {"rows": execute(command, self._begun(request, " ".join(text.split())[:200]))}
+        settings = parse_settings(request.body["settings"])
+        label = " ".join(text.split())[:200]
+        return {"rows": execute(command, self._begun(request, label, settings))}
 
     def function(self, request: Request) -> Mapping[str, Any]:
         """The columns and rows of a function in FROM."""
-        return call(request.body, self._begun(request, request.body["name"]))
+        settings = parse_settings(request.body["settings"])
+        return call(request.body, self._begun(request, request.body["name"], settings))
 
     def event(self, request: Request) -> Mapping[str, Any]:
         """See to something that became of a table."""
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        at = self._begun(request, label)
+        # Nobody is there to correct a wrong value, and an index must follow its table.
+        at = self._begun(request, label, valid_settings(body["settings"]))
         try:
             return self._followers.act(body, at)
         finally:
@@ -74,12 +78,11 @@ class StatementService:
                 # Nobody reads an answer.
                 log.warning("%s: %s%s", label, f"index {index}: " if index else "", sentence)
 
-    def _begun(self, request: Request, label: str) -> Statement:
+    def _begun(self, request: Request, label: str, settings: Settings) -> Statement:
         """The means for a request, whose Spark jobs bear the label."""
         session = request.session()
         context = self._attached()
         driver = self._gateway.entry_point
-        settings = parse_settings(request.body["settings"])
 
         def say(step: str) -> None:
             request.check_cancelled()

@@ -44,7 +44,7 @@ from sql_ext.means import Row, Statement
 from sql_ext.parser import parse_statement
 from sql_ext.pruning import PruneService
 from sql_ext.roots import Roots
-from sql_ext.settings import Settings
+from sql_ext.settings import DEFAULTS
 from tests.made_index import Row as RunRow
 from tests.made_index import run_file_bytes
 
@@ -270,7 +270,7 @@ class Session:
         world = World(
             open_store=lambda _: self.store,
             root_for_new=lambda location: f"{location}/.sieve",
-            check_root=lambda root, database: roots.check(root, database, Settings(), lambda: None),
+            check_root=lambda root, database: roots.check(root, database, DEFAULTS, lambda: None),
             check_cancelled=lambda: None,
             say=lambda _: None,
             software=CreatedBy("0.1.0", "4.1.4"),
@@ -282,7 +282,7 @@ class Session:
             ),
             session=self,
             world=world,
-            settings=Settings(),
+            settings=DEFAULTS,
             forget=lambda _: None,
             background=SimpleNamespace(  # type: ignore[arg-type]
                 state=lambda *_: "", clear=lambda *_: None

@@ -10,7 +10,7 @@ from pyhive import hive
 
 
 @contextmanager
-def thrift_session(port: int, **options: str) -> Iterator[Any]:
+def thrift_session(port: int, **options: Any) -> Iterator[Any]:
     """A PyHive connection to this machine, ended by closing its socket.
 
     Hive's answer to CloseSession may never come: the first that registers functions can fail for a

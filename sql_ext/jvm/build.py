@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 JARS = HERE.parent / "jars"
+PACKAGE = "org/apache/spark/sql/sieve"
 # Zip cannot say "no time"; its first day makes the same classes give the same bytes.
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -92,6 +93,7 @@ def build(home: Path) -> Path:
     out = Path(tempfile.mkdtemp(prefix="sieve-shim-"))
     try:
         compile_to(spark, sources(spark), out)
+        shutil.copy(HERE.parent / "settings.json", out / PACKAGE)
         pack(out, spark.jar)
     finally:
         shutil.rmtree(out)

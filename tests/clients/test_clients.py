@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from pymetastore.metastore import HMS
 from thrift_session import thrift_session
 from tour import cells, check, tour
@@ -73,6 +74,22 @@ def test_procedures_and_functions_pass_clients(site: Site) -> None:
     text = "CALL sieve.refresh(table => 'by_call'); DROP INDEX a_sieve ON by_call"
     lines = cells(site.sieve("beeline", "--outputformat=tsv2", "-e", text))
     assert [line[0] for line in lines if line[0] == "a_sieve"] == ["a_sieve"] * 2
+
+
+def test_settings_of_a_connection_string(site: Site) -> None:
+    """What JDBC sends of ``?key=value`` is set, and checked, as the session opens."""
+    key = "set:hiveconf:spark.sieve.enabled"
+    with thrift_session(site.thrift_port, configuration={key: "false"}) as connection:
+        cursor = connection.cursor()
+        cursor.execute("SET spark.sieve.enabled")
+        assert cursor.fetchall() == [("spark.sieve.enabled", "false")]
+        with pytest.raises(Exception, match=r"spark\.sieve\.strict = 'on' is not valid; allowed"):
+            cursor.execute("SET spark.sieve.strict = on")
+    with (
+        pytest.raises(Exception, match=r"spark\.sieve\.enabled = 'maybe' is not valid; allowed"),
+        thrift_session(site.thrift_port, configuration={key: "maybe"}),
+    ):
+        pass
 
 
 def test_sessions_of_one_server_are_apart(site: Site) -> None:

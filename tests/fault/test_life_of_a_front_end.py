@@ -85,6 +85,49 @@ def test_a_front_end_that_never_comes_up_is_started_anew(tmp_path: Path) -> None
         assert it.files(POINT) == 1
 
 
+def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
+    """It warns once of each wrong value and name; queries give their rows, statements name them."""
+    conf = {
+        "spark.sieve.enabled": "maybe",
+        "spark.sieve.registry.ttl": "often",
+        "spark.sieve.enable": "true",
+        "spark.sieve.single.writer": "no",
+    }
+    with driver(tmp_path / "driver", **conf) as it:
+        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
+        for _ in range(3):
+            it.send(POINT)
+            assert it.receive() == ([[1]], 10)
+        it.sql("SET spark.sieve.enabled = true")
+        uuid = "01234567-89ab-cdef-0123-456789abcdef"
+        value = f'{{"format":1,"uuid":"{uuid}","column":["id"],"root":"file:/nowhere"}}'
+        it.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
+        for _ in range(3):
+            it.send(POINT)
+            assert it.receive() == ([[1]], 10)
+        with pytest.raises(DriverError, match=r"SIEVE_INVALID_SETTING.*registry\.ttl = 'often'"):
+            it.sql("SHOW SIEVE INDEXES ON t")
+        it.sql("SET spark.sieve.registry.ttl = 1s")
+        with pytest.raises(DriverError, match=r"SIEVE_INVALID_SETTING.*single\.writer = 'no'"):
+            it.sql("SHOW SIEVE INDEXES ON t")
+        for reset in ("RESET spark.sieve.registry.ttl", "RESET"):
+            it.sql(reset)
+            assert it.sql(POINT) == [[1]]
+        assert it.sql("SET spark.sieve.registry.ttl")[0][1] == "often"
+        it.sql("SET spark.sieve.prun.timeout = 1s")
+        told = {
+            "spark.sieve.enabled = 'maybe' is not valid; allowed: true or false; queries run with "
+            "false": 1,
+            "spark.sieve.registry.ttl = 'often' is not valid; allowed: a duration such as 30s or "
+            "500ms; queries run with 30s": 1,
+            "there is no setting spark.sieve.enable; did you mean spark.sieve.enabled?": 1,
+            "there is no setting spark.sieve.prun.timeout; did you mean spark.sieve.prune.timeout?":
+            1,
+            "spark.sieve.single.writer = 'no' is not valid": 1,
+        }  # fmt: skip
+        assert {text: it.logged(f"sieve: {text}") for text in told} == told
+
+
 def works(it: Driver, statement: str) -> bool:
     """Whether a statement does not fail."""
     try:

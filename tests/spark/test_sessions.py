@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from lab import Lab, scans
 from pyspark.sql import SparkSession
+from setting_values import INVALID, VALID
 
 POINT = "SELECT r, s FROM sessions.t WHERE id = 123"
 ROWS = [(4, "k123")]
@@ -78,6 +81,63 @@ def test_a_session_may_go_without(lab: Lab) -> None:
     assert lab.run(POINT).files == 1
     without.sql("RESET spark.sieve.enabled")
     assert without.run(POINT).files == 1
+
+
+def test_a_wrong_value_fails_where_it_is_set(lab: Lab) -> None:
+    """SET and ``conf.set`` name key, value and what is allowed, and leave the setting as it was."""
+    session = Lab(lab.spark.newSession())
+    for key, values in INVALID.items():
+        for value in values:
+            words = (
+                rf"\[SIEVE_INVALID_SETTING\] {re.escape(key)} = '{value}' is not valid; allowed: "
+            )
+            with pytest.raises(Exception, match=words):
+                session.spark.conf.set(key, value)
+        with pytest.raises(
+            Exception, match=r"\[SIEVE_INVALID_SETTING\].* = '.*' is .*allowed: \w+"
+        ):
+            session.sql(f"SET {key} = {values[0]}")
+    for key, values in VALID.items():
+        for value in values:
+            session.spark.conf.set(key, value)
+            assert session.spark.conf.get(key) == value
+    assert session.sql("SET spark.sieve.enabled = False") == [("spark.sieve.enabled", "False")]
+    assert session.sql("SET spark.sieve.registry.ttl")[0][1] == "7d"
+    for key in VALID:
+        session.sql(f"RESET {key}")
+    assert session.sql("SET spark.sieve.registry.ttl")[0][1] == "30s"
+    listed = {row[0] for row in session.sql("SET -v")}
+    assert {key for key in listed if key.startswith("spark.sieve.")} >= set(VALID)
+    for key in ("spark.sieve.python", "spark.sieve.single.writer"):
+        with pytest.raises(Exception, match=f"(?i)cannot.modify.*{re.escape(key)}"):
+            session.sql(f"SET {key} = true")
+
+
+@pytest.mark.usefixtures("index")
+def test_a_wrong_default_of_the_driver_is_no_obstacle(lab: Lab) -> None:
+    """New and copied sessions start with it and read all rows; statements name it until SET."""
+    defaults = lab.spark._jsc.sc().conf()
+    wrong = {"spark.sieve.enabled": "maybe", "spark.sieve.cache.bytes": "much"}
+    for key, value in wrong.items():
+        defaults.set(key, value)
+    try:
+        session = Lab(lab.spark.newSession())
+        assert session.spark.conf.get("spark.sieve.enabled") == "maybe"
+        answer = session.run(POINT)
+        assert (list(answer.rows), answer.files) == ([repr(ROWS[0])], 10)
+        session.spark._jsparkSession.cloneSession().conf().get("spark.sieve.enabled")
+        with pytest.raises(Exception, match=r"SIEVE_INVALID_SETTING\] spark\.sieve\.\w+.* = 'm"):
+            session.explain(POINT)
+        session.sql("SET spark.sieve.enabled = true")
+        assert session.run(POINT) == replace(answer, files=1)
+        for statement in (f"EXPLAIN SIEVE {POINT}", "SELECT * FROM sieve_status()"):
+            with pytest.raises(Exception, match=r"\] spark\.sieve\.cache\.bytes = 'much'"):
+                session.sql(statement)
+        session.sql("SET spark.sieve.cache.bytes = 256MB")
+        assert session.explain(POINT)[0]["files_read"] == 1
+    finally:
+        for key in wrong:
+            defaults.remove(key)
 
 
 @pytest.mark.usefixtures("index")

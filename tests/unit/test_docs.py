@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,6 @@ from sieve.types import BuildStats, LocationsRef, PartRef, RunFileRef, RunRef, T
 from sql_ext import commands
 from sql_ext.functions import FUNCTIONS
 from sql_ext.launch import wiring
-from sql_ext.settings import Settings, parse_settings
 
 HOME = Path(__file__).resolve().parents[2]
 DOCS = sorted([HOME / "README.md", HOME / "CHANGELOG.md", *(HOME / "docs").rglob("*.md")])
@@ -135,17 +135,20 @@ def test_settings_are_those_of_the_code() -> None:
     assert used == _first_column("Settings")
 
 
-def test_defaults_of_durations_are_those_of_the_code() -> None:
-    """The table's defaults of time settings are those in the code."""
-    scala = (SHIM / "Settings.scala").read_text(encoding="utf-8")
-    for key, default in re.findall(r'"(spark\.sieve\.[a-z.]+)", "(\w+)"', scala):
-        assert f"| `{key}` | {default} |" in SQL
-
-
-def test_the_default_size_of_the_cache_is_that_of_the_code() -> None:
-    """And the table's way of writing it is understood."""
-    (told,) = re.findall(r"\| `spark\.sieve\.cache\.bytes` \| (\w+) \|", SQL)
-    assert parse_settings({"spark.sieve.cache.bytes": told}) == Settings()
+def test_the_table_of_settings_is_the_list_of_settings() -> None:
+    """Default, place and meaning; `SET -v` gives the meaning without the table's links."""
+    section = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", _section("Settings"))
+    rows = [row.split(" | ") for row in section.splitlines() if row.startswith("| `spark.")]
+    table = {
+        key.strip("| `"): (default, where, meaning.removesuffix(" |").replace("`", ""))
+        for key, default, where, meaning in rows
+    }
+    listed = json.loads((HOME / "sql_ext" / "settings.json").read_text(encoding="utf-8"))
+    for key, setting in listed["settings"].items():
+        default, *told = table.pop(key)
+        assert told == [setting["where"], setting["doc"]]
+        assert setting.get("default", default) == default
+    assert not table
 
 
 def test_every_member_of_a_manifest_is_described() -> None:

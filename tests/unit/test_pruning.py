@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from sieve.blocks import CSR, Segment, encode_segment
-from sieve.errors import InvalidInputError
 from sieve.keys import Encoder
 from sieve.manifest import Manifest, render_manifest
 from sieve.store import READ_LIMIT
@@ -25,6 +24,7 @@ from sql_ext.held import refused
 from sql_ext.link import Request
 from sql_ext.pruning import PruneService
 from sql_ext.roots import Roots
+from sql_ext.settings import DEFAULTS
 from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
 
 N = 8
@@ -209,10 +209,10 @@ def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> 
 
 
 @pytest.mark.parametrize("size", ["lots", "-1", "1.5g", "12 parsecs", ""])
-def test_a_size_that_is_none_is_refused(table: Table, size: str) -> None:
-    """With the name of the setting and what may stand there."""
-    with pytest.raises(InvalidInputError, match=r"spark\.sieve\.cache\.bytes.*256MB"):
-        table.prune(equals("x", 1), cache_bytes=size)
+def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
+    """The default stands for it."""
+    assert table.kept(equals("x", 1), cache_bytes=size) == [0]
+    assert table.service.cache.bound == DEFAULTS.cache_bytes
 
 
 @pytest.mark.parametrize("gone", [False, True])

@@ -115,9 +115,7 @@ object Link {
     val body = json.createObjectNode().put("kind", kind)
     fill(body)
     val settings = body.putObject("settings")
-    session.sessionState.conf.getAllConfs.foreach { case (k, v) =>
-      if (k.startsWith("spark.sieve.")) settings.put(k, v)
-    }
+    Settings.of(session).foreach { case (k, v) => settings.put(k, v) }
     json.writeValueAsString(body)
   }
 

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.FunctionIdentifier
 class SieveExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectParser { (session, delegate) =>
+      Settings.register(session.sparkContext)
       Events.attach(session.asInstanceOf[Compat.Session])
       StatementParser(session, delegate)
     }

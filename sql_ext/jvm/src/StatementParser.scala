@@ -5,6 +5,7 @@ import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.command.SetCommand
 
 /**
  * Hands SIEVE statements on and everything else, untouched, to the parser that was there. A proxy,
@@ -26,6 +27,7 @@ object StatementParser {
           try {
             val parsed = method.invoke(delegate, (if (args == null) Array.empty[AnyRef] else args): _*)
             parsed match {
+              case SetCommand(Some((key, Some(_)))) => Settings.inspectName(key)
               case plan: LogicalPlan if changesTables(plan) => Events.follow(session.asInstanceOf[Compat.Session])
               case _ =>
             }
