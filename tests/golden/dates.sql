@@ -10,6 +10,19 @@ FROM range(0, 60, 1, 6);
 
 CREATE SIEVE INDEX ON d (day, old) OPTIONS (error = 1);
 
+SET spark.sql.parquet.outputTimestampType = TIMESTAMP_MICROS;
+
+-- The ends of both types in the first file and the last: a day more, or a part of a second less, wraps.
+CREATE TABLE ends USING parquet AS
+SELECT id, CASE id WHEN 0 THEN date_from_unix_date(-2147483648) WHEN 59 THEN date_from_unix_date(2147483647)
+    ELSE DATE_ADD(DATE '2024-01-01', CAST(id AS INT)) END AS day,
+  CASE id WHEN 0 THEN timestamp_micros(CAST('-9223372036854775808' AS BIGINT))
+    WHEN 59 THEN timestamp_micros(CAST('9223372036854775807' AS BIGINT))
+    ELSE timestamp_micros(1704067200000000 + id * 3600000000) END AS ts
+FROM range(0, 60, 1, 6);
+
+CREATE SIEVE INDEX ON ends (day, ts);
+
 --@ queries
 
 --! files = 1 of 6
@@ -171,3 +184,39 @@ SELECT id, old FROM d WHERE old = DATE '1582-10-15';
 
 --! files = 1 of 6
 SELECT id, old FROM d WHERE old = DATE '0001-01-01';
+
+--! files = 3 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE date_add(day, 1) < DATE '2024-01-15';
+
+--! files = 3 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE day + 1 < DATE '2024-01-15';
+
+--! files = 3 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE day + INTERVAL '1' DAY < DATE '2024-01-15';
+
+--! files = 2 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE date_add(day, 1) = DATE '2024-01-26';
+
+--! files = 2 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE date_sub(day, 1) > DATE '2024-02-20';
+
+--! files = 2 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE day - 5 > DATE '2024-02-16';
+
+--! files = 2 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE trunc(day, 'YEAR') > DATE '2024-02-01';
+
+--! files = 2 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE trunc(day, 'MM') > DATE '2024-02-01';
+
+--! files = 2 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE trunc(day, 'WEEK') > DATE '2024-02-20';
+
+--! files = 1 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE year(day) > 100000;
+
+--! files = 2 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE date_trunc('SECOND', ts) > TIMESTAMP '2024-01-03 05:30:00';
+
+--! files = 2 of 6
+SELECT count(*), min(id), max(id) FROM ends WHERE date_trunc('MILLISECOND', ts) > TIMESTAMP '2024-01-03 05:30:00';

@@ -88,18 +88,19 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
         made.getOrElse(unknown(c))
       case (_, _, "<=>") if negated => unknown(c)
       case (f, v, o) =>
-        new Monotone(Column.unapply(_: Expression).map(_._2)).solve(f, if (negated) opposite(o) else if (o == "<=>") "=" else o, v)
-          .map { case (column, low, high) => between(c, column, low, high) }
+        val plain = if (negated) opposite(o) else if (o == "<=>") "=" else o
+        new Monotone(Column.unapply(_: Expression).map(_._2)).solve(f, plain, v)
+          .map { case (column, ranges) => join("or", ranges.map(between(c, column, _))) }
           .getOrElse(unknown(c))
     }
   }
 
   private def between(
-      e: Expression, column: Expression, low: Option[Any], high: Option[Any]): ObjectNode = {
+      e: Expression, column: Expression, range: (Option[Any], Option[Any])): ObjectNode = {
     val Column(path, t) = column
     def bound(op: String, v: Any): ObjectNode =
       value(v, t).map(leaf(op, path).set[ObjectNode]("value", _)).getOrElse(unknown(e))
-    val bounds = low.map(bound(">=", _)).toSeq ++ high.map(bound("<=", _))
+    val bounds = range._1.map(bound(">=", _)).toSeq ++ range._2.map(bound("<=", _))
     if (bounds.isEmpty) leaf("is not null", path) else join("and", bounds)
   }
 

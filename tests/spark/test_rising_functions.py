@@ -1,0 +1,339 @@
+"""Functions of columns that never decrease: where clocks change and where values wrap, too."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from lab import Lab
+from pyspark.sql import DataFrame
+
+from sieve.keys import Encoder
+from sieve.lookup import united
+from sieve.predicate import evaluate, parse
+from sieve.requirements import Requirement
+
+TWICE = "TIMESTAMP_NTZ '2024-11-03 00:20:00'"
+
+QUERIES = [
+    f"CAST(ts AS TIMESTAMP_NTZ) = {TWICE}",
+    f"CAST(ts AS TIMESTAMP_NTZ) > {TWICE}",
+    f"CAST(ts AS TIMESTAMP_NTZ) <= {TWICE}",
+    "CAST(CAST(ts AS TIMESTAMP_NTZ) AS DATE) = DATE '2024-11-03'",
+    "date_trunc('DAY', ts) = TIMESTAMP '2024-11-03 00:00:00'",
+    "date_trunc('HOUR', ts) >= TIMESTAMP '2024-11-03 00:00:00'",
+]
+
+
+@pytest.mark.parametrize("rule", ["", "org.apache.spark.sql.catalyst.optimizer.UnwrapCast"])
+def test_an_hour_that_comes_twice_is_found_twice(lab: Lab, rule: str) -> None:
+    """Where clocks go back at one, functions of a time fall once, and no row is lost for it.
+
+    Spark 4 rewrites the comparison of a cast into one of the column, and so finds one pass only:
+    without that rule the comparison reaches the index as it was typed.
+    """
+    excluded = f"{rule}InBinaryComparison" if rule else "none"
+    with (
+        lab.database("clocks"),
+        lab.setting("spark.sql.session.timeZone", "America/Havana"),
+        lab.setting("spark.sql.optimizer.excludedRules", excluded),
+    ):
+        lab.sql(
+            "CREATE TABLE t USING parquet AS SELECT id, "
+            "timestamp_micros(1730548800000000 + id * 1200000000) AS ts FROM range(0, 240, 1, 40)"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (ts) OPTIONS (error = 1)")
+        for query in QUERIES:
+            lab.check(f"SELECT * FROM t WHERE {query}")
+        found = lab.check(f"SELECT id FROM t WHERE {QUERIES[0]}", at_most=6).rows
+        if rule:
+            assert found == {"(49,)": 1, "(52,)": 1}
+
+
+# -- every function over the whole of its type --
+
+DAY = 86_400_000_000
+INT, LONG = 1 << 31, 1 << 63
+OPS = ("=", "<", ">")
+_SETTINGS = {
+    # The comparison reaches the index as it is typed, and is evaluated as it is typed.
+    "spark.sql.optimizer.excludedRules": (
+        "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
+    ),
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.ansi.enabled": "false",
+}
+
+Codes = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+# Column and functions of it; `m` and `u` have the values for which these do not fail.
+OF_TIMES: Mapping[str, Sequence[str]] = {
+    "d": [
+        "date_add({}, 1)",
+        "{} + 1",
+        "{} + INTERVAL 1 DAY",
+        "date_sub({}, 1)",
+        "{} - 5",
+        "trunc({}, 'YEAR')",
+        "trunc({}, 'MM')",
+        "trunc({}, 'WEEK')",
+        "trunc(date_sub({}, 3), 'MM')",
+        "year({})",
+        "year(date_add({}, 1))",
+    ],
+    "m": [
+        "CAST({} AS TIMESTAMP)",
+        "CAST({} AS TIMESTAMP_NTZ)",
+        "trunc({}, 'QUARTER')",
+        "date_trunc('DAY', {})",
+        "date_trunc('MONTH', {})",
+        "CAST(date_trunc('WEEK', {}) AS DATE)",
+    ],
+    "ts": [
+        "CAST({} AS DATE)",
+        "year({})",
+        "date_trunc('MICROSECOND', {})",
+        "date_trunc('MILLISECOND', {})",
+        "date_trunc('SECOND', {})",
+        "CAST(date_trunc('SECOND', {}) AS DATE)",
+        "trunc(CAST({} AS DATE), 'MM')",
+        "date_add(CAST({} AS DATE), 2)",
+    ],
+    "u": [
+        "CAST({} AS TIMESTAMP_NTZ)",
+        "CAST(CAST({} AS TIMESTAMP_NTZ) AS DATE)",
+        "date_trunc('MINUTE', {})",
+        "date_trunc('HOUR', {})",
+        "date_trunc('DAY', {})",
+        "date_trunc('WEEK', {})",
+        "date_trunc('MONTH', {})",
+        "date_trunc('QUARTER', {})",
+        "date_trunc('YEAR', {})",
+        "CAST(date_add(CAST({} AS DATE), 30) AS TIMESTAMP)",
+    ],
+    "n": ["CAST({} AS DATE)", "year({})"],
+}
+# These move half of all days past the end of their type.
+WRAPPING: Mapping[str, Sequence[str]] = {
+    "d": ["date_add({}, 2147483647)", "date_sub({}, CAST(-2147483648 AS INT))"]
+}
+OF_NUMBERS: Mapping[str, Sequence[str]] = {
+    "i": [
+        "CAST({} AS BIGINT)",
+        "CAST({} AS FLOAT)",
+        "CAST({} AS DECIMAL(12,2))",
+        "CAST(CAST({} AS DECIMAL(25,2)) AS DOUBLE)",
+    ],
+    "l": [
+        "CAST({} AS FLOAT)",
+        "CAST({} AS DOUBLE)",
+        "CAST({} AS DECIMAL(20,0))",
+        "CAST(CAST({} AS FLOAT) AS DOUBLE)",
+    ],
+    "x": ["CAST({} AS DECIMAL(9,4))", "CAST({} AS DECIMAL(30,10))", "CAST({} AS DOUBLE)"],
+    "f": ["CAST({} AS DOUBLE)"],
+}
+CONSTANTS: Mapping[str, Sequence[str]] = {
+    "int": ["2009", "2024", "-5877641", "5881580"],
+    "bigint": ["0L", "2147483647L", "-2147483648L", "5000000000L"],
+    "double": ["0.0D", "1.5D", "9.3e18D", "-2147483648D", "double('-Infinity')", "double('NaN')"],
+    "date": [
+        "DATE '2009-11-01'",
+        "DATE '2011-12-30'",
+        "DATE '2024-02-29'",
+        *(f"date_from_unix_date({n})" for n in (-INT, 200 - INT, INT - 200, INT - 1)),
+    ],
+    "timestamp": [
+        "TIMESTAMP '2009-10-01 00:00:00'",
+        "TIMESTAMP '2009-11-01 00:00:00'",
+        "TIMESTAMP '2009-10-31 23:30:00'",
+        "TIMESTAMP '2011-12-31 00:00:00'",
+        *(
+            f"timestamp_micros(CAST('{n}' AS BIGINT))"
+            for n in (-LONG, 300 * DAY - LONG, LONG - 300 * DAY, LONG - 1)
+        ),
+    ],
+    "timestamp_ntz": [
+        "TIMESTAMP_NTZ '2009-11-01 00:00:00'",
+        "TIMESTAMP_NTZ '2009-10-31 23:30:00'",
+        "TIMESTAMP_NTZ '290000-01-01 00:00:00'",
+    ],
+}
+CONSTANTS = {
+    **CONSTANTS,
+    "float": CONSTANTS["double"],
+    "decimal(12,2)": CONSTANTS["bigint"],
+    "decimal(20,0)": CONSTANTS["bigint"],
+    "decimal(9,4)": ["0.0000BD", "123.4567BD", "-999.99BD", "99999.9999BD"],
+    "decimal(30,10)": ["0BD", "123.4567BD", "-999.99BD", "1234567890123456789.5BD"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """An index that knows each value of a column as a location of its own."""
+
+    encoder: Encoder
+    codes: Codes
+    nan: Flags
+    null_proof: bool = True
+
+    def keep(self, requirement: Requirement) -> Flags:
+        """Which values are asked for."""
+        asked = united(requirement.intervals)
+        at = np.searchsorted(asked[:, 0], self.codes, side="right") - 1
+        found = (at >= 0) & (self.codes <= np.append(asked[:, 1], -LONG)[at])
+        return np.where(self.nan, requirement.nan, found)
+
+
+@pytest.mark.parametrize("zone", ["America/St_Johns", "Asia/Kolkata", "Pacific/Apia", "Etc/UTC"])
+def test_no_value_of_a_time_is_lost(lab: Lab, tmp_path: Path, zone: str) -> None:
+    """What a comparison of a function asks for holds every value for which it is TRUE.
+
+    Between the ends of the type, and away from changes of the clock, it holds no other.
+    """
+    clocks = changes(lab, zone)
+    seconds = [
+        sign * s
+        for sign in (-1, 1)
+        for s in (0, 1e-6, 1, 59, 60, 1800, 3540, 3600, 7200, 43200, 86400, 2 * 86400)
+    ]
+    near = {at * 1_000_000 + round(s * 1e6) for at in clocks for s in seconds}
+    ordinary = {
+        int(np.datetime64(text, "us").astype(np.int64))
+        for text in ("0001-01-01", "1582-10-04", "2009-10-01", "2024-02-29T12", "9999-12-31")
+    }
+    fits = near | ordinary | {sign * (LONG - 401 * DAY) for sign in (-1, 1)}
+    ends = [k + n * DAY for n in (0, 1, 6, 30, 365, 366, 399, 400) for k in (0, 1, 999, 999_999)]
+    times = fits | {k - LONG for k in ends} | {LONG - 1 - k for k in ends}
+    days = {t // DAY for t in fits}
+    whole = days | {k - INT for k in range(0, 410, 3)} | {INT - 1 - k for k in range(0, 410, 3)}
+    utc = pa.timestamp("us", "UTC")
+    columns = {
+        "d": pa.array(np.array(sorted(whole), np.int32)).cast(pa.date32()),
+        "m": pa.array(np.array(sorted(days), np.int32)).cast(pa.date32()),
+        "ts": pa.array(sorted(times), pa.int64()).cast(utc),
+        "u": pa.array(sorted(fits), pa.int64()).cast(utc),
+        "n": pa.array(sorted(times), pa.int64()).cast(pa.timestamp("us")),
+    }
+    with edges(lab, tmp_path, columns, zone):
+        for name, functions in OF_TIMES.items():
+            day = pa.types.is_date(columns[name].type)
+            values = columns[name].cast(pa.int32() if day else pa.int64()).to_numpy()
+            days_off = values.astype(np.int64)[:, None] // (1 if day else DAY)
+            days_off = np.abs(days_off - np.array(clocks, np.int64) // 86400)
+            far = 30_000_000 * (1 if day else DAY)
+            plain = (values > -far) & (values < far) & (days_off.min(axis=1, initial=9) > 2)
+            judge(lab, name, functions, columns[name], plain)
+            if name in WRAPPING:
+                judge(lab, name, WRAPPING[name], columns[name], np.zeros_like(plain))
+
+
+def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
+    """Casts of numbers never decrease, from the least value of a type to the greatest."""
+    whole = [k * sign for sign in (-1, 1) for k in (0, 1, 2**24 + 1, 2**31 - 2, 2**31 - 1)]
+    long = [sign * (2**53 + k) for sign in (-1, 1) for k in (-1, 0, 1)] + [LONG - 1, -LONG]
+    real = [0.0, -0.0, 1.5, -1.5, 3.4028235e38, np.inf, -np.inf, np.nan, 1e-45]
+    scaled = [Decimal(text) for text in ("0.00", "123.45", "-999.99", "999.99")]
+    columns = {
+        "i": pa.array([*whole, -INT], pa.int32()),
+        "l": pa.array([*whole, *long], pa.int64()),
+        "x": pa.array(scaled, pa.decimal128(5, 2)),
+        "f": pa.array(real, pa.float32()),
+    }
+    with edges(lab, tmp_path, columns, "Etc/UTC"):
+        for name, functions in OF_NUMBERS.items():
+            judge(lab, name, functions, columns[name], np.zeros(len(columns[name]), np.bool_))
+
+
+def changes(lab: Lab, zone: str) -> list[int]:
+    """Seconds of the zone's latest changes of the clock and of those about the turn of a month."""
+    jvm = lab.spark._jvm
+    found = [t.toEpochSecond() for t in jvm.java.time.ZoneId.of(zone).getRules().getTransitions()]
+    months = np.array(found, "datetime64[s]").astype("datetime64[D]")
+    first = (months - months.astype("datetime64[M]")).astype(int)
+    return sorted({*found[-3:], *itertools.compress(found, (first < 1) | (first > 29))})[-12:]
+
+
+@contextmanager
+def edges(lab: Lab, folder: Path, columns: Mapping[str, pa.Array], zone: str) -> Iterator[None]:
+    """A table `edges` for a while, of all these values, each column filled up with NULLs."""
+    rows = max(map(len, columns.values()))
+    table = {k: pa.concat_arrays([v, pa.nulls(rows - len(v), v.type)]) for k, v in columns.items()}
+    pq.write_table(pa.table({"at": pa.array(range(rows)), **table}), folder / "edges.parquet")
+    with ExitStack() as stack:
+        stack.enter_context(lab.database("edges"))
+        for key, value in {**_SETTINGS, "spark.sql.session.timeZone": zone}.items():
+            stack.enter_context(lab.setting(key, value))
+        lab.sql(f"CREATE TABLE edges USING parquet LOCATION '{folder}'")
+        yield
+
+
+def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, plain: Flags) -> None:
+    """Compare what Spark finds TRUE with what the index is asked for, for all comparisons at once.
+
+    Args:
+        lab: where `edges` is.
+        column: of it, with all its values.
+        functions: of the column.
+        values: of the column.
+        plain: for which of them the index must be asked for no more than is TRUE.
+    """
+    typed = lab.spark.sql(
+        "SELECT {} FROM edges".format(", ".join(f.format(column) for f in functions))
+    ).schema
+    comparisons = [
+        f"{f.format(column)} {op} CAST({v} AS {field.dataType.simpleString()})"
+        for f, field in zip(functions, typed, strict=True)
+        for v in CONSTANTS[field.dataType.simpleString()]
+        for op in OPS
+    ]
+    frame = lab.spark.sql(
+        f"SELECT at, array({', '.join(comparisons)}) AS found FROM edges "
+        f"WHERE at < {len(values)} ORDER BY at"
+    )
+    true = np.array([row.found for row in frame.collect()], object) == True  # noqa: E712
+    kind = lab.spark.table("edges").schema[column].dataType.simpleString()
+    encoder = Encoder.for_type(kind)
+    encoded = encoder.encode(values)
+    index = Values(encoder, encoded.codes, encoded.nan)
+    for k, tree in enumerate(translated(lab, frame)):
+        verdict = evaluate(parse(tree), {(column,): index}, len(values))
+        assert not verdict.why, (comparisons[k], tree)
+        lost = true[:, k] & ~verdict.keep
+        assert not lost.any(), (comparisons[k], tree, values.filter(pa.array(lost)))
+        vain = verdict.keep & ~true[:, k] & plain
+        assert not vain.any(), (comparisons[k], tree, values.filter(pa.array(vain)))
+
+
+def translated(lab: Lab, frame: DataFrame) -> list[object]:
+    """What the index would be asked for each of the comparisons in the array of a query."""
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    arrays, relations = [], []
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        kind = node.getClass().getSimpleName()
+        if kind == "LogicalRelation":
+            relations.append(node)
+        if kind == "Project" and node.projectList().apply(1).getClass().getSimpleName() == "Alias":
+            arrays.append(node.projectList().apply(1).child())
+        waiting += [node.children().apply(k) for k in range(node.children().size())]
+    (array,), (relation,) = arrays, relations
+    filters = lab.spark._jvm.org.apache.spark.sql.sieve.Filters
+    tree = filters.of(relation.output(), relation.relation()).conjunction(array.children())
+    found: list[object] = json.loads(tree.toString())["args"]
+    return found
