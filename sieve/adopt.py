@@ -28,6 +28,7 @@ def adopt(table: CatalogTable, found: Mapping[str, Found], world: World) -> list
 
     Raises:
         UnavailableError: the root cannot be listed, or the metastore does not answer.
+        RootRefusedError: no other session would use what lies there.
     """
     info = table.info
     root = world.root_for_new(info.database_location)
@@ -49,6 +50,7 @@ def adopt(table: CatalogTable, found: Mapping[str, Found], world: World) -> list
         taken = in_use or manifest.name in adopted
         if same_table(manifest.table, info.identity) and not taken:
             uuid = IndexUuid(base_name(intent.folder))
+            world.check_shared(root, info.identity.database)
             table.register(manifest.name, Registration(uuid, manifest.column, root))
             adopted.append(manifest.name)
     return adopted

@@ -76,11 +76,15 @@ def create_indexes(
         Version 1 of each, in the order wanted.
 
     Raises:
-        UnsupportedError: a column's type cannot be indexed, or the folder cannot be protected.
+        UnsupportedError: a column's type cannot be indexed, the folder cannot be protected, or no
+            other session would use what lies there.
         UnknownOutcomeError: a version may or may not be visible; its files are left alone.
     """
     for one in wanted:
         check_wanted(table, one, options)
+    world.check_shared(
+        world.root_for_new(table.info.database_location), table.info.identity.database
+    )
     begun: list[_Begun] = []
     versions: list[Manifest] = []
     registered: list[_Begun] = []
@@ -141,7 +145,7 @@ def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:
         raise UnavailableError(
             error.condition,
             f"{error.message}; an index needs a folder that you may write to: name one with "
-            "spark.sieve.path",
+            "spark.sieve.path, and list it in spark.sieve.roots for all who are to use the index",
         ) from error
     index = _Begun(one, registration, store, directory)
     try:

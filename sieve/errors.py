@@ -28,6 +28,10 @@ class UnsupportedError(SieveError):
     """Well-formed, but not something Sieve can do: a type, a kind of table, a newer format."""
 
 
+class RootRefusedError(UnsupportedError):
+    """An index lies, or would lie, in a folder that sessions do not honour."""
+
+
 class ConflictError(SieveError):
     """Another writer won, and re-planning on top of it did not succeed within its bounds."""
 

@@ -6,7 +6,13 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnsupportedError
+from sieve.errors import (
+    InvalidInputError,
+    RootRefusedError,
+    SieveError,
+    UnavailableError,
+    UnsupportedError,
+)
 from sieve.manifest import Manifest
 from sieve.publish import newest
 from sieve.registration import Registration
@@ -24,8 +30,8 @@ class Found:
         registration: what the table says of it.
         directory: its folder.
         manifest: the version in force; None where there is none to use.
-        state: ready, disabled, failed or gone.
-        problem: why it is failed or gone.
+        state: ready, disabled, root-refused, failed or gone.
+        problem: why it is root-refused, failed or gone.
         opened: the store, where it may be used.
         half_dropped: it has its tombstone, but a drop did not come to its end.
         unanswered: why nobody can tell now what it is: the store did not answer.
@@ -70,10 +76,11 @@ class Found:
         return self.manifest
 
     def _unusable(self) -> UnsupportedError:
+        what_to_do = f"; DROP SIEVE INDEX {self.name} and create it again"
         return UnsupportedError(
             "SIEVE_INDEX_NOT_USABLE",
-            f"index {self.name} is {self.state}: {self.problem}; DROP SIEVE INDEX {self.name} "
-            "and create it again",
+            f"index {self.name} is {self.state}: {self.problem}"
+            f"{'' if self.state == 'root-refused' else what_to_do}",
         )
 
 
@@ -90,8 +97,9 @@ def look_up(name: str, registration: Registration, identity: TableIdentity, worl
         world.check_root(registration.root, identity.database)
         store = world.open_store(registration.root)
         manifest = newest(store, directory)
-    except GoneError as error:
-        return found(None, "gone", error.message)
+    except (RootRefusedError, GoneError) as error:
+        state = "gone" if isinstance(error, GoneError) else "root-refused"
+        return found(None, state, error.message)
     except SieveError as error:
         unanswered = error if isinstance(error, UnavailableError) else None
         return replace(found(None, "failed", error.message), unanswered=unanswered)

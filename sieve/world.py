@@ -17,7 +17,8 @@ class World:
     Attributes:
         open_store: the store that serves a URI.
         root_for_new: where new indexes go, given the database's location.
-        check_root: raises UnsupportedError unless indexes of a database may lie in a root.
+        check_root: raises RootRefusedError unless indexes of a database may lie in a root.
+        check_shared: raises RootRefusedError where this session alone would use them there.
         check_cancelled: raises UnavailableError once the user has given up.
         say: labels the Spark jobs that follow.
         software: what writes new versions.
@@ -27,6 +28,7 @@ class World:
     open_store: Callable[[str], Store]
     root_for_new: Callable[[str], str]
     check_root: Callable[[str, str], None]
+    check_shared: Callable[[str, str], None]
     check_cancelled: Callable[[], None]
     say: Callable[[str], None]
     software: CreatedBy

@@ -43,10 +43,12 @@ def _serve() -> None:
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     gateway = attach.open_gateway()
     driver = gateway.entry_point
-    roots = Roots(driver)
-
-    key = "spark.sieve.single.writer"
-    single_writer = valid_settings({key: driver.context().getConf().get(key, "")}).single_writer
+    context = driver.context()
+    own = ("spark.sieve.path", "spark.sieve.single.writer")
+    started_with = valid_settings({key: context.getConf().get(key, "") for key in own})
+    file_system = str(context.hadoopConfiguration().get("fs.defaultFS"))
+    roots = Roots(driver, started_with.path, file_system)
+    single_writer = started_with.single_writer
 
     def open_store(uri: str) -> Store:
         conf = driver.context().hadoopConfiguration()

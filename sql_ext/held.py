@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sieve.cache import Cache
-from sieve.errors import CorruptError, SieveError, UnsupportedError
+from sieve.errors import CorruptError, RootRefusedError, SieveError, UnsupportedError
 from sieve.expressions import Column
 from sieve.found import same_table
 from sieve.history import vacuumed
@@ -90,8 +90,8 @@ class HeldIndexes:
         try:
             # At every scan: another session of this driver may be allowed other roots.
             self._roots.check(registration.root, table["database"], settings, request.session)
-        except UnsupportedError as error:
-            return Held(None, "no-index", error.message, 0)
+        except RootRefusedError as error:
+            return Held(None, "root-refused", error.message, 0)
         return self._get(registration, settings)
 
     def asked(self, newest: OpenIndex, body: Mapping[str, Any]) -> Versions:

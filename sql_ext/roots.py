@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from sieve.errors import UnsupportedError
+from sieve.errors import RootRefusedError
 from sieve.store import split
 from sql_ext.settings import Settings
 
@@ -16,33 +17,68 @@ REMEMBERED_S = 60.0
 
 
 class Roots:
-    """Knows each database's own root, which the metastore tells."""
+    """Knows each database's own root, which the metastore tells.
 
-    def __init__(self, driver: Any) -> None:
+    Args:
+        driver: entry point of the gateway.
+        path: ``spark.sieve.path`` as the driver was started with; None if it was not.
+        file_system: URI of the default file system, of which folders without a scheme are.
+    """
+
+    def __init__(self, driver: Any, path: str | None = None, file_system: str = "file:///") -> None:
         self._driver = driver
+        self._path = path
+        self._file_system = file_system
         self._lock = threading.Lock()
         self._databases: dict[str, tuple[str, float]] = {}
 
     def check(
         self, root: str, database: str, settings: Settings, session: Callable[[], Any]
     ) -> None:
-        """Raise UnsupportedError unless indexes of this database may lie in ``root``."""
-        given = root.rstrip("/")
-        if given in {allowed.rstrip("/") for allowed in (settings.path or "", *settings.roots)}:
-            return
-        if given != self.of_database(database, session):
-            raise UnsupportedError(
+        """Raise RootRefusedError unless indexes of this database may lie in ``root``."""
+        named = (settings.path, self._path, *settings.roots)
+        if not self._holds(root, database, named, session):
+            raise RootRefusedError(
                 "SIEVE_ROOT_REFUSED",
                 f"the index lies in {root}, which is neither its database's {FOLDER} folder, "
                 "nor spark.sieve.path, nor in spark.sieve.roots; an administrator may list it",
             )
 
+    def check_shared(
+        self, root: str, database: str, settings: Settings, session: Callable[[], Any]
+    ) -> None:
+        """Raise RootRefusedError where ``root`` is no other session's to use, but for its path."""
+        if not self._holds(root, database, (self._path, *settings.roots), session):
+            raise RootRefusedError(
+                "SIEVE_ROOT_REFUSED",
+                f"no session but this one would use an index in {root}, which spark.sieve.path "
+                "names here alone; list the folder in spark.sieve.roots, of spark-defaults.conf "
+                "for all sessions, or of this one and of each that is to use the index",
+            )
+
+    def _holds(
+        self,
+        root: str,
+        database: str,
+        named: Sequence[str | None],
+        session: Callable[[], Any],
+    ) -> bool:
+        given = _plain(root)
+        if any(folder is not None and _plain(self._qualified(folder)) == given for folder in named):
+            return True
+        return given == _plain(self.of_database(database, session))
+
+    def _qualified(self, folder: str) -> str:
+        """Like Spark of a path: without a scheme it is one of the default file system."""
+        return self._file_system.rstrip("/") + folder if folder.startswith("/") else folder
+
     def for_new(self, database_location: str, settings: Settings) -> str:
         """Where a new index of a database goes, an absolute URI."""
         if settings.path is None:
             return f"{database_location.rstrip('/')}/{FOLDER}"
-        split(settings.path)
-        return settings.path.rstrip("/")
+        root = self._qualified(settings.path)
+        split(root)
+        return _plain(root)
 
     def of_database(self, database: str, session: Callable[[], Any]) -> str:
         """The default root of a database."""
@@ -65,3 +101,9 @@ class Roots:
         with self._lock:
             self._databases[database] = (root, time.monotonic())
         return root
+
+
+def _plain(uri: str) -> str:
+    """The one way to write a folder's URI, as Hadoop's ``Path`` does: without spare slashes."""
+    uri = re.sub(r"^([a-z][a-z0-9+.-]*):///+", r"\1:/", uri)
+    return re.sub(r"(?<![:/])/{2,}", "/", uri).rstrip("/")

@@ -94,6 +94,9 @@ class StatementService:
             check_root=lambda root, database: self._roots.check(
                 root, database, settings, request.session
             ),
+            check_shared=lambda root, database: self._roots.check_shared(
+                root, database, settings, request.session
+            ),
             check_cancelled=request.check_cancelled,
             say=say,
             software=CreatedBy(sieve.__version__, str(context.version)),

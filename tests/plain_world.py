@@ -271,6 +271,7 @@ class Session:
             open_store=lambda _: self.store,
             root_for_new=lambda location: f"{location}/.sieve",
             check_root=lambda root, database: roots.check(root, database, DEFAULTS, lambda: None),
+            check_shared=lambda *_: None,
             check_cancelled=lambda: None,
             say=lambda _: None,
             software=CreatedBy("0.1.0", "4.1.4"),

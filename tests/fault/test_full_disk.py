@@ -65,7 +65,11 @@ def squeeze(lab: Lab, disk: Path, statement: str) -> int:
 
 def test_a_full_disk_fails_statements_and_nothing_else(lab: Lab, disk: Path) -> None:
     """CREATE, REFRESH and DROP on a disk that fills up at any step: all done, or nothing."""
-    with lab.database("full"), lab.setting("spark.sieve.path", disk.as_uri()):
+    with (
+        lab.database("full"),
+        lab.setting("spark.sieve.path", disk.as_uri()),
+        lab.setting("spark.sieve.roots", disk.as_uri()),
+    ):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         assert squeeze(lab, disk, "CREATE SIEVE INDEX ON t (id)") > 2
         lab.check(QUERY, exactly=1)

@@ -179,6 +179,8 @@ def test_a_store_that_ignores_the_condition(drivers: Drivers, gate: Gate) -> Non
 def test_an_index_elsewhere(table: Driver) -> None:
     """A bucket that S3A cannot tell from another's readers is refused for an index."""
     table.sql(f"SET spark.sieve.path = s3a://{HEEDLESS}/indexes")
+    table.sql(f"SET spark.sieve.roots = s3a://{HEEDLESS}/indexes")
     with pytest.raises(DriverError, match="SIEVE_STORE_PERMISSIONS"):
         table.sql("CREATE SIEVE INDEX far ON shop.t (r)")
     table.sql("RESET spark.sieve.path")
+    table.sql("RESET spark.sieve.roots")

@@ -55,7 +55,12 @@ def test_an_index_goes_with_its_table(lab: Lab) -> None:
 
 def test_an_index_goes_with_a_database_that_it_does_not_lie_in(lab: Lab, tmp_path: Path) -> None:
     """Where spark.sieve.path holds the indexes of many databases."""
-    with lab.setting("spark.sieve.path", f"file:{tmp_path}"), lab.database("elsewhere_kept"):
+    root = f"file:{tmp_path}"
+    with (
+        lab.setting("spark.sieve.path", root),
+        lab.setting("spark.sieve.roots", root),
+        lab.database("elsewhere_kept"),
+    ):
         stays = create(lab)
         with lab.database("elsewhere"):
             gone = create(lab)

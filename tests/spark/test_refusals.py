@@ -198,7 +198,7 @@ def test_a_root_that_cannot_be_written_is_named(lab: Lab, tmp_path: Path) -> Non
     with lab.database("rootless"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(3)")
         for root in (f"file:{tmp_path}/file", f"file:{tmp_path}/file/below"):
-            with lab.setting("spark.sieve.path", root):
+            with lab.setting("spark.sieve.path", root), lab.setting("spark.sieve.roots", root):
                 refuse(lab, "CREATE SIEVE INDEX ON t (id)", "SIEVE_[A-Z_]+", "file")
         assert "sieve.index" not in str(lab.sql("SHOW TBLPROPERTIES t"))
         lab.sql("CREATE SIEVE INDEX ON t (id)")

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,6 +82,36 @@ def test_a_session_may_go_without(lab: Lab) -> None:
     assert lab.run(POINT).files == 1
     without.sql("RESET spark.sieve.enabled")
     assert without.run(POINT).files == 1
+
+
+def test_an_index_in_a_folder_that_one_session_names(lab: Lab, table: str, tmp_path: Path) -> None:
+    """CREATE refuses it until ``spark.sieve.roots`` has it; without that, one reason everywhere."""
+    one, other = opened(lab, 2)
+    create = f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)"
+    one.sql(f"SET spark.sieve.path = {tmp_path}")
+    with pytest.raises(Exception, match=r"SIEVE_ROOT_REFUSED\].* list .* in spark\.sieve\.roots"):
+        one.sql(create)
+    assert list(tmp_path.iterdir()) == []
+    one.sql(f"SET spark.sieve.roots = /elsewhere, {tmp_path.as_uri()}/")
+    one.sql(create)
+    one.check(POINT, exactly=1)
+    assert one.facts(table=table)["path"].startswith(f"file:{tmp_path}/")
+    assert other.run(POINT).files == 10
+    (scan,) = other.explain(POINT)
+    assert scan["reasons"] == "root-refused: 10"
+    assert other.sql(f"SHOW SIEVE INDEXES ON {table}")[0][6] == "root-refused"
+    described = dict(other.sql(f"DESCRIBE SIEVE INDEX id_sieve ON {table}"))
+    assert (described["state"], "spark.sieve.roots" in described["problem"]) == (
+        "root-refused",
+        True,
+    )
+    with pytest.raises(Exception, match=r"root-refused.*spark\.sieve\.roots"):
+        other.sql(f"REFRESH SIEVE INDEX ON {table}")
+    for root in (f"{tmp_path}", f"file://{tmp_path}//"):
+        other.sql(f"SET spark.sieve.roots = {root}")
+        other.check(POINT, exactly=1)
+    other.sql(f"DROP SIEVE INDEX id_sieve ON {table}")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_wrong_value_fails_where_it_is_set(lab: Lab) -> None:

@@ -68,7 +68,12 @@ def test_it_holds_what_it_needs(wheel: Path) -> None:
         "sql_ext/jars/sieve-spark-3.5_2.12.jar",
         *(f"sql_ext/jars/sieve-spark-4.{minor}_2.13.jar" for minor in range(4)),
     }
-    for inside in ("conf/spark-defaults.conf", "conf/log4j2.properties", "grammar.lark"):
+    for inside in (
+        "conf/spark-defaults.conf",
+        "conf/log4j2.properties",
+        "grammar.lark",
+        "settings.json",
+    ):
         assert f"sql_ext/{inside}" in names
     tops = {name.split("/", 1)[0] for name in names}
     assert tops == {"sql_ext", "sieve", "udfs", f"sieve_index-{sieve.__version__}.dist-info"}

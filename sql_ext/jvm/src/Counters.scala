@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory
 object Counters {
   /** All reasons there are why an index is not used. */
   val reasons: Seq[String] = Seq(
-    "no-index", "disabled", "no-predicate", "unsupported-predicate", "new-file", "changed-file",
+    "no-index", "root-refused", "disabled", "no-predicate", "unsupported-predicate", "new-file", "changed-file",
     "unsettled-file", "reader-changed", "index-gone", "index-corrupt", "version-too-new", "timeout",
     "front-end-down", "error")
   private val unused = ListMap(reasons.map(_ -> new LongAdder): _*)
