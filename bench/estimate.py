@@ -89,16 +89,18 @@ def _write(of: Column, folder: Path) -> Path:
 def _told(spark: SparkSession, table: str, name: str, budget: str) -> Told:
     on = f"ON {table} (k) OPTIONS (budget = '{budget}')"
     started = time.perf_counter()
-    before = _properties(spark, f"ESTIMATE SIEVE INDEX {on}")
+    (row,) = spark.sql(f"ESTIMATE SIEVE INDEX {on}").collect()
+    names = zip(TOLD, ("bytes", "files_present", "files_absent", "files_range"), strict=True)
+    before = {name: row[column] for name, column in names if row[column] is not None}
     estimated = time.perf_counter()
     spark.sql(f"CREATE SIEVE INDEX {on}").collect()
     created = time.perf_counter()
     after = _properties(spark, f"DESCRIBE SIEVE INDEX EXTENDED k_sieve ON {table}")
     return Told(
         name,
-        {key: before[key] for key in TOLD if key in before},
+        before,
         {key: after[key] for key in TOLD if key in after},
-        before["build seconds"],
+        row["seconds"],
         after["build seconds"],
         estimated - started,
         created - estimated,
@@ -121,7 +123,8 @@ def _print(console: Console, found: list[Told]) -> None:
         table.add_column(title, justify="right")
     table.add_column("ESTIMATE took", justify="right")
     for one in found:
-        pairs = [(one.before[key], one.after[key]) for key in TOLD if key in one.after]
+        both = [key for key in TOLD if key in one.after and key in one.before]
+        pairs = [(one.before[key], one.after[key]) for key in both]
         off = max(abs(before / after - 1) if after else before for before, after in pairs)
         table.add_row(
             one.column,

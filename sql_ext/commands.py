@@ -270,15 +270,32 @@ class EstimateIndex:
 
     Attributes:
         table: the table.
-        column: to be indexed.
+        columns: to be indexed, at least one.
         options: as of ``CREATE``.
         predicate: what stands behind WHERE, letter for letter; Spark parses it.
     """
 
-    result_columns: ClassVar[ResultColumns] = DescribeIndex.result_columns
+    result_columns: ClassVar[ResultColumns] = (
+        ("column", "STRING"),
+        ("budget", "STRING"),
+        ("shape", "STRING"),
+        ("bytes", "BIGINT"),
+        ("percent", "DOUBLE"),
+        ("seconds", "DOUBLE"),
+        ("files", "BIGINT"),
+        ("files_present", "DOUBLE"),
+        ("bytes_present", "BIGINT"),
+        ("files_absent", "DOUBLE"),
+        ("bytes_absent", "BIGINT"),
+        ("files_range", "DOUBLE"),
+        ("bytes_range", "BIGINT"),
+        ("files_predicate", "BIGINT"),
+        ("bytes_predicate", "BIGINT"),
+        ("advice", "STRING"),
+    )
 
     table: TableName
-    column: ColumnPath
+    columns: tuple[ColumnPath, ...]
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     predicate: str | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sieve.build.auto import map_left_out
 from sieve.build.estimate import Estimate
@@ -14,8 +14,9 @@ from sieve.opened import read_locations
 from sieve.options import IndexOptions
 from sieve.standing import standings
 from sieve.tables.catalog import CatalogTable, Column
-from sieve.types import BuildStats
+from sieve.types import BuildStats, Expected
 from sql_ext.commands import quote
+from sql_ext.means import Row
 
 _KINDS = {
     "present": "a key that occurs",
@@ -37,12 +38,12 @@ def index_bytes(manifest: Manifest) -> int:
     )
 
 
-def advice(stats: BuildStats, type_name: str) -> str | None:
-    """What to do with an index that skips less than half of the files; None for any other."""
-    point = next((e for e in stats.expected if e.kind == "present"), None)
-    if point is None or stats.files_total < MOST_FILES_FROM or 2 * point.files <= stats.files_total:
+def advice(expected: Sequence[Expected], files: int, type_name: str) -> str | None:
+    """What to do with an index that skips less than half of some files; None for any other."""
+    point = next((e for e in expected if e.kind == "present"), None)
+    if point is None or files < MOST_FILES_FROM or 2 * point.files <= files:
         return None
-    if 2 * point.exact <= stats.files_total:
+    if 2 * point.exact <= files:
         return (
             "this index helps little: every file holds keys from the whole domain; try OPTIONS "
             "(shape = 'map') for = and IN, a larger budget, or write the table sorted by the column"
@@ -62,7 +63,7 @@ def advice_on(manifest: Manifest) -> str | None:
     """What to do with the index of a version, its statement included; None if all is well."""
     limit = map_left_out(manifest)
     if limit is None:
-        return advice(manifest.stats, manifest.type)
+        return advice(manifest.stats.expected, manifest.stats.files_total, manifest.type)
     more = "more bytes" if limit == "bytes" else "longer to build"
     table = manifest.table
     on = f"{quote(manifest.name)} ON {quote(table.database)}.{quote(table.table)}"
@@ -124,28 +125,32 @@ def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
         yield f"files read for {_KINDS.get(kind.kind, kind.kind)}", f"{read}; {bounds}"
 
 
-def estimate_rows(
-    table: CatalogTable, column: Column, options: IndexOptions, estimate: Estimate
-) -> Iterator[tuple[str, str]]:
-    """The same for an index that does not exist; under the names that DESCRIBE will use."""
-    stats = estimate.stats
-    yield "table", table.info.label
-    yield "column", str(column)
-    yield "type", column.type
-    yield "shape", options.shape
-    yield "options", _options(options)
-    yield "files", str(estimate.files)
-    yield "rows", str(stats.rows)
-    yield "bytes", str(estimate.bytes)
-    yield "bytes as share of column", _share(estimate.bytes, stats)
-    yield "build seconds", f"{stats.seconds:.3f}"
-    yield from _expected(stats)
-    if (words := advice(stats, column.type)) is not None:
-        yield "advice", words
-    if (asked := estimate.asked) is not None:
-        without = f"without the index {asked.total}, by min and max {asked.minmax}"
-        used = "" if asked.understood else "; this index has no part in the predicate"
-        yield "files read for the predicate", f"{asked.files} expected; {without}{used}"
+def estimate_row(column: Column, estimate: Estimate) -> Row:
+    """The row of an index that does not exist."""
+    read = {kind.kind: kind.files for kind in estimate.expected}
+    kinds: list[float | int | None] = []
+    for kind in _KINDS:
+        files = read.get(kind)
+        size = None if files is None else round(files * estimate.file_bytes)
+        kinds += [None if files is None else round(files, 2), size]
+    asked, words = estimate.asked, None
+    if asked is not None and not asked.understood:
+        words = "this index has no part in the predicate"
+    elif estimate.options.automatic:
+        words = advice(estimate.expected, estimate.files, column.type)
+    return (
+        str(column),
+        None if estimate.options.shape == "sieve" else estimate.options.budget,
+        ", ".join(estimate.shapes) or None,
+        estimate.bytes,
+        round(100 * estimate.share, 4),
+        estimate.seconds,
+        estimate.files,
+        *kinds,
+        None if asked is None else asked.files,
+        None if asked is None else asked.bytes,
+        words,
+    )
 
 
 def _share(size: int, stats: BuildStats) -> str:

@@ -189,7 +189,7 @@ class _Reader(Words):
     def estimate(self, _: Node, parts: dict[str, Node]) -> Command:
         return EstimateIndex(
             table=self._table(parts),
-            column=self._column(parts["column"]),
+            columns=tuple(self._column(column) for column in parts["columns"].children),
             options=self.options(parts["with_options"]) if "with_options" in parts else {},
             predicate=self._rest(parts["where"]).rstrip("; \t\r\n") if "where" in parts else None,
         )

@@ -133,7 +133,7 @@ PROCEDURES: Mapping[str, Procedure] = {
         commands.EstimateIndex,
         (
             _TABLE,
-            Parameter("column", "column", "column", required=True),
+            Parameter("columns", "columns", "columns", required=True),
             Parameter("predicate", "string", "predicate"),
         ),
         options=True,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
+from sieve.build.asked import Asked
 from sieve.build.check import CheckedFile, check_index, refuse_losses
-from sieve.build.estimate import Asked, estimate_index
+from sieve.build.estimate import FRONTIER, estimate_index
 from sieve.create import Wanted, check_wanted, default_name
 from sieve.errors import SieveError
 from sieve.found import Found, choose, look_up
@@ -17,7 +18,7 @@ from sieve.registration import registrations
 from sieve.tables.catalog import CatalogTable, resolve_column
 from sieve.types import TableIdentity, identity_from
 from sql_ext import commands
-from sql_ext.describe import against_now, describe_rows, estimate_rows, index_bytes, stale
+from sql_ext.describe import against_now, describe_rows, estimate_row, index_bytes, stale
 from sql_ext.means import Row, Statement, database_of, options_of
 
 
@@ -120,20 +121,27 @@ def explain(command: commands.ExplainSieve, at: Statement) -> list[Row]:
 
 
 def estimate(command: commands.EstimateIndex, at: Statement) -> list[Row]:
-    """``ESTIMATE SIEVE INDEX``: one row a property."""
+    """``ESTIMATE SIEVE INDEX``: a row a column and budget."""
     options = options_of(command.options, IndexOptions())
     table = at.table(command.table)
-    column = resolve_column(table.info, command.column.parts)
-    check_wanted(table, Wanted(default_name(column), column), options)
+    columns = [resolve_column(table.info, column.parts) for column in command.columns]
+    for column in columns:
+        check_wanted(table, Wanted(default_name(column), column), options)
     asked = None
     if command.predicate is not None:
         # The user's own words, read with the user's rights.
         query = f"SELECT * FROM {command.table} WHERE {command.predicate}"  # noqa: S608
         raw = json.loads(at.driver.asked(at.session, query))
         asked = Asked(parse(raw["predicate"]), frozenset(raw["files"]))
-    at.check_executors(table, [column.type])
-    estimate = estimate_index(table, column, options, asked, at.world)
-    return list(estimate_rows(table, column, options, estimate))
+    at.check_executors(table, [column.type for column in columns])
+    wanted = [options]
+    if options.automatic:
+        wanted = [IndexOptions(options.shape, budget) for budget in FRONTIER] + wanted
+    return [
+        estimate_row(column, estimate)
+        for column in columns
+        for estimate in estimate_index(table, column, wanted, asked, at.world)
+    ]
 
 
 def check(command: commands.CheckIndex, at: Statement) -> list[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -18,6 +19,7 @@ from sieve.map.payload import decode_map
 from sieve.mass import Mass
 from sieve.prices import choose_price, prices_for
 from sieve.shapes import decode
+from sieve.spending import KINDS, Stop, Worth
 
 SHAPES = ("sieve", "intervals", "runs", "map", "auto")
 
@@ -48,7 +50,17 @@ class Built:
 
 
 def build(
-    files, encoder, shape, budget, *, hashes=None, batch=1 << 20, tasks_a_file=1, borders=(), bits=4
+    files,
+    encoder,
+    shape,
+    budget,
+    *,
+    hashes=None,
+    batch=1 << 20,
+    tasks_a_file=1,
+    borders=(),
+    bits=4,
+    payback=None,
 ):
     """The run of some files.
 
@@ -62,6 +74,7 @@ def build(
         tasks_a_file: how many tasks share the batches of each file.
         borders: key codes at which the domain is cut into stretches.
         bits: of a map's fingerprints.
+        payback: price of the bytes below that budget, as of the budget `auto`; None: it is used.
     """
     encoded = [encoder.encode(values) for values in files]
     keys = np.concatenate([e.codes[e.valid & ~e.nan] for e in encoded])
@@ -80,14 +93,22 @@ def build(
         if kind != tasks.KEY:
             counts[kind][location] += count
     cuts = lines.filter(pa.array(lines[0].to_numpy() == tasks.KEY)).drop_columns(["kind"])
-    payloads = _payloads(cuts, mass, shape, budget, len(files), borders) if mass else []
+    stop = None if payback is None or mass is None else _stop(mass, len(files), budget, payback)
+    payloads = _payloads(cuts, mass, shape, budget, len(files), borders, stop) if mass else []
     maps = []
     if shape == "map" and mass is not None:
         maps = _maps(rows, encoder, len(files), bits)
     return Built(encoder, assemble(map(decode, payloads)), maps, *counts.values())
 
 
-def _payloads(cuts, mass, shape, budget, n_files, borders):
+def _stop(mass, n_files, budget, payback):
+    """For files of a hundred bytes; no probe is ever near the least."""
+    points = np.stack([mass.codes, mass.codes], axis=1)
+    price = Worth(n_files, 100 * n_files, payback).price
+    return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))
+
+
+def _payloads(cuts, mass, shape, budget, n_files, borders, stop):
     """The segments' bytes."""
     if shape == "sieve":
         cuts = cuts.sort_by([("first", "ascending"), ("location", "ascending")])
@@ -98,6 +119,8 @@ def _payloads(cuts, mass, shape, budget, n_files, borders):
     borders = np.unique(np.array(borders, np.int64))
     pieces = _table(tasks.split_cuts(borders)(iter(cuts.combine_chunks().to_batches())))
     pieces = pieces.sort_by("stretch").combine_chunks().to_batches()
+    if stop is not None:
+        return _until(pieces, mass, shape, n_files, borders, stop)
     prices = prices_for(n_files, budget)
     if len(borders) == 0:
         whole = tasks.write_whole(mass, shape, prices, budget, 1.0)
@@ -106,6 +129,22 @@ def _payloads(cuts, mass, shape, budget, n_files, borders):
     curve = _table(weighed)
     sizes = np.bincount(curve["price"].to_numpy(), curve["bytes"].to_numpy(), len(prices))
     price = choose_price(prices, sizes, budget)
+    return _table(tasks.write_stretches(mass, shape, price)(iter(pieces)))["payload"].to_pylist()
+
+
+def _until(pieces, mass, shape, n_files, borders, stop):
+    prices = stop.prices(n_files)
+    if len(borders) == 0:
+        made = tasks.write_until(mass, shape, prices, stop, 1.0)(iter(pieces))
+        return _table(made)["payload"].to_pylist()
+
+    def trial(price):
+        tried = _table(tasks.try_stretches(mass, shape, price, stop)(iter(pieces)))
+        size, *reads = (sum(column.to_pylist()) for column in tried.columns)
+        return size, reads
+
+    trials = [partial(trial, price) for price in prices.tolist()]
+    price = float(prices[stop.choose(trials)])
     return _table(tasks.write_stretches(mass, shape, price)(iter(pieces)))["payload"].to_pylist()
 
 

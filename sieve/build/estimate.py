@@ -1,8 +1,9 @@
 """What an index would cost and read, before it is built: a build of which nothing is written.
 
-A column whose cuts one task of a build weighs is built whole, in memory. Of a larger one some
-windows of its domain are, as the whole of it would be, at their share of the budget. A query that
-is asked about gets windows of its own at its ends.
+The column is read once, with cuts for the largest budget that is asked about, and a version is made
+in memory for each budget. A column whose cuts one task of a build weighs is built whole. Of a
+larger one some windows of its domain are, as the whole of it would be, at their share of each
+budget. A query that is asked about gets windows of its own at its ends.
 """
 
 from __future__ import annotations
@@ -10,34 +11,33 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row
 
 from sieve.build import tasks
 from sieve.build.arrow_jobs import map_batches
-from sieve.build.auto import plan_map, stop_for
+from sieve.build.asked import Asked, Reads, ends, reads
+from sieve.build.auto import more_may_pay, plan_map, stop_for
+from sieve.build.maps import SharedPairs
 from sieve.build.pricing import CUTS_PER_TASK, FILE_OVERHEAD, Make, run_files, run_maker
 from sieve.build.probes import Probes, expectations, files_read, make_probes, map_may_pay
 from sieve.build.reading import Seen, read_cuts
-from sieve.build.sample import Sample, zoomed
+from sieve.build.sample import zoomed
 from sieve.build.survey import Survey, survey
 from sieve.errors import InvalidInputError
-from sieve.keys import Encoder
 from sieve.layout import run_dir
 from sieve.local_store import LocalStore
 from sieve.locations import Locations, render_locations
 from sieve.map.budget import MOST_WORTHWHILE
 from sieve.options import IndexOptions
-from sieve.predicate import LocationIndex, Predicate, evaluate
 from sieve.prices import within_budget
-from sieve.requirements import Requirement
 from sieve.run_files import describe_run
 from sieve.runs import Run, read_run
 from sieve.shapes import SEGMENT_OVERHEAD
@@ -45,71 +45,66 @@ from sieve.spending import Stop, mean_read
 from sieve.store import join
 from sieve.tables.catalog import CatalogTable, Column, DataFile, roots_of
 from sieve.tables.kinds import COUNTED, refuse_option
-from sieve.types import BuildStats, Expected, RunId, RunRef
+from sieve.types import Expected, RunId, RunRef
 from sieve.world import World
 
-Flags = npt.NDArray[np.bool_]
+FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
+"""Budgets that are told of beside `auto`, where none is named."""
 
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query of the table.
-
-    Attributes:
-        predicate: what it asks of rows.
-        files: paths of those that partition pruning leaves to it.
-    """
-
-    predicate: Predicate
-    files: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Reads:
-    """Files that a query reads.
-
-    Attributes:
-        total: without an index.
-        files: with this one.
-        minmax: with each file's least and greatest key.
-        understood: whether the index has a part in it.
-    """
-
-    total: int
-    files: int
-    minmax: int
-    understood: bool
+_CUTS_OF_MANY: Final = 250_000
+"""Cuts that are weighed for each of several budgets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What CREATE is expected to say.
+    """What CREATE is expected to say with some options.
 
     Attributes:
-        files: of the table.
+        options: these.
+        shapes: of the segments that it would have; empty where there is no key.
         bytes: of the index, its list of locations included.
-        stats: as a build would record them; `seconds` of the build.
-        asked: of the query, if there was one.
+        share: of the column's bytes; 0 where it has none.
+        seconds: of the build.
+        files: of the table.
+        file_bytes: of a file, in the mean.
+        expected: what queries are expected to read.
+        asked: what the query reads, if there was one.
     """
 
-    files: int
+    options: IndexOptions
+    shapes: tuple[str, ...]
     bytes: int
-    stats: BuildStats
+    share: float
+    seconds: float
+    files: int
+    file_bytes: float
+    expected: tuple[Expected, ...]
     asked: Reads | None
 
 
 def estimate_index(
     table: CatalogTable,
     column: Column,
-    options: IndexOptions,
+    wanted: Sequence[IndexOptions],
     asked: Asked | None,
     world: World,
-) -> Estimate:
-    """Estimate an index of a table as it is now.
+) -> list[Estimate]:
+    """Estimate indexes of a table as it is now.
+
+    Args:
+        table: the table.
+        column: to be indexed.
+        wanted: options of each index; of one shape.
+        asked: a query that is told of, too.
+        world: the means.
+
+    Returns:
+        One for each of the options, but for those whose budget cannot pay for the shape, if there
+        are several.
 
     Raises:
         UnsupportedError: the table's options make its values hang on what else a query reads.
-        InvalidInputError: the budget cannot pay for the shape.
+        InvalidInputError: the only budget cannot pay for the shape.
         Py4JJavaError: a data file cannot be read; Spark's message names it.
     """
     refused = refuse_option(table.info.label, table.info.fingerprint_parts)
@@ -117,8 +112,8 @@ def estimate_index(
         raise refused
     files = table.files()
     if not files:
-        stats = BuildStats(0, 0, 0, 0, 0.0, (), 0)
-        return Estimate(0, 0, stats, None if asked is None else Reads(0, 0, 0, False))
+        none = None if asked is None else Reads(0, 0, 0, understood=False)
+        return [Estimate(one, (), 0, 0.0, 0.0, 0, 0.0, (), none) for one in wanted]
     started = time.monotonic()
     of = survey(
         table.frame(range(len(files)), column),
@@ -127,66 +122,167 @@ def estimate_index(
         counted=table.info.format_name in COUNTED,
         say=world.say,
     )
-    sample = zoomed(of.sample, CUTS_PER_TASK / _cuts(of, options), _ends(asked, column, of))
+    # What is cut for the largest budget does for the others.
+    widest = max(wanted, key=lambda one: _wide(of, one).most_cuts(one))
+    weighed = CUTS_PER_TASK if len(wanted) == 1 else _CUTS_OF_MANY
+    sample = zoomed(
+        of.sample, weighed / _wide(of, widest).most_cuts(widest), ends(asked, column, of)
+    )
     of = replace(of, sample=sample)
     probes = make_probes(sample)
     world.say("reading")
-    with read_cuts(of, options, probes) as (cuts, seen):
-        read = time.monotonic()
-
-        def build(
-            wanted: IndexOptions, stop: Stop | None = None, most_bits: int = MOST_WORTHWHILE
-        ) -> _Held:
-            with run_maker(cuts, seen, of, wanted, world.say, stop, most_bits) as make:
-                return _held(make, of, wanted, probes, seen)
-
-        made = _made(build, options, of, probes, seen)
-        made_at = time.monotonic()
-        idle = _seconds_of_a_job(cuts) if sample.share < 1 else 0.0
-    stretches = run_files(seen.cuts[0], of)
-    # What a job takes to begin it takes once, and stretches are weighed beside each other.
-    beside = min(max(1, stretches), cuts.sparkSession.sparkContext.defaultParallelism)
-    work = max(0.0, made_at - read - idle)
-    seconds = read - started + idle + work / sample.share / beside
-    known = ~seen.partial
-    rows = int(seen.rows[known].sum())
-    stats = BuildStats(
-        rows=rows,
-        nulls=int(seen.nulls[known].sum()),
-        nans=int(seen.nans[known].sum()),
-        column_bytes=int(rows * sample.width),
-        seconds=round(seconds, 3),
-        expected=made.expected,
-        files_total=len(files),
-    )
-    size = int(made.bytes / sample.share) + FILE_OVERHEAD * stretches
-    size += _locations_bytes(table, files, seen)
-    reads = None if asked is None else _reads(asked, column, files, of, seen, made.run)
-    return Estimate(len(files), size, stats, reads)
+    with (
+        read_cuts(_wide(of, widest), widest, probes) as (cuts, seen),
+        SharedPairs(of.values, sample, seen) as pairs,
+    ):
+        read = time.monotonic() - started
+        estimating = _Estimating(table, column, asked, world, files, of, probes, cuts, seen, pairs)
+        found = []
+        for options in wanted:
+            try:
+                found.append(estimating.of(options, read))
+            except InvalidInputError:
+                if len(wanted) == 1:
+                    raise
+        return found
 
 
-def _made(build: _Build, options: IndexOptions, of: Survey, probes: Probes, seen: Seen) -> _Held:
-    """What a build would keep of its attempts."""
-    if options.automatic:
-        made = build(options, stop_for(of, options, probes, seen.hits))
-        planned = None
-        if options.shape == "auto":
-            planned = plan_map(of, options, made.expected, made.keys, made.bytes)
-        if planned is None or planned.limit is not None:
+def _wide(of: Survey, options: IndexOptions) -> Survey:
+    """The survey with as many cuts as a build may read in the end."""
+    return of.wider(options) or of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """A run of what is shown, in memory: its bytes, its keys, and what it is expected to read."""
+
+    run: Run
+    shapes: tuple[str, ...]
+    bytes: int
+    keys: int
+    expected: tuple[Expected, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Estimating:
+    """One reading of a column, of which versions are made."""
+
+    table: CatalogTable
+    column: Column
+    asked: Asked | None
+    world: World
+    files: Sequence[DataFile]
+    survey: Survey
+    probes: Probes
+    cuts: DataFrame
+    seen: Seen
+    pairs: SharedPairs
+
+    def of(self, options: IndexOptions, read: float) -> Estimate:
+        """The index with some options, where reading has taken so many seconds."""
+        started = time.monotonic()
+        made = self._made(options)
+        took = time.monotonic() - started
+        seen, of, share = self.seen, self.survey, self.survey.sample.share
+        idle = _seconds_of_a_job(self.cuts) if share < 1 else 0.0
+        stretches = run_files(seen.cuts[0], of)
+        # What a job takes to begin it takes once, and stretches are weighed beside each other.
+        at_once = self.cuts.sparkSession.sparkContext.defaultParallelism
+        beside = min(max(1, stretches), at_once)
+        seconds = read + idle + max(0.0, took - idle) / share / beside
+        size = int(made.bytes / share) + FILE_OVERHEAD * stretches
+        size += self._locations_bytes()
+        column_bytes = int(seen.rows[~seen.partial].sum()) * of.sample.width
+        told = None
+        if self.asked is not None:
+            told = reads(self.asked, self.column, self.files, of, seen, made.run)
+        return Estimate(
+            options,
+            made.shapes,
+            size,
+            size / column_bytes if column_bytes else 0.0,
+            round(seconds, 3),
+            len(self.files),
+            of.table_bytes / len(self.files),
+            made.expected,
+            told,
+        )
+
+    def _made(self, options: IndexOptions) -> _Held:
+        """What a build would keep of its attempts."""
+        if options.automatic:
+            return self._automatic(options)
+        made, of = self._build(options, self.survey), self.survey
+        if options.shape != "auto":
             return made
-        with contextlib.suppress(InvalidInputError):
-            worth, other = of.worth(options), build(planned.options, most_bits=0)
-            return min(made, other, key=lambda m: worth.cost(m.bytes, files_read(m.expected)))
+        exact = of.sample.encoder.exact
+        if map_may_pay(made.expected, made.keys, of.n_files, of.budget(options), exact=exact):
+            with contextlib.suppress(InvalidInputError):
+                other = self._build(replace(options, shape="map"), of)
+                return min(made, other, key=lambda m: mean_read(files_read(m.expected)))
         return made
-    made = build(options)
-    if options.shape != "auto":
-        return made
-    exact = of.sample.encoder.exact
-    if map_may_pay(made.expected, made.keys, of.n_files, of.budget(options), exact=exact):
-        with contextlib.suppress(InvalidInputError):
-            other = build(replace(options, shape="map"))
-            return min(made, other, key=lambda m: mean_read(files_read(m.expected)))
-    return made
+
+    def _automatic(self, options: IndexOptions) -> _Held:
+        """The same of the budget `auto`, whose second reading is part of the first."""
+        of: Survey | None = self.survey
+        attempts: list[_Held] = []
+        while of is not None:
+            made = self._build(options, of, stop_for(of, options, self.probes, self.seen.hits))
+            attempts.append(made)
+            planned = None
+            if options.shape == "auto":
+                planned = plan_map(of, options, made.expected, made.keys, made.bytes)
+            if planned is not None and planned.limit is None:
+                with contextlib.suppress(InvalidInputError):
+                    attempts.append(self._build(planned.options, of, most_bits=0))
+            worth = of.worth(options)
+            best = min(attempts, key=lambda m: worth.cost(m.bytes, files_read(m.expected)))
+            left = planned is None or planned.limit is None
+            more = more_may_pay(of, options, made.expected, self.seen.cuts[0], made.bytes)
+            of = of.wider(options) if best is made and left and more else None
+        return best
+
+    def _build(
+        self,
+        options: IndexOptions,
+        of: Survey,
+        stop: Stop | None = None,
+        most_bits: int = MOST_WORTHWHILE,
+    ) -> _Held:
+        say = self.world.say
+        with run_maker(self.cuts, self.seen, of, options, say, stop, most_bits, self.pairs) as make:
+            return self._held(make, of, options)
+
+    def _held(self, make: Make | None, of: Survey, options: IndexOptions) -> _Held:
+        encoder = of.sample.encoder
+        rows, size = ([], 0) if make is None else _rows(make, of, options)
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.Table.from_pylist([row.asDict() for row in rows], tasks.RUN), sink)
+        data = sink.getvalue().to_pybytes()
+        ref = describe_run(RunId("0" * 32), of.n_files, encoder, [("run", data)])
+        if ref is None:
+            ref = RunRef(RunId("0" * 32), of.n_files, encoder.to_json(), (), 0, 0, 0, 0, 0)
+        with tempfile.TemporaryDirectory() as folder:
+            store, directory = LocalStore(), Path(folder).as_uri()
+            store.mkdirs(run_dir(directory, ref.id))
+            store.create(join(run_dir(directory, ref.id), "run"), data)
+            run = read_run(store, directory, ref)
+        seen = self.seen
+        told = tuple(expectations(self.probes, run, seen.hits, seen.least, seen.greatest))
+        return _Held(run, tuple(sorted({row["shape"] for row in rows})), size, ref.keys, told)
+
+    def _locations_bytes(self) -> int:
+        files, seen = self.files, self.seen
+        listed = Locations(
+            tuple(file.path for file in files),
+            np.array([file.length for file in files], np.int64),
+            np.array([file.mtime for file in files], np.int64),
+            seen.rows,
+            seen.nulls,
+            seen.nans,
+            np.arange(len(files)),
+        )
+        return len(render_locations(listed, roots_of(self.table, files)))
 
 
 def _seconds_of_a_job(cuts: DataFrame) -> float:
@@ -195,44 +291,6 @@ def _seconds_of_a_job(cuts: DataFrame) -> float:
     none = cuts.where("location < 0").coalesce(1)
     map_batches(none, tasks.split_cuts(np.empty(0, np.int64)), tasks.PIECES_SCHEMA).collect()
     return time.monotonic() - started
-
-
-def _cuts(of: Survey, options: IndexOptions) -> int:
-    """Cuts that a build would have to weigh at most, and about as many where keys are random."""
-    return max(1, of.sample.rows) if options.shape == "sieve" else of.most_cuts(options)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Held:
-    """A run of what is shown, in memory: its bytes, its keys, and what it is expected to read."""
-
-    run: Run
-    bytes: int
-    keys: int
-    expected: tuple[Expected, ...]
-
-
-_Build = Callable[..., _Held]
-
-
-def _held(
-    make: Make | None, of: Survey, options: IndexOptions, probes: Probes, seen: Seen
-) -> _Held:
-    encoder = of.sample.encoder
-    rows, size = ([], 0) if make is None else _rows(make, of, options)
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist([row.asDict() for row in rows], tasks.RUN), sink)
-    data = sink.getvalue().to_pybytes()
-    ref = describe_run(RunId("0" * 32), of.n_files, encoder, [("run", data)])
-    if ref is None:
-        ref = RunRef(RunId("0" * 32), of.n_files, encoder.to_json(), (), 0, 0, 0, 0, 0)
-    with tempfile.TemporaryDirectory() as folder:
-        store, directory = LocalStore(), Path(folder).as_uri()
-        store.mkdirs(run_dir(directory, ref.id))
-        store.create(join(run_dir(directory, ref.id), "run"), data)
-        run = read_run(store, directory, ref)
-    told = tuple(expectations(probes, run, seen.hits, seen.least, seen.greatest))
-    return _Held(run, size, ref.keys, told)
 
 
 def _rows(make: Make, of: Survey, options: IndexOptions) -> tuple[list[Row], int]:
@@ -246,85 +304,3 @@ def _rows(make: Make, of: Survey, options: IndexOptions) -> tuple[list[Row], int
         return (rows, size), size
 
     return within_budget(collect, of.most(options))
-
-
-def _locations_bytes(table: CatalogTable, files: Sequence[DataFile], seen: Seen) -> int:
-    listed = Locations(
-        tuple(file.path for file in files),
-        np.array([file.length for file in files], np.int64),
-        np.array([file.mtime for file in files], np.int64),
-        seen.rows,
-        seen.nulls,
-        seen.nans,
-        np.arange(len(files)),
-    )
-    return len(render_locations(listed, roots_of(table, files)))
-
-
-def _ends(asked: Asked | None, column: Column, of: Survey) -> npt.NDArray[np.int64]:
-    """What a query asks of the column, as intervals of key codes."""
-    gathered = _Gathered(of.sample.encoder, of.counted is not None, of.n_files)
-    if asked is not None:
-        evaluate(asked.predicate, {column.path: gathered}, of.n_files)
-    everything = [wanted.intervals for wanted in gathered.wanted]
-    return np.unique(np.concatenate([np.empty((0, 2), np.int64), *everything]), axis=0)
-
-
-class _Gathered:
-    """Stands for an index and writes down what it is asked."""
-
-    def __init__(self, encoder: Encoder, null_proof: bool, n: int) -> None:
-        self.encoder = encoder
-        self.null_proof = null_proof
-        self.wanted: list[Requirement] = []
-        self._n = n
-
-    def keep(self, requirement: Requirement) -> Flags:
-        self.wanted.append(requirement)
-        return np.ones(self._n, np.bool_)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shown:
-    """Stands for the index, by what is shown of it."""
-
-    sample: Sample
-    null_proof: bool
-    seen: Seen
-    run: Run | None
-
-    @property
-    def encoder(self) -> Encoder:
-        return self.sample.encoder
-
-    def keep(self, requirement: Requirement) -> Flags:
-        zoom, seen = self.sample.zoom, self.seen
-        intervals = requirement.intervals if zoom is None else zoom.intervals(requirement.intervals)
-        keep = seen.partial.copy()
-        if self.run is None:
-            for first, last in intervals[intervals[:, 0] <= intervals[:, 1]]:
-                keep |= (seen.least <= last) & (first <= seen.greatest)
-        else:
-            found = self.run.locations_in(intervals)
-            if self.run.has_maps and requirement.hashes is not None:
-                found &= self.run.locations_of(requirement.hashes)
-            keep |= found
-        if requirement.null:
-            keep |= seen.nulls > 0
-        if requirement.nan:
-            keep |= seen.nans > 0
-        return keep
-
-
-def _reads(
-    asked: Asked, column: Column, files: Sequence[DataFile], of: Survey, seen: Seen, run: Run
-) -> Reads:
-    left = np.array([file.path in asked.files for file in files], np.bool_)
-
-    def read(by: Run | None) -> tuple[int, bool]:
-        index: LocationIndex = _Shown(of.sample, of.counted is not None, seen, by)
-        verdict = evaluate(asked.predicate, {column.path: index}, len(files))
-        return int(np.count_nonzero(verdict.keep & left)), bool(verdict.used)
-
-    with_index, understood = read(run)
-    return Reads(int(left.sum()), with_index, read(None)[0], understood)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator
+from typing import Self
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -26,44 +25,60 @@ _WORTHWHILE_BITS = 6
 """Fingerprint bits at which a key that does not occur reads 1.6 % of a file."""
 
 
-@contextlib.contextmanager
-def map_rows(
-    values: DataFrame, sample: Sample, seen: Seen, budget: int, most_bits: int = MOST_WORTHWHILE
-) -> Iterator[DataFrame]:
-    """Rows of a run file, one a map, to be made before the block ends.
+class SharedPairs:
+    """Every key's hash and location, read when the first map of a block is made, for all of them.
 
     Args:
         values: the column as ``v``, and `LOCATION`.
         sample: of the column.
         seen: the counts of its locations.
-        budget: bytes of all maps at most.
-        most_bits: of fingerprint.
-
-    Raises:
-        InvalidInputError: the budget cannot pay for a map of so many keys; says what could.
     """
-    hashed = values.select("v", LOCATION, sf.xxhash64("v").alias("hash"))
-    parts = max(1, math.ceil(int(seen.rows.sum()) / _PAIRS_PER_MAP))
-    proves = ~seen.partial if seen.partial.any() else None
-    step = map_tasks.pack_hashes(sample.encoder, sample.zoom, parts, proves)
-    pairs = map_batches(hashed, step, map_tasks.PACKED_SCHEMA)
-    pairs = pairs.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield _rows(pairs, parts, len(seen.rows), budget, most_bits)
-    finally:
-        pairs.unpersist()
+
+    def __init__(self, values: DataFrame, sample: Sample, seen: Seen) -> None:
+        hashed = values.select("v", LOCATION, sf.xxhash64("v").alias("hash"))
+        self._n_files = len(seen.rows)
+        self._parts = max(1, math.ceil(int(seen.rows.sum()) / _PAIRS_PER_MAP))
+        proves = ~seen.partial if seen.partial.any() else None
+        step = map_tasks.pack_hashes(sample.encoder, sample.zoom, self._parts, proves)
+        self._pairs = map_batches(hashed, step, map_tasks.PACKED_SCHEMA)
+        self._counts: tuple[int, int] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._counts is not None:
+            self._pairs.unpersist()
+
+    def map_rows(self, budget: int, most_bits: int = MOST_WORTHWHILE) -> DataFrame:
+        """Rows of a run file, one a map, to be made before the block ends.
+
+        Args:
+            budget: bytes of all maps at most.
+            most_bits: of fingerprint.
+
+        Raises:
+            InvalidInputError: the budget cannot pay for a map of so many keys; says what could.
+        """
+        pairs, parts = self._pairs, self._parts
+        if self._counts is None:
+            pairs.persist(StorageLevel.MEMORY_AND_DISK)
+            self._counts = _counts(pairs)
+        maps, bits = fit_maps(*self._counts, self._n_files, budget)
+        # No more ranges than were made before the pairs were counted: neighbours share a map.
+        joined = sf.floor(sf.col("part") * maps / parts).cast("int")
+        ranges = pairs.withColumn("part", joined).drop("smallest")
+        ranges = ranges.repartitionByRange(maps, "part") if maps > 1 else ranges.coalesce(1)
+        step = map_tasks.write_maps(self._n_files, min(bits, most_bits))
+        return map_batches(ranges, step, SPARK_SCHEMA)
 
 
-def _rows(pairs: DataFrame, parts: int, n_files: int, budget: int, most_bits: int) -> DataFrame:
+def _counts(pairs: DataFrame) -> tuple[int, int]:
+    """Pairs of a key and a location, and about how many distinct keys."""
     n = pairs.agg(sf.sum("pairs")).first()[0] or 0
     smallest = pairs.select(sf.explode("smallest").alias("hash")).distinct().orderBy("hash")
     found, greatest = smallest.limit(map_tasks.SKETCH).agg(sf.count("*"), sf.max("hash")).first()
-    maps, bits = fit_maps(n, map_tasks.distinct(found, greatest or 0), n_files, budget)
-    # No more ranges than were made before the pairs were counted: neighbours share a map.
-    joined = sf.floor(sf.col("part") * maps / parts).cast("int")
-    ranges = pairs.withColumn("part", joined).drop("smallest")
-    ranges = ranges.repartitionByRange(maps, "part") if maps > 1 else ranges.coalesce(1)
-    return map_batches(ranges, map_tasks.write_maps(n_files, min(bits, most_bits)), SPARK_SCHEMA)
+    return n, map_tasks.distinct(found, greatest or 0)
 
 
 def fit_maps(pairs: int, keys: int, n_files: int, budget: int) -> tuple[int, int]:

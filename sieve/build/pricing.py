@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from sieve.build import tasks
 from sieve.build.arrow_jobs import map_batches
-from sieve.build.maps import map_rows
+from sieve.build.maps import SharedPairs
 from sieve.build.reading import Seen
 from sieve.build.survey import Survey
 from sieve.map.budget import MOST_WORTHWHILE
@@ -45,6 +45,7 @@ def run_maker(
     say: Callable[[str], None],
     stop: Stop | None = None,
     most_bits: int = MOST_WORTHWHILE,
+    pairs: SharedPairs | None = None,
 ) -> Iterator[Make | None]:
     """Makes the rows of a run at so many times the price that the budget seems to allow.
 
@@ -58,6 +59,7 @@ def run_maker(
         say: told what the next job does, for its label.
         stop: when spending on intervals stops; None: where the budget is used.
         most_bits: of a map's fingerprints.
+        pairs: for the maps of several runs; None: this run reads its own.
 
     Raises:
         InvalidInputError: the budget cannot pay for a map.
@@ -76,7 +78,9 @@ def run_maker(
                 return
             say("mapping")
             budget = survey.budget(options) - survey.intervals_budget(options, "map")
-            with map_rows(survey.values, survey.sample, seen, budget, most_bits) as maps:
+            shared = contextlib.nullcontext(pairs) if pairs is not None else None
+            with shared or SharedPairs(survey.values, survey.sample, seen) as read:
+                maps = read.map_rows(budget, most_bits)
                 yield lambda times: make(times).unionByName(maps)
 
 

@@ -241,6 +241,23 @@ def test_every_key_of_a_distribution_is_found(name, shape):
         check_values(kind, files, built)
 
 
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_bytes_that_pay_back_lose_no_key(name):
+    """The same of the budget `auto`, whatever a byte must save, in one stretch and in several."""
+    kind = next(kind for kind in KINDS if kind.name == "bigint")
+    keys = DISTRIBUTIONS[name].astype(np.int64)
+    files = [part.tolist() for part in np.array_split(keys, 8)]
+    arrays = [kind.column(file) for file in files]
+    borders = np.unique(keys)[[len(np.unique(keys)) // 3, len(np.unique(keys)) // 2]]
+    for payback in (1, 1000):
+        for cut_at in ((), borders):
+            built = build(
+                arrays, Encoder("bigint"), "auto", 64 << 10, borders=cut_at, payback=payback
+            )
+            check_codes(kind, files, built)
+            check_values(kind, files, built)
+
+
 @pytest.mark.parametrize("shape", ["auto", "intervals", "runs"])
 def test_a_full_budget_names_no_file_in_vain(shape):
     """Where bytes are no matter, a key that occurs names just the files that hold it."""

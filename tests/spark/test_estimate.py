@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from lab import Lab
 from pyspark.errors import AnalysisException
+from pyspark.sql import Row
 
 FILES = 20
 LARGE = 3_000_000
@@ -34,9 +36,10 @@ def tables(lab: Lab) -> Iterator[Lab]:
         yield lab
 
 
-def told(lab: Lab, statement: str) -> dict[str, str]:
-    """Properties and their values."""
-    return dict(lab.sql(statement))
+def told(lab: Lab, statement: str) -> Row:
+    """The row of the last budget that is told of: the one that is named, or `auto`."""
+    rows: list[Row] = lab.spark.sql(statement).collect()
+    return rows[-1]
 
 
 def number(text: str) -> float:
@@ -61,17 +64,53 @@ def test_it_tells_what_create_then_makes(
     assert tables.sql(f"SHOW SIEVE INDEXES ON {table}") == []
     tables.sql(f"CREATE SIEVE INDEX {on}")
     try:
-        after = told(tables, f"DESCRIBE SIEVE INDEX EXTENDED {column}_sieve ON {table}")
+        after = dict(tables.sql(f"DESCRIBE SIEVE INDEX EXTENDED {column}_sieve ON {table}"))
     finally:
         tables.sql(f"DROP SIEVE INDEX ON {table} ({column})")
-    assert number(before["bytes"]) == pytest.approx(number(after["bytes"]), rel=0.25, abs=4096)
-    assert before["rows"] == after["rows"]
-    assert before["files"] == after["files"]
-    reads = [name for name in after if name.startswith("files read for") and name in before]
+    assert before.column == column
+    assert before.bytes == pytest.approx(number(after["bytes"]), rel=0.25, abs=4096)
+    share = number(after["bytes as share of column"].rstrip("%"))
+    assert before.percent == pytest.approx(share, rel=0.25, abs=100 * 4096 / (8 * 8000))
+    assert str(before.files) == after["files"]
+    kinds = {
+        "a key that occurs": before.files_present,
+        "a key that does not occur": before.files_absent,
+        "a range of 0.05% of the domain": before.files_range,
+    }
+    reads = {kind: n for kind, n in kinds.items() if f"files read for {kind}" in after}
     # Where nearly every key occurs, no probe may have met an absent one.
     assert len(reads) >= 2
-    for name in reads:
-        assert number(before[name]) == pytest.approx(number(after[name]), rel=0.25, abs=0.5)
+    for kind, files in reads.items():
+        found = number(after[f"files read for {kind}"])
+        assert files == pytest.approx(found, rel=0.25, abs=0.5)
+
+
+def test_the_frontier_of_several_columns(tables: Lab) -> None:
+    """A row a column and budget: more bytes read no more files, and no budget is passed."""
+    rows = tables.spark.sql("ESTIMATE SIEVE INDEX ON small (late, u)").collect()
+    budgets = ["0.3%", "1%", "3%", "6%", "30%", "auto"]
+    assert [(row.column, row.budget) for row in rows] == [
+        (column, budget) for column in ("late", "u") for budget in budgets
+    ]
+    for row in rows:
+        assert row.files == FILES
+        assert row.shape
+        assert row.bytes_present == pytest.approx(
+            row.files_present * _bytes_of_a_file(tables), 0.01
+        )
+        assert row.files_predicate is None
+    for column in ("late", "u"):
+        found = [row for row in rows if row.column == column]
+        for fewer, more in pairwise(found[:-1]):
+            assert more.files_present <= fewer.files_present + 0.1
+    assert found[-1].files_present < 1.1
+    # At least 64 KB is any share of so small a column.
+    assert max(row.bytes for row in rows) < (96 << 10) + 36 * 8000
+
+
+def _bytes_of_a_file(tables: Lab) -> float:
+    (scan,) = tables.explain("SELECT * FROM small WHERE late = 4321")
+    return float(scan["bytes_total"]) / FILES
 
 
 @pytest.mark.parametrize(
@@ -89,10 +128,9 @@ def test_a_predicate_reads_what_is_told(tables: Lab, predicate: str) -> None:
         (scan,) = tables.explain(f"SELECT * FROM small WHERE {predicate.rstrip('; ')}")
     finally:
         tables.sql("DROP SIEVE INDEX ON small (late)")
-    words = before["files read for the predicate"]
-    assert abs(number(words) - scan["files_read"]) <= 1
-    assert f"without the index {scan['files_total']}," in words
-    assert ("no part" in words) == (predicate == "f > 1 ; ;")
+    assert abs(before.files_predicate - scan["files_read"]) <= 1
+    assert before.bytes_predicate <= scan["bytes_total"]
+    assert ("no part" in (before.advice or "")) == (predicate == "f > 1 ; ;")
 
 
 def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
@@ -100,25 +138,23 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
     point, wide = 1_234_567, 2_000_000
     for predicate, least in ((f"late = {point}", 1), (f"late BETWEEN {point} AND {wide}", 6)):
         on = f"ON large (late) OPTIONS ({WIDE})"
-        words = told(tables, f"ESTIMATE SIEVE INDEX {on} WHERE {predicate}")[
-            "files read for the predicate"
-        ]
+        read = told(tables, f"ESTIMATE SIEVE INDEX {on} WHERE {predicate}").files_predicate
         files = len(tables.sql(f"SELECT DISTINCT input_file_name() FROM large WHERE {predicate}"))
         assert files >= least
-        assert files <= number(words) <= files + 1
+        assert files <= read <= files + 1
 
 
 def test_partitions_are_pruned_first(tables: Lab) -> None:
     """What Spark would not read anyway is not counted."""
-    words = told(tables, "ESTIMATE SIEVE INDEX ON parts (late) WHERE p = 3 AND late = 700")
-    assert words["files read for the predicate"].startswith("1 expected; without the index 2,")
+    row = told(tables, "ESTIMATE SIEVE INDEX ON parts (late) WHERE p = 3 AND late = 700")
+    assert row.files_predicate == 1
+    assert row.bytes_predicate < 2 * row.bytes_present
 
 
 def test_a_table_without_files(tables: Lab) -> None:
     """Nothing is expected of it, and that is told."""
     before = told(tables, "ESTIMATE SIEVE INDEX ON empty (late) WHERE late = 3")
-    assert (before["files"], before["bytes"]) == ("0", "0")
-    assert before["files read for the predicate"].startswith("0 expected")
+    assert (before.files, before.bytes, before.files_predicate) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ commands: st.SearchStrategy[Command] = st.one_of(
     st.builds(
         EstimateIndex,
         table=tables,
-        column=columns,
+        columns=st.lists(columns, min_size=1, max_size=3).map(tuple),
         options=option_maps,
     ),
     st.builds(DropIndex, **named, if_exists=st.booleans()),
@@ -269,9 +269,9 @@ def _written(command: Command) -> str:  # noqa: C901, PLR0912 - one case a state
             parts = ["DESCRIBE SIEVE INDEX", form, f"{quote(name)} ON {table}"]
         case ExplainSieve(query):
             parts = ["EXPLAIN SIEVE", query]
-        case EstimateIndex(table, column, options):
+        case EstimateIndex(table, columns, options):
             parts = [
-                f"ESTIMATE SIEVE INDEX ON {table} ({column})",
+                f"ESTIMATE SIEVE INDEX ON {table} ({', '.join(map(str, columns))})",
                 f"OPTIONS {_options(options)}" if options else "",
             ]
         case ShowVersions(table, name):

@@ -1,0 +1,122 @@
+"""What a query would read of an index that does not exist: its predicate, asked of an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.build.reading import Seen
+from sieve.build.sample import Sample
+from sieve.build.survey import Survey
+from sieve.keys import Encoder
+from sieve.predicate import LocationIndex, Predicate, evaluate
+from sieve.requirements import Requirement
+from sieve.runs import Run
+from sieve.tables.catalog import Column, DataFile
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query of the table.
+
+    Attributes:
+        predicate: what it asks of rows.
+        files: paths of those that partition pruning leaves to it.
+    """
+
+    predicate: Predicate
+    files: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Files that a query reads.
+
+    Attributes:
+        total: without an index.
+        files: with this one.
+        bytes: of those.
+        understood: whether the index has a part in it.
+    """
+
+    total: int
+    files: int
+    bytes: int
+    understood: bool
+
+
+def ends(asked: Asked | None, column: Column, of: Survey) -> npt.NDArray[np.int64]:
+    """What a query asks of the column, as intervals of key codes."""
+    gathered = _Gathered(of.sample.encoder, of.counted is not None, of.n_files)
+    if asked is not None:
+        evaluate(asked.predicate, {column.path: gathered}, of.n_files)
+    everything = [wanted.intervals for wanted in gathered.wanted]
+    return np.unique(np.concatenate([np.empty((0, 2), np.int64), *everything]), axis=0)
+
+
+class _Gathered:
+    """Stands for an index and writes down what it is asked."""
+
+    def __init__(self, encoder: Encoder, null_proof: bool, n: int) -> None:
+        self.encoder = encoder
+        self.null_proof = null_proof
+        self.wanted: list[Requirement] = []
+        self._n = n
+
+    def keep(self, requirement: Requirement) -> Flags:
+        self.wanted.append(requirement)
+        return np.ones(self._n, np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shown:
+    """Stands for the index, by what is shown of it."""
+
+    sample: Sample
+    null_proof: bool
+    seen: Seen
+    run: Run
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.sample.encoder
+
+    def keep(self, requirement: Requirement) -> Flags:
+        zoom, seen = self.sample.zoom, self.seen
+        intervals = requirement.intervals if zoom is None else zoom.intervals(requirement.intervals)
+        keep = seen.partial.copy()
+        found = self.run.locations_in(intervals)
+        if self.run.has_maps and requirement.hashes is not None:
+            found &= self.run.locations_of(requirement.hashes)
+        keep |= found
+        if requirement.null:
+            keep |= seen.nulls > 0
+        if requirement.nan:
+            keep |= seen.nans > 0
+        return keep
+
+
+def reads(
+    asked: Asked, column: Column, files: Sequence[DataFile], of: Survey, seen: Seen, run: Run
+) -> Reads:
+    """What a query reads of a table with an index.
+
+    Args:
+        asked: the query.
+        column: the indexed one.
+        files: of the table.
+        of: what was known of the column before it was read.
+        seen: what was counted while it was.
+        run: of the index.
+    """
+    left = np.array([file.path in asked.files for file in files], np.bool_)
+    index: LocationIndex = _Shown(of.sample, of.counted is not None, seen, run)
+    verdict = evaluate(asked.predicate, {column.path: index}, len(files))
+    kept = verdict.keep & left
+    size = sum(file.length for file, keep in zip(files, kept.tolist(), strict=True) if keep)
+    return Reads(int(left.sum()), int(np.count_nonzero(kept)), size, bool(verdict.used))
