@@ -51,6 +51,7 @@ def adopt(table: CatalogTable, found: Mapping[str, Found], world: World) -> list
         if same_table(manifest.table, info.identity) and not taken:
             uuid = IndexUuid(base_name(intent.folder))
             world.check_shared(root, info.identity.database)
+            world.changing()
             table.register(manifest.name, Registration(uuid, manifest.column, root))
             adopted.append(manifest.name)
     return adopted

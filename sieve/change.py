@@ -31,6 +31,7 @@ def change_index(found: Found, change: Change, world: World) -> Manifest:
             raise UnavailableError("SIEVE_INDEX_GONE", f"{found.directory} vanished meanwhile")
         return next_version(now, change, VersionId(secrets.token_hex(16)), world.software)
 
+    world.changing()
     return publish(found.store, found.directory, found.need(), on_top_of)
 
 
@@ -102,10 +103,11 @@ def drop_index(table: CatalogTable, found: Found, world: World) -> None:
     has_files = _has_files(found, table.info.identity)
     if found.manifest is not None:
         change_index(found, Drop(), world)
+    world.changing()
     try:
         table.unregister(found.name, found.registration)
     except UnavailableError as error:
-        raise UnavailableError(
+        raise type(error)(
             error.condition,
             f"{error.message}; index {found.name} is out of use, but still registered: run DROP "
             "SIEVE INDEX again",

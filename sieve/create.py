@@ -95,6 +95,7 @@ def create_indexes(
             versions.append(_build(table, begun[-1], options, comment, world))
             built()
         world.check_cancelled()
+        world.changing()
         for index in begun:
             table.register(index.wanted.name, index.registration)
             registered.append(index)
@@ -142,7 +143,7 @@ def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:
     try:
         store.mkdirs(directory)
     except UnavailableError as error:
-        raise UnavailableError(
+        raise type(error)(
             error.condition,
             f"{error.message}; an index needs a folder that you may write to: name one with "
             "spark.sieve.path, and list it in spark.sieve.roots for all who are to use the index",

@@ -44,5 +44,9 @@ class UnavailableError(SieveError):
     """A store, the metastore or a process did not answer; the same call may succeed later."""
 
 
+class DeniedError(UnavailableError):
+    """Refused for want of a right; the same call succeeds once it is granted."""
+
+
 class CorruptError(SieveError):
     """Bytes read back are not what was written: wrong length, checksum or structure."""

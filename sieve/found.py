@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sieve.errors import (
+    DeniedError,
     InvalidInputError,
     RootRefusedError,
     SieveError,
@@ -49,6 +50,10 @@ class Found:
 
     def check_answered(self) -> None:
         """Raise UnavailableError where what is seen of it may not be what there is."""
+        if isinstance(self.unanswered, DeniedError):
+            raise DeniedError(
+                self.unanswered.condition, f"index {self.name} cannot be used: {self.problem}"
+            )
         if self.unanswered is not None:
             raise UnavailableError(
                 self.unanswered.condition,

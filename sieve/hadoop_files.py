@@ -12,16 +12,12 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
-from sieve.errors import CorruptError, UnavailableError, UnsupportedError
+from sieve.errors import CorruptError, DeniedError, UnavailableError, UnsupportedError
+from sieve.java_errors import denied
 from sieve.store import READ_LIMIT, Entries, Entry, GoneError, join, split
 
 CHUNK = 4 << 20
 """Bytes that cross the bridge in one call."""
-
-DENIED = frozenset(
-    {"org.apache.hadoop.security.AccessControlException", "java.nio.file.AccessDeniedException"}
-)
-"""Refusals for want of a right, which change nothing."""
 
 _GONE = frozenset(
     {
@@ -160,6 +156,13 @@ def failures(verb: str, uri: str) -> Iterator[None]:
     except (Py4JJavaError, Py4JNetworkError) as error:
         if kind_of(error) in _GONE:
             raise GoneError("SIEVE_FILE_GONE", f"cannot {verb} {uri}: it is not there") from error
-        raise UnavailableError(
-            "SIEVE_STORE_UNAVAILABLE", f"cannot {verb} {uri}: {summary_of(error)}"
-        ) from error
+        raise refused(verb, uri, error) from error
+
+
+def refused(verb: str, uri: str, error: Exception) -> UnavailableError:
+    """The error for a call that had no effect: for want of a right, or another reason."""
+    if denied(error):
+        return DeniedError(
+            "SIEVE_PERMISSION_DENIED", f"this user may not {verb} {uri}: {summary_of(error)}"
+        )
+    return UnavailableError("SIEVE_STORE_UNAVAILABLE", f"cannot {verb} {uri}: {summary_of(error)}")

@@ -13,8 +13,9 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
-from sieve.errors import UnavailableError, UnknownOutcomeError, UnsupportedError
-from sieve.hadoop_files import DENIED, HadoopFiles, failures, kind_of, summary_of, write
+from sieve.errors import UnknownOutcomeError, UnsupportedError
+from sieve.hadoop_files import HadoopFiles, failures, kind_of, refused, summary_of, write
+from sieve.java_errors import denied
 from sieve.permissions import Permissions, behind, mode_for, without_acl
 from sieve.store import GoneError, join, parent
 
@@ -26,7 +27,6 @@ _TAKEN = "org.apache.hadoop.fs.FileAlreadyExistsException"
 # Answers of a name node that looked at the request and did nothing.
 _NO_EFFECT = frozenset(
     {
-        *DENIED,
         "org.apache.hadoop.hdfs.server.namenode.SafeModeException",
         "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException",
         "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException",
@@ -117,11 +117,9 @@ class HadoopStore(HadoopFiles):
             kind = kind_of(error)
             if kind == _TAKEN:
                 return _was_moved(fs, draft, uri)
-            if kind in _NO_EFFECT:
+            if kind in _NO_EFFECT or denied(error):
                 _remove_quietly(fs, draft)
-                raise UnavailableError(
-                    "SIEVE_STORE_UNAVAILABLE", f"cannot create {uri}: {summary_of(error)}"
-                ) from error
+                raise refused("create", uri, error) from error
             raise UnknownOutcomeError(
                 "SIEVE_STORE_UNKNOWN_OUTCOME",
                 f"{uri} may or may not have been created: {summary_of(error)}",
@@ -145,10 +143,7 @@ class HadoopStore(HadoopFiles):
                 fs.setOwner(path, owner, group)
             except Py4JJavaError as error:
                 # Local file systems report a refused chown as a failed command.
-                if kind_of(error) not in (
-                    *DENIED,
-                    "org.apache.hadoop.util.Shell$ExitCodeException",
-                ):
+                if kind_of(error) != _COMMAND_FAILED and not denied(error):
                     raise
         now = _own_permissions(fs.getFileStatus(path))
         mode = mode_for(like, now.owner, now.group, is_dir)

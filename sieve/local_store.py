@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 
 from sieve.errors import (
     CorruptError,
+    DeniedError,
     InvalidInputError,
     UnavailableError,
     UnknownOutcomeError,
@@ -183,7 +184,9 @@ def _link(draft: str, path: str, uri: str) -> bool:
             ) from error
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             raise GoneError("SIEVE_FILE_GONE", f"the folder of {uri} is gone") from error
-        if error.errno in (errno.EACCES, errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        if error.errno == errno.EACCES:
+            raise _denied("create", uri, error) from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
             raise UnavailableError(
                 "SIEVE_STORE_UNAVAILABLE", f"cannot create {uri}: {error.strerror}"
             ) from error
@@ -267,6 +270,13 @@ def _sync(folder: str) -> None:
         os.close(descriptor)
 
 
+def _denied(verb: str, uri: str, error: OSError) -> DeniedError:
+    user = user_name(os.geteuid())
+    return DeniedError(
+        "SIEVE_PERMISSION_DENIED", f"user {user} may not {verb} {uri}: {error.strerror}"
+    )
+
+
 @contextmanager
 def _failures(verb: str, uri: str) -> Iterator[None]:
     """Turn the operating system's errors into ours, naming the file."""
@@ -274,6 +284,8 @@ def _failures(verb: str, uri: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
         raise GoneError("SIEVE_FILE_GONE", f"cannot {verb} {uri}: it is not there") from error
+    except PermissionError as error:
+        raise _denied(verb, uri, error) from error
     except OSError as error:
         raise UnavailableError(
             "SIEVE_STORE_UNAVAILABLE", f"cannot {verb} {uri}: {error.strerror}"

@@ -117,6 +117,7 @@ def _refreshed(
         # What cannot be read by itself may yet be read with the rest.
         return _refreshed(table, found, base, effort, world, news=False)
     try:
+        world.changing()
         version = publish(found.store, found.directory, base, _on_top(base, made, found, world))
     except UnknownOutcomeError:
         raise

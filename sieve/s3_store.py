@@ -18,7 +18,8 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
 from sieve.errors import UnavailableError, UnknownOutcomeError, UnsupportedError
-from sieve.hadoop_files import DENIED, HadoopFiles, failures, kind_of, summary_of, write
+from sieve.hadoop_files import HadoopFiles, failures, refused, summary_of, write
+from sieve.java_errors import denied
 from sieve.permissions import Permissions
 from sieve.store import GoneError, join, parent, split
 
@@ -172,10 +173,8 @@ class S3Store(HadoopFiles):
         try:
             stream.close()
         except (Py4JJavaError, Py4JNetworkError) as error:
-            if kind_of(error) in DENIED:
-                raise UnavailableError(
-                    "SIEVE_STORE_UNAVAILABLE", f"cannot create {uri}: {summary_of(error)}"
-                ) from error
+            if denied(error):
+                raise refused("create", uri, error) from error
             raise _doubt(uri, error) from error
 
     def _is_ours(self, fs: Any, path: Any, uri: str, writer: str) -> bool:

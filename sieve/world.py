@@ -22,6 +22,8 @@ class World:
         check_cancelled: raises UnavailableError once the user has given up.
         say: labels the Spark jobs that follow.
         software: what writes new versions.
+        changing: called before each change that others see; until the first one, a statement
+            that breaks off has changed nothing.
         advice: what the operation has to say to the user besides its result.
     """
 
@@ -32,4 +34,5 @@ class World:
     check_cancelled: Callable[[], None]
     say: Callable[[str], None]
     software: CreatedBy
+    changing: Callable[[], None] = lambda: None
     advice: Advice = field(default_factory=Advice)

@@ -24,6 +24,7 @@ def vacuum(command: commands.VacuumIndex, at: Statement) -> list[Row]:
     kept = at.settings.retention if command.hours is None else Retention(1, command.hours)
     rows: list[Row] = []
     for found in chosen:
+        at.world.changing()
         went = vacuum_index(found, kept)
         rows.append((found.name, went.versions, went.files, went.bytes))
     return rows
@@ -46,6 +47,7 @@ def vacuum_root(command: commands.VacuumIndexes, at: Statement) -> list[Row]:
         if orphan.folder not in suspects:
             continue
         at.world.check_cancelled()
+        at.world.changing()
         # Only what is out of every table's reach goes, so nobody needs to be told first.
         delete_index(at.world.open_store(orphan.folder), orphan.folder)
         at.forget(orphan.folder)

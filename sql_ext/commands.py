@@ -247,6 +247,8 @@ class ExplainSieve:
 
     Attributes:
         query: the rest of the statement, letter for letter; Spark parses it.
+        margin: as many blanks and line ends as stand before it, so that what Spark says of a
+            position counts from the start of the statement.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -262,6 +264,7 @@ class ExplainSieve:
     )
 
     query: str
+    margin: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +276,7 @@ class EstimateIndex:
         columns: to be indexed, at least one.
         options: as of ``CREATE``.
         predicate: what stands behind WHERE, letter for letter; Spark parses it.
+        margin: as of `ExplainSieve`.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -298,6 +302,7 @@ class EstimateIndex:
     columns: tuple[ColumnPath, ...]
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     predicate: str | None = None
+    margin: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,8 +152,8 @@ class Followers:
             _catch_up(key, ended, at)
         except Exception as error:
             # Nobody waits for it, so the state must tell; queries are right without it.
-            condition, text = told(error)
-            what = f"[{condition}] {text}".partition("\n")[0][:500]
+            of = told(error)
+            what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
             if any(f"[{overtaken}]" in what for overtaken in _OVERTAKEN):
                 log.info("what was written to %s.%s is of no use any more: %s", *key, what)
             else:

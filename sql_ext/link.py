@@ -155,7 +155,8 @@ def _answer(
         raise
     except Exception as error:
         # Whatever it was, the user must be told and the driver must go on.
-        condition, message = told(error)
-        if condition == INTERNAL:
+        of = told(error)
+        if of.condition == INTERNAL:
             log.exception("request %d failed", number)
-        return json.dumps({"error": {"condition": condition, "message": message}})
+        report = {"condition": of.condition, "message": of.message, "sql_state": of.sql_state}
+        return json.dumps({"error": report})

@@ -20,6 +20,9 @@ from sql_ext.settings import Settings
 
 Row = Sequence[Any]
 
+_LISTED_BY_A_JOB = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_MOST = 2**31 - 1
+
 
 class Background(Protocol):
     """What is done for tables without a statement."""
@@ -71,9 +74,16 @@ class Statement:
     cache: Cache
     watch: Laps = field(default_factory=Laps)
 
-    def table(self, name: commands.TableName) -> CatalogTable:
-        """The table a statement names, resolved in a copy of the user's session."""
+    def table(self, name: commands.TableName, *, jobs: bool = True) -> CatalogTable:
+        """The table a statement names, resolved in a copy of the user's session.
+
+        Args:
+            name: as typed.
+            jobs: whether Spark may list its partitions by a job, as it does where they are many.
+        """
         session = self.driver.buildSession(self.session)
+        if not jobs:
+            session.conf().set(_LISTED_BY_A_JOB, str(_MOST))
         spark = attach.wrap_session(self.context, session)
         return open_table(self.driver, spark, session, name.parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from lark import Token, Tree, UnexpectedToken
@@ -184,14 +185,16 @@ class _Reader(Words):
         return DescribeIndex(self._table(parts), name, extended="extended" in parts)
 
     def explain(self, tree: Node, _: dict[str, Node]) -> Command:
-        return ExplainSieve(self._rest(tree))
+        return ExplainSieve(self._rest(tree), self._margin(tree))
 
     def estimate(self, _: Node, parts: dict[str, Node]) -> Command:
+        where = parts.get("where")
         return EstimateIndex(
             table=self._table(parts),
             columns=tuple(self._column(column) for column in parts["columns"].children),
             options=self.options(parts["with_options"]) if "with_options" in parts else {},
-            predicate=self._rest(parts["where"]).rstrip("; \t\r\n") if "where" in parts else None,
+            predicate=None if where is None else self._rest(where).rstrip("; \t\r\n"),
+            margin="" if where is None else self._margin(where),
         )
 
     def check(self, _: Node, parts: dict[str, Node]) -> Command:
@@ -209,9 +212,16 @@ class _Reader(Words):
         return command
 
     def _rest(self, tree: Node) -> str:
+        return self._text[self._start_of_rest(tree) :].rstrip()
+
+    def _margin(self, tree: Node) -> str:
+        """Blanks and line ends for all that stands before the rest."""
+        return re.sub(r"[^\r\n]", " ", self._text[: self._start_of_rest(tree)])
+
+    def _start_of_rest(self, tree: Node) -> int:
         rest = tree.children[-1]
         assert isinstance(rest, Token)
-        return self._text[rest.start_pos :].rstrip()
+        return rest.start_pos or 0
 
     def _selected(self, parts: dict[str, Node]) -> ColumnPath | None:
         if "column" not in parts:

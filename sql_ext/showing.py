@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from sieve.build.asked import Asked
 from sieve.build.check import CheckedFile, check_index, refuse_losses
@@ -16,6 +20,7 @@ from sieve.options import IndexOptions
 from sieve.predicate import parse
 from sieve.registration import registrations
 from sieve.tables.catalog import CatalogTable, resolve_column
+from sieve.tables.kinds import UNCHANGING
 from sieve.types import TableIdentity, identity_from
 from sql_ext import commands
 from sql_ext.describe import against_now, describe_rows, estimate_row, index_bytes, stale
@@ -34,12 +39,43 @@ def show(command: commands.ShowIndexes, at: Statement) -> list[Row]:
     rows: list[Row] = []
     for raw in json.loads(at.driver.tables(at.session, database)):
         identity = identity_from(raw)
-        for name, registration in registrations(raw["registrations"]).items():
-            found = look_up(name, registration, identity, at.world)
-            rows.append(
-                _shown(found, identity, at.background.state(identity.database, identity.table))
-            )
+        indexes = [
+            look_up(name, registration, identity, at.world)
+            for name, registration in registrations(raw["registrations"]).items()
+        ]
+        at.world.check_cancelled()
+        states = _states_at_a_glance(identity, indexes, at)
+        rows += [
+            _shown(found, identity, state) for found, state in zip(indexes, states, strict=True)
+        ]
     return rows
+
+
+def _states_at_a_glance(
+    identity: TableIdentity, indexes: Sequence[Found], at: Statement
+) -> list[str]:
+    """As `_freshness` of each of a table's indexes, as far as the driver can tell without a job."""
+    doing = at.background.state(identity.database, identity.table)
+    unknown = [doing] * len(indexes)
+    if doing or not any(found.state == "ready" for found in indexes):
+        return unknown
+    name = commands.TableName((identity.database, identity.table))
+    try:
+        table = at.table(name, jobs=False)
+        if table.info.format_name in UNCHANGING:
+            # Their listing may take a job, so their last commit must do.
+            return [_behind_commits(table, found) for found in indexes]
+        return [_freshness(table, found, at) for found in indexes]
+    except (SieveError, Py4JError, PySparkException):
+        # One table that cannot be read, or not by this user, is no reason to show no other.
+        return unknown
+
+
+def _behind_commits(table: CatalogTable, found: Found) -> str:
+    newest_ms = table.instant_ms()
+    if found.manifest is None or newest_ms is None or iso(newest_ms) <= found.manifest.instant:
+        return ""
+    return "stale"
 
 
 def _freshness(table: CatalogTable, found: Found, at: Statement) -> str:
@@ -103,7 +139,7 @@ def describe(command: commands.DescribeIndex, at: Statement) -> list[Row]:
 
 def explain(command: commands.ExplainSieve, at: Statement) -> list[Row]:
     """``EXPLAIN SIEVE``: one row a scan."""
-    scans = json.loads(at.driver.explain(at.session, command.query))
+    scans = json.loads(at.driver.explain(at.session, command.margin + command.query))
     return [
         (
             number,
@@ -130,8 +166,8 @@ def estimate(command: commands.EstimateIndex, at: Statement) -> list[Row]:
     asked = None
     if command.predicate is not None:
         # The user's own words, read with the user's rights.
-        query = f"SELECT * FROM {command.table} WHERE {command.predicate}"  # noqa: S608
-        raw = json.loads(at.driver.asked(at.session, query))
+        predicate = command.margin + command.predicate
+        raw = json.loads(at.driver.asked(at.session, list(command.table.parts), predicate))
         asked = Asked(parse(raw["predicate"]), frozenset(raw["files"]))
     at.check_executors(table, [column.type for column in columns])
     wanted = [options]

@@ -100,6 +100,7 @@ class StatementService:
             check_cancelled=request.check_cancelled,
             say=say,
             software=CreatedBy(sieve.__version__, str(context.version)),
+            changing=lambda: driver.changing(request.id),
         )
         return Statement(
             driver,

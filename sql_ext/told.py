@@ -2,36 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
+from sieve.java_errors import INSUFFICIENT_PRIVILEGE, causes, denied, sql_state
+from sql_ext import sql_states
 
 INTERNAL: Final = "SIEVE_INTERNAL_ERROR"
 _SPARK: Final = "SIEVE_SPARK_ERROR"
+_DENIED: Final = "SIEVE_PERMISSION_DENIED"
+_GENERAL: Final = "HY000"
 
 
-def told(error: Exception) -> tuple[str, str]:
-    """Condition and text of an error: our own, Spark's in Spark's words, or the last resort."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An error as a client sees it.
+
+    Attributes:
+        condition: its error class.
+        message: its text, without the class.
+        sql_state: its SQLSTATE.
+    """
+
+    condition: str
+    message: str
+    sql_state: str
+
+
+def told(error: Exception) -> Told:
+    """Our own error, Spark's in Spark's words, or the last resort."""
     match error:
         case SieveError():
-            return error.condition, error.message
+            return Told(error.condition, error.message, sql_states.sql_state_of(error))
         case Py4JJavaError():
-            return _SPARK, _java_cause(error)
+            return _spark_error(error, _java_cause(error))
         case PySparkException():
-            return _spark_error(error)
+            return _spark_error(error, str(error), error.getErrorClass())
         case _:
-            return INTERNAL, f"{type(error).__name__}: {error}"
+            return Told(INTERNAL, f"{type(error).__name__}: {error}", sql_states.INTERNAL)
 
 
-def _spark_error(error: PySparkException) -> tuple[str, str]:
-    """Of an error that PySpark has translated: our own shim's, or Spark's."""
-    condition, text = error.getErrorClass(), str(error)
+def _spark_error(error: Exception, text: str, condition: str | None = None) -> Told:
+    """Of an error of the JVM: our own shim's, a refusal for want of a right, or Spark's."""
+    states = (sql_state(cause) for cause in causes(error))
+    state = next((state for state in states if state is not None), _GENERAL)
     if condition is not None and condition.startswith("SIEVE_"):
-        return condition, text.removeprefix(f"[{condition}] ")
-    return _SPARK, text
+        return Told(condition, text.removeprefix(f"[{condition}] "), state)
+    if denied(error):
+        return Told(_DENIED, text, INSUFFICIENT_PRIVILEGE)
+    return Told(_SPARK, text, state)
 
 
 def _java_cause(error: Py4JJavaError) -> str:

@@ -239,7 +239,7 @@ class PlainStatement(Statement):
     warehouse: Warehouse = field(kw_only=True)
     seam: Seam = field(kw_only=True)
 
-    def table(self, name: commands.TableName) -> CatalogTable:
+    def table(self, name: commands.TableName, **_: bool) -> CatalogTable:
         if not (self.warehouse.folder / f"{name.parts[-1]}.properties").exists():
             raise InvalidInputError("SIEVE_UNKNOWN_TABLE", f"there is no table {name}")
         return PlainTable(self.warehouse, name.parts[-1], self.seam)
@@ -259,6 +259,7 @@ class Session:
     def __init__(self, warehouse: Warehouse, seam: Seam = no_fault) -> None:
         self.warehouse, self._seam = warehouse, seam
         self.store: Store = SeamStore(seam)
+        self.changing = False
 
     def sql(self, text: str) -> list[Row]:
         """The rows of a SIEVE statement."""
@@ -275,6 +276,7 @@ class Session:
             check_cancelled=lambda: None,
             say=lambda _: None,
             software=CreatedBy("0.1.0", "4.1.4"),
+            changing=lambda: setattr(self, "changing", True),
         )
         return PlainStatement(
             driver=self,

@@ -15,11 +15,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from sieve.errors import (
+    DeniedError,
     InvalidInputError,
     UnavailableError,
     UnknownOutcomeError,
     UnsupportedError,
 )
+from sieve.java_errors import answered, denied
 from sieve.registration import Registration, property_key, registrations, render_registration
 from sieve.store import parent
 from sieve.tables.kinds import INDEXED, UNCHANGING, refuse_kind
@@ -260,9 +262,21 @@ class CatalogTable:
     def _unavailable(self, error: Exception) -> UnavailableError:
         java = getattr(error, "java_exception", None)
         text = str(error) if java is None else str(java.getMessage() or java.toString())
+        words = text.partition("\n")[0]
+        if denied(error):
+            return DeniedError(
+                "SIEVE_PERMISSION_DENIED",
+                f"this user has not the right that table {self.info.label} asks for ({words})",
+            )
+        if answered(error):
+            return UnavailableError(
+                "SIEVE_METASTORE_REFUSED",
+                f"the metastore refuses to serve table {self.info.label} ({words}); an index is a "
+                "property of its table, so the user must be allowed to alter it",
+            )
         return UnavailableError(
             "SIEVE_METASTORE_UNAVAILABLE",
-            f"the metastore does not serve table {self.info.label} ({text.partition(chr(10))[0]})",
+            f"the metastore does not serve table {self.info.label} ({words})",
         )
 
 

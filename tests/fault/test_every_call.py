@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
-from scenes import STATEMENTS, looked_at, prepared, settled
+from scenes import STATEMENTS, age, looked_at, prepared, settled
 
 from sieve.errors import SieveError, UnavailableError, UnknownOutcomeError
 from tests.plain_world import MetastoreFault, Session, without_spark
@@ -43,6 +44,29 @@ def plain() -> Iterator[None]:
     """No Spark is needed."""
     with without_spark():
         yield
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_changes_are_announced(name: str, tmp_path: Path) -> None:
+    """A statement says so before the first change that others see, and not while it builds."""
+    warehouse, statement = prepared(tmp_path, name)
+    age(warehouse)
+    told: list[tuple[bool, str]] = []
+    session = Session(warehouse, lambda what: told.append((session.changing, what)))
+    session.sql(statement)
+    changes = [
+        announced
+        for announced, what in told
+        if what.startswith("before metastore")
+        or re.search(r"before create .*/versions/(?!1\.json)", what)
+        or (what.startswith("before delete") and name in {"vacuum", "vacuum all", "drop"})
+    ]
+    assert changes
+    assert all(changes)
+    assert not told[0][0]
+    if name in {"create", "refresh", "refresh in full", "optimize"}:
+        written = [announced for announced, what in told if "/locations/" in what]
+        assert not written[0]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

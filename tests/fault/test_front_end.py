@@ -85,14 +85,35 @@ def test_a_create_whose_front_end_is_killed_makes_nothing(
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
     wait_until(lambda: list(root.glob("*/intent.json")) and folders(root) > before, "it has begun")
     kill(jvm)
-    with pytest.raises(PySparkException, match=r"SIEVE_FRONT_END_DOWN.*stopped"):
+    with pytest.raises(PySparkException, match=r"SIEVE_FRONT_END_DOWN.*stopped") as failure:
         create.result()
+    assert "Nothing was changed: run the statement again" in str(failure.value)
+    assert failure.value.getSqlState() == "08006"
     assert indexes(lab) == ["id_sieve"]
     tracker = lab.spark.sparkContext.statusTracker()
     wait_until(lambda: not tracker.getActiveJobsIds(), "its jobs are cancelled")
     ((_, version, files, *_),) = lab.sql(f"CREATE SIEVE INDEX ON {table} (s)")
     assert (version, files) == (1, 10)
     lab.check("SELECT * FROM fault.t WHERE s = 'k77'", at_most=2)
+
+
+def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
+    lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
+) -> None:
+    """Once others may see a change, the statement does not claim to have changed nothing."""
+    (index,) = folders(root)
+    tombstone = root / index / "versions" / "2.json"
+    front_end = the_front_end(jvm)
+    drop = other_thread(lab.sql, f"DROP SIEVE INDEX id_sieve ON {table}")
+    while not tombstone.exists():
+        pass
+    os.kill(front_end, signal.SIGKILL)
+    with pytest.raises(PySparkException, match="SIEVE_STATEMENT_UNKNOWN_OUTCOME") as failure:
+        drop.result()
+    assert "Run the statement again" in str(failure.value)
+    assert failure.value.getSqlState() == "08007"
+    lab.sql(f"DROP SIEVE INDEX IF EXISTS id_sieve ON {table}")
+    assert indexes(lab) == []
 
 
 def test_the_next_create_sweeps_what_a_killed_one_left(

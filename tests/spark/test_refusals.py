@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from lab import Lab
+from pyspark.errors import PySparkException
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +130,51 @@ def test_an_unknown_table_suggests_near_ones(refusing: Lab) -> None:
            "there is no table refusals.pedded; did you mean padded")  # fmt: skip
     refuse(refusing, "SHOW SIEVE INDEXES ON nowhere.t", "SIEVE_UNKNOWN_TABLE",
            "there is no table nowhere.t; check its name and database")  # fmt: skip
+
+
+STATES = [
+    ("CREATE SIEVE INDEX ON nowhere (id)", "42P01"),
+    ("SHOW SIEVE INDEXES IN nowhere", "42704"),
+    ("CREATE SIEVE INDEX taken ON t (s)", "42710"),
+    ("DROP SIEVE INDEX takn ON t", "42704"),
+    ("CREATE SIEVE INDEX ON t (idd)", "42703"),
+    ("CREATE SIEVE INDEX ON t (arr)", "0A000"),
+    ("CREATE SIEVE INDEX ON v (id)", "0A000"),
+    ("CREATE SIEVE INDEX ON t (id) OPTIONS (eror = 1)", "42K06"),
+    ("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 0)", "22023"),
+    ("CREATE SIEVE INDX ON t (id)", "42601"),
+    ("EXPLAIN SIEVE SELEC id FROM t", "42601"),
+    ("EXPLAIN SIEVE SELECT id FROM nowhere", "42P01"),
+    ("ESTIMATE SIEVE INDEX ON t (id) WHERE nope = 1", "42703"),
+    ("SELECT * FROM sieve_files('t', 1)", "22023"),
+    ("SELECT * FROM sieve_files('t', 'nope = 1')", "42703"),
+]
+
+
+@pytest.mark.parametrize(("statement", "state"), STATES, ids=[s[0] for s in STATES])
+def test_sql_states_are_sparks(refusing: Lab, statement: str, state: str) -> None:
+    """Programs tell errors apart by the SQLSTATE that Spark gives to errors like them."""
+    with pytest.raises(PySparkException) as refused:
+        refusing.sql(statement)
+    assert refused.value.getSqlState() == state
+    assert (refused.value.getErrorClass() or "").startswith("SIEVE_")
+
+
+@pytest.mark.parametrize(
+    ("statement", "position"),
+    [
+        ("\n-- why\n\n  CREATE SIEVE INDX ON t (id)", "line 4, column 16"),
+        ("-- why\nEXPLAIN SIEVE\n  SELEC id FROM t", "(line 3, pos 2)"),
+        ("EXPLAIN SIEVE SELECT id\nFROM t WHERE nope = 1", "line 2 pos 13"),
+        ("/* a\nb */ ESTIMATE SIEVE INDEX ON t (id)\nWHERE id = = 1", "(line 3, pos 11)"),
+        ("ESTIMATE SIEVE INDEX ON t (id) WHERE nope = 1", "line 1 pos 37"),
+    ],
+)
+def test_positions_count_from_the_start(refusing: Lab, statement: str, position: str) -> None:
+    """Comments and blank lines before a statement count, and what stands before a query in it."""
+    with pytest.raises(PySparkException) as refused:
+        refusing.sql(statement)
+    assert position in str(refused.value)
 
 
 def test_a_table_with_a_padded_column_is_indexed_on_the_others(refusing: Lab) -> None:

@@ -35,6 +35,26 @@ def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
         assert (scan["files_total"], scan["files_read"]) == (total // 2, 1)
 
 
+def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
+    """SHOW of a database tells how stale each index is, and the driver alone finds that out."""
+    with lab.database("glance"):
+        lab.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING parquet PARTITIONED BY (p)")
+        lab.sql("INSERT INTO t SELECT id, id % 40 FROM range(0, 400, 1, 1)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql("CREATE TABLE bare (id INT) USING parquet")
+        lab.sql("CREATE SIEVE INDEX ON bare (id)")
+        lab.sql("INSERT INTO t VALUES (1000, 7), (1000, 8)")
+        tracker = lab.spark.sparkContext.statusTracker()
+        lab.spark.sparkContext.setJobGroup("show", "show")
+        rows = lab.spark.sql("SHOW SIEVE INDEXES").collect()
+        lab.spark.sparkContext._jsc.clearJobGroup()
+        states = {row["table"]: row["state"] for row in rows}
+        assert states == {"bare": "ready", "t": "stale: 2 files"}
+        assert list(tracker.getJobIdsForGroup("show")) == []
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert [row[6] for row in lab.sql("SHOW SIEVE INDEXES")] == ["ready", "ready"]
+
+
 def test_partitions_of_strange_names(lab: Lab) -> None:
     """NULL, blanks, %, =, quotes, slashes and letters of other scripts in partition values."""
     values = ["a b", "50%", "x=y", "a/b", "'q'", "ünïcödé", "日本", "a:b", "tab\tbed", "#1?", "{}"]

@@ -92,6 +92,19 @@ def test_files_that_are_always_read_are_told(warehouse: Warehouse) -> None:
     assert scan(warehouse, "t", 3).files == 2
 
 
+def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
+    """Files that came or changed since are counted without ON, too; not of a disabled index."""
+    session = Session(warehouse)
+    session.sql(CREATE)
+    assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["ready"]
+    warehouse.append("t", range(40, 50))
+    changed = warehouse.folder / "t" / "00001.txt"
+    changed.write_text("11\n12")
+    assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["stale: 2 files"]
+    session.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
+    assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["disabled"]
+
+
 def test_each_sentence_comes_once_and_where_it_belongs() -> None:
     """Of several indexes each has its own sentences and those for all."""
     advice = Advice()

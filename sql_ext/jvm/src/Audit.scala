@@ -32,14 +32,14 @@ object Audit {
           case NonFatal(e) => throw new SieveException("SIEVE_AUDIT_UNREADABLE",
             s"the files of $table that $used skips could not be read again, as " +
               s"spark.sieve.audit.sample asks: ${e.getMessage}. Where the cause is not to be " +
-              "removed, SET spark.sieve.audit.sample = 0.", Some(e))
+              "removed, SET spark.sieve.audit.sample = 0.", Some(e), "58030")
         }
       Counters.audited(pruned)
       found.foreach(file => throw new SieveException("SIEVE_AUDIT_FAILED",
         s"a row of $file satisfies the filters of a scan of $table for which $used skips the file: " +
           "rows would be missing. SET spark.sieve.enabled = false reads the table without its " +
           s"indexes; REFRESH SIEVE INDEX ON $table FULL makes them anew. Please report this, with " +
-          "the index's folder (DESCRIBE SIEVE INDEX EXTENDED tells it) as it is now."))
+          "the index's folder (DESCRIBE SIEVE INDEX EXTENDED tells it) as it is now.", state = "XX001"))
     }
 
   /**

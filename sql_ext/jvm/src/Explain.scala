@@ -6,13 +6,15 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.PartitionDirectory
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 
 /** Plans a query, runs nothing, and tells for each file scan what its indexes leave of it. */
 object Explain {
   def query(session: Compat.Session, text: String): String = {
     val array = Link.json.createArrayNode
-    planned(session, text).foreach { scan =>
+    planned(session, session.sessionState.sqlParser.parsePlan(text)).foreach { scan =>
       val node = array.addObject()
       node.put("table", scan.tableIdentifier.map(_.unquotedString).orNull)
       node.put("predicate", Filters.evaluable(scan.dataFilters).map(plain(_).sql).mkString(" AND "))
@@ -27,7 +29,9 @@ object Explain {
   }
 
   /** What a query of one table asks of its rows, and the files that partition pruning leaves. */
-  def asked(session: Compat.Session, text: String): String = planned(session, text) match {
+  def asked(session: Compat.Session, name: Seq[String], predicate: String): String = planned(
+      session,
+      Filter(session.sessionState.sqlParser.parseExpression(predicate), UnresolvedRelation(name))) match {
     case Seq(scan) =>
       val location = scan.relation.location match {
         case index: SieveFileIndex => index.delegate
@@ -45,12 +49,11 @@ object Explain {
     case scans => throw new SieveException(
       "SIEVE_UNSUPPORTED_PREDICATE",
       s"the predicate makes Spark scan ${scans.size} tables; name one of the table's own columns " +
-        "and constants, without subqueries")
+        "and constants, without subqueries", state = "0A000")
   }
 
-  private def planned(session: Compat.Session, text: String): Seq[FileSourceScanExec] = {
-    val parsed = session.sessionState.sqlParser.parsePlan(text)
-    val execution = session.sessionState.executePlan(parsed, CommandExecutionMode.SKIP)
+  private def planned(session: Compat.Session, query: LogicalPlan): Seq[FileSourceScanExec] = {
+    val execution = session.sessionState.executePlan(query, CommandExecutionMode.SKIP)
     scans(execution.executedPlan).distinct
   }
 

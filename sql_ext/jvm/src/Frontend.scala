@@ -32,6 +32,7 @@ class Gateway(session: Compat.Session, lanes: Lanes) {
   def take(lane: String, millis: Long): String = lanes.take(lane, millis)
   def piece(id: Long, k: Int): String = lanes.piece(id, k)
   def session(id: Long): Compat.Session = lanes.session(id)
+  def changing(id: Long): Unit = lanes.changing(id)
   def cancelled(id: Long): Boolean = lanes.cancelled(id)
   def answer(id: Long, text: String): Unit = lanes.answer(id, text)
   def table(session: Compat.Session, parts: java.util.List[String]): TableAccess =
@@ -52,7 +53,9 @@ class Gateway(session: Compat.Session, lanes: Lanes) {
     Tables.tables(session, database)
   def counters(): String = Counters.json
   def explain(session: Compat.Session, query: String): String = Explain.query(session, query)
-  def asked(session: Compat.Session, query: String): String = Explain.asked(session, query)
+  def asked(
+      session: Compat.Session, name: java.util.List[String], predicate: String): String =
+    Explain.asked(session, name.asScala.toList, predicate)
   def planColumn(
       session: Compat.Session, name: java.util.List[String], column: java.util.List[String]): Unit =
     Tables.plan(session, name.asScala.toList, column.asScala.toList)

@@ -122,7 +122,7 @@ object Functions {
   def info(of: Class[_], name: String, usage: String, examples: String): ExpressionInfo =
     new ExpressionInfo(of.getName, null, name, usage, "", examples, "", "", "", "", "built-in")
 
-  def refused(problem: String): SieveException = new SieveException("SIEVE_INVALID_ARGUMENT", problem)
+  def refused(problem: String): SieveException = new SieveException("SIEVE_INVALID_ARGUMENT", problem, state = "22023")
 
   def constant(e: Expression): Option[String] =
     if (!e.foldable || e.dataType != StringType) None

@@ -8,8 +8,11 @@ import com.fasterxml.jackson.databind.JsonNode
 
 import org.apache.spark.sql.SparkSession
 
-/** The front end cannot be reached, or went away with a request in its hands. */
-class FrontendDown(message: String) extends RuntimeException(message)
+/**
+ * The front end cannot be reached, or went away with a request in its hands; `changing` if that had
+ * come to changes that others see.
+ */
+class FrontendDown(message: String, val changing: Boolean = false) extends RuntimeException(message)
 
 /** The front end went away before it had begun with the request: the next one may be given it. */
 class Undelivered(message: String) extends FrontendDown(message)
@@ -23,6 +26,8 @@ final class Request(val lane: String, val body: String, val session: Compat.Sess
   @volatile var cancelled = false
   /** Whether the child may have changed something for it. */
   @volatile var begun = false
+  /** Whether it may have changed what others see. */
+  @volatile var changing = false
 }
 
 object Request {
@@ -83,7 +88,7 @@ final class Lanes {
         val context = request.session.sparkContext
         if (request.begun && !context.isStopped) context.cancelJobsWithTag(request.tag)
         request.answer.completeExceptionally(
-          if (request.begun) new FrontendDown(end.getMessage) else end)
+          if (request.begun) new FrontendDown(end.getMessage, request.changing) else end)
       }
     }
   }
@@ -125,6 +130,7 @@ final class Lanes {
     if (request.lane != "scan") request.begun = true
     request.session
   }
+  def changing(id: Long): Unit = Option(taken.get(id)).foreach(_.changing = true)
   def cancelled(id: Long): Boolean = Option(taken.get(id)).forall(_.cancelled)
 
   def answer(id: Long, text: String): Unit = {

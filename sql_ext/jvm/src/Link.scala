@@ -28,12 +28,18 @@ object Link {
       try checked(await(asked.answer, if (runs) Long.MaxValue else start))
       catch { case e: InterruptedException => cancel(child, asked); throw e }
     } catch {
-      case e: FrontendDown => throw new SieveException("SIEVE_FRONT_END_DOWN", e.getMessage)
-      case _: TimeoutException =>
-        throw new SieveException("SIEVE_FRONT_END_DOWN",
-          s"the front end did not answer in $start ms (spark.sieve.start.timeout); see the driver's log")
+      case e: FrontendDown if e.changing =>
+        throw new SieveException("SIEVE_STATEMENT_UNKNOWN_OUTCOME",
+          s"${e.getMessage}. Whether this one took effect is unknown: each index is as before it or " +
+            "as after it, which SHOW SIEVE VERSIONS tells. Run the statement again", state = "08007")
+      case e: FrontendDown => throw down(e.getMessage)
+      case _: TimeoutException => throw down(
+        s"the front end did not answer in $start ms (spark.sieve.start.timeout); see the driver's log")
     }
   }
+
+  private def down(why: String) = new SieveException(
+    "SIEVE_FRONT_END_DOWN", s"$why. Nothing was changed: run the statement again", state = "08006")
 
   private def cancel(child: Child, asked: Request): Unit =
     if (!child.lanes.withdraw(asked)) {
@@ -126,7 +132,8 @@ object Link {
   private def checked(node: JsonNode): JsonNode = {
     val error = node.get("error")
     if (error != null) {
-      throw new SieveException(error.get("condition").asText, error.get("message").asText)
+      throw new SieveException(error.get("condition").asText, error.get("message").asText,
+        state = error.get("sql_state").asText)
     }
     node
   }

@@ -64,7 +64,8 @@ object Pruner extends Logging {
     def fallback(reason: String, detail: String): Pruned = {
       if (strict) throw new SieveException(
         "SIEVE_STRICT", s"the index of ${index.table.identifier.unquotedString} was not used: " +
-          s"$reason: $detail. Repair it, or set spark.sieve.strict = false to read all files.")
+          s"$reason: $detail. Repair it, or set spark.sieve.strict = false to read all files.",
+        state = "55000")
       if (warned.size < 1000 && warned.add(s"$reason $detail")) {
         logWarning(s"sieve: ${index.table.identifier.unquotedString} is read in full: $reason: $detail")
       }

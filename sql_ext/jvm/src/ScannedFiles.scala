@@ -22,7 +22,8 @@ object ScannedFiles {
       } catch {
         case e: SieveException => throw e
         case e: AnalysisException => throw new SieveException("SIEVE_INVALID_PREDICATE",
-          s"a scan of ${name.mkString(".")} cannot have this predicate: ${e.getMessage.trim}")
+          s"a scan of ${name.mkString(".")} cannot have this predicate: ${e.getMessage.trim}",
+          state = Option(e.getSqlState).getOrElse("42000"))
       }
     val table = execution.analyzed.collectFirst { case l: LogicalRelation => l }.get
     val node = Link.json.createObjectNode

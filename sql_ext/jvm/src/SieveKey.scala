@@ -21,7 +21,7 @@ case class SieveKey(child: Expression) extends UnaryExpression {
     case other => throw new SieveException("SIEVE_UNSUPPORTED_TYPE",
       s"a value of type ${other.catalogString} has no key code, nor can a column of it be indexed; " +
         "types that can are boolean, tinyint, smallint, int, bigint, float, double, decimal, date, " +
-        "timestamp, timestamp_ntz, string, varchar and binary")
+        "timestamp, timestamp_ntz, string, varchar and binary", state = "0A000")
   }
 
   override protected def nullSafeEval(value: Any): Any = (value, child.dataType) match {

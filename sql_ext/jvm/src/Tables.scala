@@ -56,7 +56,8 @@ object Tables {
         .map(t => typed.levenshteinDistance(UTF8String.fromString(t)) -> t)
         .filter { case (distance, t) => 3 * distance <= t.length.max(3) }.sorted.take(3).map(_._2)
     val hint = if (near.isEmpty) "check its name and database" else s"did you mean ${near.mkString(", ")}?"
-    new SieveException("SIEVE_UNKNOWN_TABLE", s"there is no table $database.${name.last}; $hint")
+    new SieveException("SIEVE_UNKNOWN_TABLE", s"there is no table $database.${name.last}; $hint",
+      state = "42P01")
   }
 
   private def forget(session: Compat.Session, name: List[String]): Unit = {
@@ -305,7 +306,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     if (Tables.identity(now) != Tables.identity(table)) throw new SieveException(
       "SIEVE_TABLE_MOVED",
       s"table ${name.mkString(".")} was made anew or moved meanwhile, so its index was not registered; " +
-        "run the statement again")
+        "run the statement again", state = "40001")
     AlterTableSetPropertiesCommand(table.identifier, Map(key -> value), isView = false).run(session)
     publish()
   }

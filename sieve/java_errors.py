@@ -1,0 +1,62 @@
+"""What a Java exception says by its type and state, not by its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+DENIED: Final = frozenset(
+    {
+        "AccessControlException",
+        "AccessDeniedException",
+        "AuthorizationException",
+        "HiveAccessControlException",
+    }
+)
+"""Simple names of refusals for want of a right: of Hadoop, Java, Hive and authorizers."""
+
+INSUFFICIENT_PRIVILEGE: Final = "42501"
+_UNANSWERED: Final = ("org.apache.thrift.transport.", "java.net.", "java.nio.channels.")
+
+
+def causes(error: BaseException) -> Iterator[Any]:
+    """The Java exception behind an error of py4j or PySpark, and its causes, outermost first."""
+    cause = error.java_exception if isinstance(error, Py4JJavaError) else None
+    if cause is None:
+        cause = getattr(error, "_origin", None)
+    while cause is not None:
+        yield cause
+        cause = cause.getCause()
+
+
+def denied(error: BaseException) -> bool:
+    """Whether an error is a refusal for want of a right."""
+    return any(
+        DENIED & set(_simple_names(cause)) or sql_state(cause) == INSUFFICIENT_PRIVILEGE
+        for cause in causes(error)
+    )
+
+
+def answered(error: BaseException) -> bool:
+    """Whether a server said no, as opposed to saying nothing."""
+    names = [str(cause.getClass().getName()) for cause in causes(error)]
+    return bool(names) and not any(name.startswith(_UNANSWERED) for name in names)
+
+
+def sql_state(cause: Any) -> str | None:
+    """The SQLSTATE of one of Spark's own exceptions; None for others."""
+    try:
+        state = cause.getSqlState()
+    except (Py4JError, TypeError):
+        # It is no SparkThrowable.
+        return None
+    return None if state is None else str(state)
+
+
+def _simple_names(cause: Any) -> Iterator[str]:
+    kind = cause.getClass()
+    while kind is not None:
+        yield str(kind.getName()).rpartition(".")[2].rpartition("$")[2]
+        kind = kind.getSuperclass()

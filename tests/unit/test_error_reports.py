@@ -1,0 +1,118 @@
+"""What clients see of an error: its condition, its SQLSTATE, and whether a right is missing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from sieve.errors import DeniedError, SieveError, UnavailableError
+from sieve.tables.catalog import CatalogTable
+from sql_ext.sql_states import OF_CONDITION, sql_state_of
+from sql_ext.told import told
+
+CODE = Path(__file__).parents[2]
+
+
+class Java:
+    """A Java exception as py4j shows it: its class and those above it, its state, its cause."""
+
+    def __init__(self, *classes: str, state: str | None = None, cause: Java | None = None) -> None:
+        self._classes, self._state, self._cause = classes, state, cause
+
+    def getClass(self) -> Any:  # noqa: N802 - Java's name
+        above: Any = None
+        for name in reversed(self._classes):
+            above = SimpleNamespace(getName=lambda n=name: n, getSuperclass=lambda a=above: a)
+        return above
+
+    def getCause(self) -> Java | None:  # noqa: N802 - Java's name
+        return self._cause
+
+    def getSqlState(self) -> str | None:  # noqa: N802 - Spark's name
+        if self._state is None:
+            raise TypeError
+        return self._state
+
+
+def spark_error(java: Java) -> PySparkException:
+    """What PySpark makes of a Java exception."""
+    error = PySparkException("refused: inode=/warehouse/t")
+    error._origin = java  # type: ignore[attr-defined]
+    return error
+
+
+HADOOP = "org.apache.hadoop.security.AccessControlException"
+RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlException"
+
+
+@pytest.mark.parametrize(
+    "java",
+    [
+        Java("org.apache.spark.SparkException", state="XX000", cause=Java(HADOOP)),
+        Java(RANGER, HADOOP, "java.io.IOException"),
+        Java("java.nio.file.AccessDeniedException"),
+        Java("org.apache.spark.SomeException", state="42501"),
+    ],
+)
+def test_a_missing_right_is_told_by_type(java: Java) -> None:
+    """However deep below Spark's exception the refusal lies."""
+    report = told(spark_error(java))
+    assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
+    assert "inode=/warehouse/t" in report.message
+
+
+def test_errors_of_spark_keep_their_state() -> None:
+    """Those without one get the general one; its words are kept."""
+    parse = Java("org.apache.spark.sql.catalyst.parser.ParseException", state="42601")
+    assert told(spark_error(parse)).sql_state == "42601"
+    other = told(spark_error(Java("java.io.IOException")))
+    assert (other.condition, other.sql_state) == ("SIEVE_SPARK_ERROR", "HY000")
+    assert told(ValueError("x")).sql_state == "XX000"
+
+
+@pytest.mark.parametrize(
+    ("java", "kind", "condition"),
+    [
+        (Java("org.apache.hadoop.hive.ql.metadata.HiveException", cause=Java(HADOOP)),
+         DeniedError, "SIEVE_PERMISSION_DENIED"),
+        (Java("org.apache.hadoop.hive.metastore.api.InvalidOperationException"),
+         UnavailableError, "SIEVE_METASTORE_REFUSED"),
+        (Java("org.apache.hadoop.hive.ql.metadata.HiveException",
+              cause=Java("org.apache.thrift.transport.TTransportException")),
+         UnavailableError, "SIEVE_METASTORE_UNAVAILABLE"),
+    ],
+)  # fmt: skip
+def test_a_metastore_that_refuses_is_not_one_that_is_gone(
+    java: Java, kind: type[SieveError], condition: str
+) -> None:
+    """What the metastore answers with tells whether a right is missing, or nobody answers."""
+
+    def publish() -> str:
+        raise spark_error(java)
+
+    table = object.__new__(CatalogTable)
+    table._access = SimpleNamespace(publish=publish)
+    table.info = SimpleNamespace(label="shop.t")  # type: ignore[assignment]
+    with pytest.raises(kind) as refused:
+        table.announce()
+    assert refused.value.condition == condition
+    assert "inode=/warehouse/t" in str(refused.value)
+    assert sql_state_of(refused.value) == {"UNAVAILABLE": "08006"}.get(
+        condition.rpartition("_")[2], "42501"
+    )
+
+
+def test_states_are_of_conditions_that_exist() -> None:
+    """No state is kept for a condition that nothing raises."""
+    raised = set()
+    for folder in ("sieve", "sql_ext", "udfs"):
+        for path in (CODE / folder).rglob("*"):
+            if path.suffix in {".py", ".scala"} and path.name != "sql_states.py":
+                raised |= set(re.findall(r'"(SIEVE_[A-Z_]+)"', path.read_text(encoding="utf-8")))
+    assert set(OF_CONDITION) <= raised
+    assert all(re.fullmatch(r"[0-9A-Z]{5}", state) for state in OF_CONDITION.values())
