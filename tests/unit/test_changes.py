@@ -140,7 +140,10 @@ def version(
 def refreshed(table: Commits, found: Found) -> set[str]:
     """The paths that the version after a refresh knows."""
     world: Any = SimpleNamespace(
-        check_cancelled=lambda: None, say=lambda _: None, software=CreatedBy("0", "4.1")
+        check_cancelled=lambda: None,
+        say=lambda _: None,
+        software=CreatedBy("0", "4.1"),
+        changing=lambda: None,
     )
     with without_spark():
         now = refresh_index(table, found, "new", world)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sieve.advice import Advice
 from sieve.build import contents, settle
 from sieve.build.contents import ReaderChangedError
 from sieve.build.run import BuiltRun
@@ -76,7 +77,7 @@ def build(
     directory = f"file:{folder}"
     for name in ("locations", "intents"):
         store.mkdirs(f"{directory}/{name}")
-    world = SimpleNamespace(check_cancelled=lambda: None, say=lambda _: None)
+    world = SimpleNamespace(check_cancelled=lambda: None, say=lambda _: None, advice=Advice())
     with building(monkeypatch, rows):
         made = contents.build_contents(
             table,  # type: ignore[arg-type]

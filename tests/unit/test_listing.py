@@ -253,7 +253,10 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
     registration = Registration(base.index, base.column, f"file:{tmp_path}")
     found = Found("v", registration, f"file:{folder}", base, "ready", opened=LocalStore())
     world: Any = SimpleNamespace(
-        check_cancelled=lambda: None, say=lambda _: None, software=CreatedBy("0", "4.1")
+        check_cancelled=lambda: None,
+        say=lambda _: None,
+        software=CreatedBy("0", "4.1"),
+        changing=lambda: None,
     )
     with without_spark():
         now = refresh_index(Listed(files), found, "new", world)  # type: ignore[arg-type]
