@@ -23,6 +23,7 @@ from sieve.opened import OpenIndex, open_version
 from sieve.publish import newest, read_version
 from sieve.registration import Registration
 from sieve.store import GoneError, Store
+from sieve.tables.kinds import is_outdated
 from sieve.types import identity_from
 from sql_ext.link import Request
 from sql_ext.roots import Roots
@@ -242,6 +243,8 @@ def refused(manifest: Manifest, body: Mapping[str, Any]) -> str:
         return "no-index"
     if manifest.state != "ready":
         return "disabled" if manifest.state == "disabled" else "no-index"
+    if is_outdated(manifest.format_name, manifest.fingerprint_parts):
+        return "version-too-old"
     # The marks of the relation's session and of the executing one.
     if any(mark != manifest.fingerprint for mark in body["fingerprints"]):
         return "reader-changed"

@@ -31,6 +31,7 @@ from sieve.opened import OpenIndex, open_version
 from sieve.runs import verified
 from sieve.standing import Standing, standings
 from sieve.tables.catalog import LOCATION, CatalogTable, Column
+from sieve.tables.kinds import is_outdated
 from sieve.world import World
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
@@ -38,11 +39,16 @@ OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
 table; or it would be skipped though it holds what is asked for."""
 
 CHANGED: Final = "changed since the index was built"
+OTHER_READER: Final = "the index was built for another reader, so this session reads every file"
+OUTDATED: Final = (
+    "an earlier release built the index by one column of each record, so every file is read"
+)
 _WHY: Final[Mapping[Standing, str]] = {
     "same": "",
     "new": "new since the index was built",
     "unsettled": "too young to be relied on when the index was built",
-    "unproven": "proved nothing when the index was built, as a file without rows does",
+    "unproven": "proved nothing when the index was built, as a file without rows or with a damaged "
+    "record does",
     "changed": CHANGED,
 }
 """Why a query reads a file whatever it asks for; empty if the index may rule the file out."""
@@ -62,12 +68,13 @@ class CheckedFile:
 
 @dataclass(slots=True)
 class _Seen:
-    """What a file holds, and how many of its rows have keys that look-ups miss; one of these."""
+    """What a file holds: rows, those whose keys look-ups miss, one such key, damaged records."""
 
     rows: int = 0
     nulls: int = 0
     nans: int = 0
     missed: int = 0
+    damaged: int = 0
     key: str | None = None
 
 
@@ -98,7 +105,8 @@ def check_index(
     manifest = found.need()
     files = table.files()
     if manifest.fingerprint != table.info.fingerprint:
-        why = "the index was built for another reader, so this session reads every file"
+        outdated = is_outdated(manifest.format_name, manifest.fingerprint_parts)
+        why = OUTDATED if outdated else OTHER_READER
         return [CheckedFile(manifest.name, file.path, STALE, why) for file in files]
     index = open_version(found.store, found.directory, manifest, Cache(sys.maxsize))
     where = index.locations()
@@ -167,23 +175,24 @@ def _read(
             world.say(f"checking {index.manifest.name}")
             frame = table.frame([numbers[k] for k in own], column)
             values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
-            for location, *counts, missed, key in _lines(values, index, rounds, ordinals):
+            for location, *counts, missed, damaged, key in _lines(values, index, rounds, ordinals):
                 one = seen[own[location]]
                 one.rows, one.nulls, one.nans = counts
                 one.missed += missed
+                one.damaged = damaged
                 one.key = one.key or key
     return seen
 
 
 def _lines(
     values: DataFrame, index: OpenIndex, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
-) -> list[tuple[int, int, int, int, int, str | None]]:
-    """Place among the files, rows, nulls, nans, rows missed and a key of theirs, by location."""
+) -> list[tuple[int, int, int, int, int, int, str | None]]:
+    """Place among the files, rows, nulls, nans, rows missed, damaged records, a lost key."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:
         step = finding.look_up_keys(index.encoder, asked, index.directory, ordinals, files)
-        counts = [sf.sum(name) for name in ("rows", "nulls", "nans", "missed")]
+        counts = [sf.sum(name) for name in ("rows", "nulls", "nans", "missed", "damaged")]
         lines = map_batches(values, step, finding.SEEN_SCHEMA)
         return [tuple(r) for r in lines.groupBy("location").agg(*counts, sf.min("key")).collect()]
 
@@ -208,6 +217,8 @@ def _sent(
 
 def _loss(index: OpenIndex, place: int, seen: _Seen) -> str:
     """What queries lose of a location; empty if nothing."""
+    if seen.damaged:
+        return "the rows of a damaged record, which differ from query to query,"
     if seen.missed:
         return f"key {seen.key} ({seen.missed} rows of such keys)"
     where, manifest = index.locations(), index.manifest

@@ -19,8 +19,8 @@ from sieve.instants import iso
 from sieve.locations import UNPROVEN, UNSETTLED, Counts, Locations, together
 from sieve.options import IndexOptions
 from sieve.store import Store
-from sieve.tables.catalog import CatalogTable, Column, DataFile, roots_of
-from sieve.tables.kinds import COUNTED, refuse_option
+from sieve.tables.catalog import CatalogTable, Column, DataFile, refuse_build, roots_of
+from sieve.tables.kinds import COUNTED
 from sieve.transitions import Refresh
 from sieve.types import BuildStats
 from sieve.world import World
@@ -61,14 +61,12 @@ def build_contents(
         before: the list of that version; the new one is laid over it.
 
     Raises:
-        UnsupportedError: the table's options make its values hang on what else a query reads.
+        UnsupportedError: a build cannot read the table; see `refuse_build`.
         Py4JJavaError: Spark failed; where a data file cannot be read its message names it.
         UnavailableError: a data file cannot be read, and Spark's message does not name it.
         ReaderChangedError: what decides how files are read was changed meanwhile.
     """
-    refused = refuse_option(table.info.label, table.info.fingerprint_parts)
-    if refused is not None:
-        raise refused
+    refuse_build(table.info)
     started = time.monotonic()
     held = frozenset(kept.locations.paths) - kept.grown
     numbers = [

@@ -43,8 +43,8 @@ from sieve.runs import Run, read_run
 from sieve.shapes import SEGMENT_OVERHEAD
 from sieve.spending import Stop, mean_read
 from sieve.store import join
-from sieve.tables.catalog import CatalogTable, Column, DataFile, roots_of
-from sieve.tables.kinds import COUNTED, refuse_option
+from sieve.tables.catalog import CatalogTable, Column, DataFile, refuse_build, roots_of
+from sieve.tables.kinds import COUNTED
 from sieve.types import Expected, RunId, RunRef
 from sieve.world import World
 
@@ -103,13 +103,11 @@ def estimate_index(
         are several.
 
     Raises:
-        UnsupportedError: the table's options make its values hang on what else a query reads.
+        UnsupportedError: a build cannot read the table; see `refuse_build`.
         InvalidInputError: the only budget cannot pay for the shape.
         Py4JJavaError: a data file cannot be read; Spark's message names it.
     """
-    refused = refuse_option(table.info.label, table.info.fingerprint_parts)
-    if refused is not None:
-        raise refused
+    refuse_build(table.info)
     files = table.files()
     if not files:
         none = None if asked is None else Reads(0, 0, 0, understood=False)

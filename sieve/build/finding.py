@@ -24,11 +24,12 @@ Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.int64]
 
 SEEN_SCHEMA: Final = (
-    "location INT, rows BIGINT, nulls BIGINT, nans BIGINT, missed BIGINT, key STRING"
+    "location INT, rows BIGINT, nulls BIGINT, nans BIGINT, missed BIGINT, damaged BIGINT, "
+    "key STRING"
 )
 _SEEN = pa.schema(
     [("location", pa.int32())]
-    + [(name, pa.int64()) for name in ("rows", "nulls", "nans", "missed")]
+    + [(name, pa.int64()) for name in ("rows", "nulls", "nans", "missed", "damaged")]
     + [("key", pa.string())]
 )
 
@@ -57,8 +58,9 @@ def look_up_keys(
 ) -> Callable[[Batches], Batches]:
     """(value, location, hash by the JVM) rows to counts of each location, with one lost key.
 
-    A key is lost that none of the runs holds. The hash is needed where codes are not exact and
-    hashes are asked for.
+    The row that stands for a damaged record has -1 less the location's number; see `LOCATION`. A
+    key is lost that none of the runs holds. The hash is needed where codes are not exact and hashes
+    are asked for.
 
     Args:
         encoder: the index's.
@@ -72,6 +74,9 @@ def look_up_keys(
         opened = _open(asked, index_dir, files())
         for batch in batches:
             for location, part in together(batch, 1):
+                if location < 0:
+                    yield _line(-1 - location, (0, 0, 0, 0, part.num_rows), None)
+                    continue
                 own = [of_run[location] for of_run in ordinals]
                 yield _seen(part, encoder, asked, opened, location, own)
 
@@ -108,13 +113,14 @@ def _seen(
         missed &= _missed_by(one, run, ordinal, codes, hashes)
     lost = keys[missed]
     nulls, nans = np.count_nonzero(~encoded.valid), np.count_nonzero(encoded.nan)
-    counts = [len(values), int(nulls), int(nans), len(lost)]
+    counts = (len(values), int(nulls), int(nans), len(lost), 0)
+    return _line(location, counts, _shown(values[int(lost[0])]) if len(lost) else None)
+
+
+def _line(location: int, counts: Sequence[int], key: str | None) -> pa.RecordBatch:
+    line = (location, *counts, key)
     return pa.RecordBatch.from_arrays(
-        [
-            pa.array([location], pa.int32()),
-            *(pa.array([count], pa.int64()) for count in counts),
-            pa.array([_shown(values[int(lost[0])]) if len(lost) else None], pa.string()),
-        ],
+        [pa.array([value], field.type) for value, field in zip(line, _SEEN, strict=True)],
         schema=_SEEN,
     )
 

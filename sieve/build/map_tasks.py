@@ -60,7 +60,7 @@ def pack_hashes(
         n = 0
         for batch in batches:
             for location, rows in together(batch, 1):
-                if proves is not None and not proves[location]:
+                if location < 0 or (proves is not None and not proves[location]):
                     continue
                 hashes = _hashes(encoder, zoom, rows)
                 held.append((hashes, np.full(len(hashes), location, np.int32)))

@@ -32,7 +32,8 @@ class Seen:
         rows, nulls, nans: int64[n].
         least, greatest: int64[n], key codes; least above greatest where there is no key.
         hits: int64[k], locations that hold a key of each probe.
-        partial: bool[n], locations that prove nothing: without rows, or not read whole.
+        partial: bool[n], locations that prove nothing: without rows, with a damaged record, or not
+            read whole.
         cuts: how many there are of the others, their least and their greatest key code.
     """
 
@@ -99,7 +100,7 @@ def _cutting(survey: Survey, options: IndexOptions) -> tasks.Cutting:
 def _seen(lines: DataFrame, survey: Survey, n_probes: int, may_be_empty: Flags) -> Seen:
     """The counts of the reading step; what is read by several tasks is added up."""
     n = survey.n_files
-    kinds = (tasks.ROWS, tasks.NULLS, tasks.NANS, tasks.KEY)
+    kinds = (tasks.ROWS, tasks.NULLS, tasks.NANS, tasks.KEY, tasks.DAMAGED)
     counts = {kind: np.zeros(n, np.int64) for kind in kinds}
     counts[tasks.PROBE] = np.zeros(n_probes, np.int64)
     least, greatest = np.full(n, GREATEST, np.int64), np.full(n, LEAST, np.int64)
@@ -110,8 +111,9 @@ def _seen(lines: DataFrame, survey: Survey, n_probes: int, may_be_empty: Flags) 
         if kind == tasks.KEY:
             least[place], greatest[place] = low, high
     read, hits = counts[tasks.ROWS], np.minimum(counts[tasks.PROBE], n)
-    # A location without rows shows nothing, and one read in part shows too little.
-    partial = (read == 0) & ~may_be_empty
+    # A location without rows shows nothing, and one read in part shows too little. What a damaged
+    # record shows depends on the columns that a query reads.
+    partial = ((read == 0) & ~may_be_empty) | (counts[tasks.DAMAGED] > 0)
     if survey.counted is not None:
         partial |= read != survey.counted
     cuts = (

@@ -30,9 +30,9 @@ from sieve.spending import KINDS, Stop
 
 Batches = Iterator[pa.RecordBatch]
 
-KEY, ROWS, NULLS, NANS, PROBE = range(5)
-"""What a line of the first step is: a cut; a count of its location's rows of a kind; or how many of
-a task's locations hold a key of a probe."""
+KEY, ROWS, NULLS, NANS, PROBE, DAMAGED = range(6)
+"""What a line of the first step is: a cut; a count of its location's rows of a kind; how many of a
+task's locations hold a key of a probe; or a damaged record of its location."""
 
 CUTS_SCHEMA = "kind INT, location INT, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT"
 _CUTS = pa.schema(
@@ -89,6 +89,8 @@ def read_column(
 ) -> Callable[[Batches], Batches]:
     """The first step: (value, location) rows to cuts and counts of each location.
 
+    The row that stands for a damaged record has -1 less the location's number; see `LOCATION`.
+
     Args:
         encoder: the column's.
         zoom: the part of the domain to look at; None: all.
@@ -101,6 +103,9 @@ def read_column(
         hits = np.zeros(len(probes), np.int64)
         for batch in batches:
             for location, part in together(batch, 1):
+                if location < 0:
+                    yield _damaged(-1 - location, part.num_rows)
+                    continue
                 if file is None or file.location != location:
                     if file is not None:
                         yield from file.finish()
@@ -112,6 +117,14 @@ def read_column(
             yield _hits(hits)
 
     return run
+
+
+def _damaged(location: int, records: int) -> pa.RecordBatch:
+    line = (DAMAGED, location, 0, 0, 0, records)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([value], field.type) for value, field in zip(line, _CUTS, strict=True)],
+        schema=_CUTS,
+    )
 
 
 def _hits(hits: npt.NDArray[np.int64]) -> pa.RecordBatch:

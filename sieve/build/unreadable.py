@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 from sieve.errors import UnavailableError
-from sieve.tables.catalog import CatalogTable, Column, DataFile
+from sieve.tables.catalog import LOCATION, CatalogTable, Column, DataFile
 from sieve.world import World
 
 _FAILURES = (Py4JJavaError, PySparkException)
@@ -68,7 +68,8 @@ def named_if_unreadable(
 def _fails(table: CatalogTable, column: Column, suspects: Sequence[tuple[DataFile, int]]) -> bool:
     frame = table.frame([number for _, number in suspects], column)
     try:
-        frame.select(sf.col(column.expression)).write.format("noop").mode("overwrite").save()
+        values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
+        values.write.format("noop").mode("overwrite").save()
     except _FAILURES as error:
         if _BY_A_TASK not in str(error):
             raise

@@ -24,7 +24,7 @@ from sieve.errors import (
 from sieve.java_errors import answered, denied
 from sieve.registration import Registration, property_key, registrations, render_registration
 from sieve.store import parent
-from sieve.tables.kinds import INDEXED, UNCHANGING, refuse_kind
+from sieve.tables.kinds import INDEXED, UNCHANGING, refuse_kind, refuse_names, refuse_option
 from sieve.types import TableIdentity, identity_from
 
 LOCATION = "__sieve_location__"
@@ -181,6 +181,9 @@ class CatalogTable:
         They are read as a query reads them, except that an unreadable or missing file fails the
         job. The column `LOCATION` holds the place of a row's file among ``numbers``. Of those in
         ``news``, of which `grown` has told, nothing is read but what was added.
+
+        In CSV and JSON a plan that wants `LOCATION` reads every column of a record. One row with -1
+        less the place stands for a damaged record, and what follows it is not read.
         """
         frame = self._access.frame(list(numbers), list(news), LOCATION, not column.any_width)
         return DataFrame(frame, self._spark)
@@ -344,6 +347,14 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
             "columns that a query reads, so it cannot be indexed",
         )
     return found
+
+
+def refuse_build(info: TableInfo) -> None:
+    """Raise UnsupportedError for a table that a build cannot read as every query does."""
+    names = [*(column.path[0] for column in info.columns), *info.partition_columns]
+    refused = refuse_names(info.label, names) or refuse_option(info.label, info.fingerprint_parts)
+    if refused is not None:
+        raise refused
 
 
 def roots_of(table: CatalogTable, files: Sequence[DataFile]) -> tuple[str, ...]:

@@ -104,6 +104,30 @@ def test_a_later_format_is_left_alone(sample: Path, uuid: str, tmp_path: Path) -
         assert skipped(tmp_path, index, predicate) == (set(), "version-too-new")
 
 
+@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize(("sample", "uuid"), INDEXES[::7])
+def test_a_text_table_that_was_read_by_single_columns_is_read_in_full(
+    sample: Path, uuid: str, kind: str, tmp_path: Path
+) -> None:
+    """What an earlier release built of CSV or JSON is not used; what this one builds is."""
+    shutil.copytree(sample / uuid, tmp_path / uuid)
+    index = newest(LocalStore(), f"file:{sample / uuid}")
+    assert index is not None
+    path = tmp_path / uuid / "versions" / f"{index.version}.json"
+    body = json.loads(path.read_bytes())
+    del body["checksum"]
+    body["format_name"] = kind
+    predicate = {"op": "=", "col": list(index.column), "value": wire(-1, index.type)}
+    for records, reason in (({}, "version-too-old"), ({"records": "whole"}, "")):
+        body["fingerprint_parts"] |= records
+        text = json.dumps(body, separators=(",", ":")).encode()
+        seal = hashlib.sha256(text).hexdigest().encode()
+        path.write_bytes(text[:-1] + b',"checksum":"' + seal + b'"}')
+        skip, told = skipped(tmp_path, index, predicate)
+        assert told == reason
+        assert bool(skip) == (reason == "")
+
+
 def test_an_index_of_format_1_is_refreshed(tmp_path: Path) -> None:
     """Its list, one file then, is the first part of the new one, and is not written again."""
     warehouse = Warehouse(tmp_path / "shop")

@@ -36,6 +36,8 @@ class Listed:
             label="d.t",
             format_name="parquet",
             identity=SimpleNamespace(location="file:/warehouse/t"),
+            columns=(Column(("id",), "bigint"),),
+            partition_columns=(),
             fingerprint="0" * 64,
             fingerprint_parts={"format": "parquet x"} | parts,
         )

@@ -37,3 +37,17 @@ def test_distinct_keys_are_counted_in_any_order(order):
     distinct, counts = np.unique(codes, return_counts=True)
     assert np.array_equal(cuts["first"], distinct)
     assert np.array_equal(cuts["rows"], counts)
+
+
+def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
+    """The row that stands for it, with -1 less its location's number, counts as nothing else."""
+    rows = pa.RecordBatch.from_arrays(
+        [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]
+    )
+    step = tasks.read_column(Encoder.for_type("bigint"), None, tasks.Cutting(), NO_PROBES)
+    lines = pa.Table.from_batches(step(iter([rows]))).to_pylist()
+    damaged = [(line["location"], line["rows"]) for line in lines if line["kind"] == tasks.DAMAGED]
+    assert damaged == [(2, 1)]
+    counted = {line["location"]: line["rows"] for line in lines if line["kind"] == tasks.ROWS}
+    assert counted == {0: 2, 1: 1}
+    assert not any(line["rows"] for line in lines if line["kind"] == tasks.NULLS)

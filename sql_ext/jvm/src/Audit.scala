@@ -4,9 +4,10 @@ import java.util.concurrent.ThreadLocalRandom
 
 import scala.util.control.NonFatal
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, And, Expression, InputFileName, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Alias, And, AttributeReference, Expression, InputFileName, Literal, Or}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LocalLimit, Project}
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
+import org.apache.spark.sql.types.BooleanType
 
 /**
  * Reads files again that a scan has skipped, and fails its query if a row matches: the index would
@@ -36,24 +37,33 @@ object Audit {
         }
       Counters.audited(pruned)
       found.foreach(file => throw new SieveException("SIEVE_AUDIT_FAILED",
-        s"a row of $file satisfies the filters of a scan of $table for which $used skips the file: " +
-          "rows would be missing. SET spark.sieve.enabled = false reads the table without its " +
+        s"a row of $file satisfies the filters of a scan of $table for which $used skips the file, or " +
+          "may do so, being of a damaged record: rows would be missing. SET spark.sieve.enabled = false reads the table without its " +
           s"indexes; REFRESH SIEVE INDEX ON $table FULL makes them anew. Please report this, with " +
           "the index's folder (DESCRIBE SIEVE INDEX EXTENDED tells it) as it is now.", state = "XX001"))
     }
 
   /**
-   * A skipped file with a row that satisfies the filters; each task stops at its first. The plan
+   * A skipped file with a row that satisfies the filters, or with a damaged record of a text format,
+   * whose rows differ from query to query; each task stops at its first. The plan
    * is not analysed nor optimised, which the filters have been: attributes keep their ids, and
    * listeners hear of no query that nobody asked. Sieve leaves a listing of this class alone.
    */
   private def matching(
       index: SieveFileIndex, pruned: Pruned, filters: Seq[Expression]): Option[String] = {
     val session = index.executing
-    val relation =
-      PinnedFileIndex.over(index.relation, pruned.skipped, index.relation.partitionSchema)
+    val relation = WholeRecords.of(
+      PinnedFileIndex.over(index.relation, pruned.skipped, index.relation.partitionSchema))
     val file = Alias(InputFileName(), "file")()
-    val rows = Filter(filters.reduce(And(_, _)), index.scan.copy(relation = relation))
+    val wanted = filters.reduce(And(_, _))
+    val rows =
+      if (!WholeRecords.isText(index.relation))
+        Filter(wanted, index.scan.copy(relation = relation))
+      else {
+        val damaged = AttributeReference(WholeRecords.damaged, BooleanType, nullable = false)()
+        val scan = index.scan.copy(relation = relation, output = index.scan.output :+ damaged)
+        Filter(Or(damaged, wanted), scan)
+      }
     val one = LocalLimit(Literal(1), Project(Seq(file), rows))
     session.withActive(SQLExecution.withSQLConfPropagated(session) {
       QueryExecution.prepareExecutedPlan(session, one)

@@ -12,8 +12,8 @@ object Counters {
   /** All reasons there are why an index is not used. */
   val reasons: Seq[String] = Seq(
     "no-index", "root-refused", "disabled", "no-predicate", "unsupported-predicate", "new-file", "changed-file",
-    "unsettled-file", "reader-changed", "index-gone", "index-corrupt", "version-too-new", "timeout",
-    "front-end-down", "error")
+    "unsettled-file", "reader-changed", "index-gone", "index-corrupt", "version-too-new", "version-too-old",
+    "timeout", "front-end-down", "error")
   private val unused = ListMap(reasons.map(_ -> new LongAdder): _*)
 
   private val scans, pruned, listed, skipped, nanos, audits, reread = new LongAdder

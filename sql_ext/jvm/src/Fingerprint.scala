@@ -69,7 +69,7 @@ object Fingerprint {
   /** The mark of a relation as it would be read under the settings that `session` has now. */
   def of(relation: HadoopFsRelation, table: CatalogTable, session: Compat.Session): Fingerprint = {
     val kind = format(relation)
-    val text = kind == "csv" || kind == "json"
+    val text = WholeRecords.isText(relation)
     val columns = schema(relation, table)
     val conf = session.sessionState.conf
     val version = session.version
@@ -89,6 +89,8 @@ object Fingerprint {
     val parsing =
       if (!text) Nil
       else Seq(
+        // Earlier builds read one column of a record, which tells too little of the others' queries.
+        "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
         // Names of months and days, and the rules of zones, come with the Java that parses them.
         "java" -> s"${Runtime.version.feature} ${ZoneRulesProvider.getVersions("Europe/London").lastEntry.getKey}")
@@ -96,9 +98,12 @@ object Fingerprint {
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
+    // A build adds columns of such names, so none of a table that has one is to be believed.
+    val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
+      .filter(_.toLowerCase(Locale.ROOT).startsWith("__sieve_")).map("reserved" -> _)
     val settings = ReaderSettings.of(session)
     val own = if (kind != "hudi") settings else Hudi.marks(relation, conf.getAllConfs) ++ settings - vectorized
-    val parts = (fixed ++ options ++ zones ++ parsing ++ literals ++ own).map {
+    val parts = (fixed ++ options ++ zones ++ parsing ++ literals ++ taken ++ own).map {
       case (k, v) if secret.findFirstIn(k).isDefined => k -> s"SHA-256 ${digest(v)}"
       case other => other
     }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.{AnalysisException, DataFrame}
 import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType, HiveTableRelation}
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{Alias, BitwiseNot, If}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, SubqueryAlias, View}
 import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, AlterTableUnsetPropertiesCommand}
@@ -141,8 +141,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     node.put("hive", session.sparkContext.conf.get("spark.sql.catalogImplementation", "in-memory") == "hive")
     node.put("case_sensitive", session.sessionState.conf.caseSensitiveAnalysis)
     node.put("spark", session.version)
-    node.put("corrupt_column", files.options.getOrElse(
-      "columnNameOfCorruptRecord", session.sessionState.conf.columnNameOfCorruptRecord))
+    node.put("corrupt_column", WholeRecords.corruptColumn(files.options, session.sessionState.conf))
     node.put("database_location",
       Tables.databaseLocation(session, table.identifier.database.getOrElse("default")))
     val leaves = node.putArray("columns")
@@ -254,7 +253,8 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
   /**
    * Reads the files with these numbers in the last listing as a query would, errors not passed over.
    * One column more tells a row's file by its place among the numbers: a partition column, since
-   * its value costs nothing to read and nothing to tell apart. If `fixed`, Python is to get nothing
+   * its value costs nothing to read and nothing to tell apart. In text formats it is -1 less the place
+   * in the row that stands for a damaged record, and who reads it reads records whole. If `fixed`, Python is to get nothing
    * but values of a fixed width of them. Of the files in `grown`, which the method of that name has
    * told, what is new is read and nothing else.
    */
@@ -272,9 +272,9 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
         val (values, file) = from(n)
         locations.alone(values, file, own, place)
       }
-      val relation = PinnedFileIndex.over(files, wanted, schema, more)
-      Compat.frame(
-        if (fixed) unmeasured else session, LogicalRelation(relation, isStreaming = false))
+      val relation = WholeRecords.of(PinnedFileIndex.over(files, wanted, schema, more))
+      val rows = LogicalRelation(relation, isStreaming = false)
+      Compat.frame(if (fixed) unmeasured else session, marked(rows, location))
     }
 
     val read = over(whole, listed, Map.empty)
@@ -284,6 +284,14 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
       if (whole.isEmpty) grew else read.union(grew)
     }
   }
+
+  /** Rows of a text format in which `-1 - place` stands for the place of a damaged record's file. */
+  private def marked(rows: LogicalRelation, location: String): LogicalPlan =
+    rows.output.find(_.name == WholeRecords.damaged).fold[LogicalPlan](rows) { damaged =>
+      val (places, columns) = rows.output.filterNot(_ eq damaged).partition(_.name == location)
+      val place = Alias(If(damaged, BitwiseNot(places.head), places.head), location)()
+      Project(columns :+ place, rows)
+    }
 
   /**
    * The session, but for the bytes of a batch of rows that Python gets: from 4.1 on Spark measures a
