@@ -47,9 +47,9 @@ class _Begun:
     directory: str
 
 
-def default_name(column: Column) -> str:
+def default_name(path: Sequence[str]) -> str:
     """The name of an index that was not given one: ``a_b_sieve`` for ``a.b``."""
-    return "_".join(column.path).lower() + "_sieve"
+    return "_".join(path).lower() + "_sieve"
 
 
 def create_indexes(

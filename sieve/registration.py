@@ -19,6 +19,10 @@ from sieve.types import IndexUuid
 
 FORMAT = 1
 PREFIX = "sieve.index."
+DECLARED_COLUMNS = "sieve.columns"
+"""The property in which a table declares which of its columns are to have an index."""
+DECLARED_OPTIONS = "sieve.options"
+"""The property that holds the options of these indexes."""
 VALUE_LIMIT = 1023
 """Longest value in characters: the metastore's columns start at 4,000, other tools' lower."""
 

@@ -51,6 +51,11 @@ def answer_rows(outcomes: Iterable[Outcome], at: Statement) -> list[Row]:
     ]
 
 
+def refused_row(index: str | None, advice: str) -> Row:
+    """The row of an index that its table declares and that cannot be built."""
+    return (index, None, None, None, None, None, advice)
+
+
 def _sentences(manifest: Manifest, at: Statement) -> Iterable[str]:
     if manifest.state == "disabled":
         table = manifest.table

@@ -20,6 +20,7 @@ from sieve.registration import registrations
 from sieve.tables.catalog import resolve_column
 from sieve.types import TableIdentity, identity_from
 from sql_ext import commands
+from sql_ext.declared import build_lacking, find_lacking
 from sql_ext.making import bring_up, follow
 from sql_ext.means import Statement
 from sql_ext.roots import FOLDER
@@ -173,25 +174,42 @@ class Followers:
 
 
 def _catch_up(key: Table, ended: list[_Definition], at: Statement) -> None:
-    """Make the indexes of ``ended`` again, which keeps those not come to, and refresh all."""
+    """Refresh a table's indexes, and build those it lacks.
+
+    Args:
+        key: the table.
+        ended: indexes to make again; keeps those not come to.
+        at: the means of a statement.
+    """
     name = commands.TableName(key)
     table = at.table(name)
     if not table.info.registrations and adopt(table, {}, at.world):
         table = at.table(name)
     while ended:
-        one = ended[0]
-        if one.name not in table.info.registrations:
+        before = ended[0]
+        if before.name not in table.info.registrations:
             try:
-                wanted = Wanted(one.name, resolve_column(table.info, one.column))
+                wanted = Wanted(before.name, resolve_column(table.info, before.column))
                 at.check_executors(table, [wanted.column.type])
-                create_indexes(table, [wanted], one.options, one.comment, at.world)
+                create_indexes(table, [wanted], before.options, before.comment, at.world)
             except (InvalidInputError, UnsupportedError) as error:
                 log.warning(
-                    "index %s of %s is not made anew: %s", one.name, table.info.label, error
+                    "index %s of %s is not made anew: %s", before.name, table.info.label, error
                 )
             table = at.table(name)
         ended.pop(0)
-    bring_up(table, list(at.found(table).values()), "new", at)
+    found = at.found(table)
+    lacking = find_lacking(table, found)
+    remade = {one.name for one in lacking.wanted}
+    try:
+        bring_up(table, [one for one in found.values() if one.name not in remade], "new", at)
+    finally:
+        # One index that cannot be refreshed keeps no other from being built.
+        made, refused = build_lacking(lacking, name, found, at)
+        for one in made:
+            log.info("index %s of %s is built, as declared", one.manifest.name, table.info.label)
+        for wrong in refused:
+            at.world.advice.add(wrong.advice, wrong.name)
 
 
 def _key(identity: TableIdentity) -> Table:

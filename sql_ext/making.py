@@ -22,7 +22,8 @@ from sieve.tables.catalog import CatalogTable, resolve_column
 from sieve.transitions import Disable, Enable, SetOptions
 from sieve.types import TableIdentity
 from sql_ext import commands
-from sql_ext.answers import Outcome, answer_rows, change_between
+from sql_ext.answers import Outcome, answer_rows, change_between, refused_row
+from sql_ext.declared import build_lacking, find_lacking, undeclare
 from sql_ext.means import Row, Statement, options_of
 
 
@@ -31,7 +32,9 @@ def create(command: commands.CreateIndex, at: Statement) -> list[Row]:
     options = options_of(command.options, IndexOptions())
     table = at.table(command.table)
     columns = [resolve_column(table.info, column.parts) for column in command.columns]
-    wanted = [Wanted((command.name or default_name(column)).lower(), column) for column in columns]
+    wanted = [
+        Wanted((command.name or default_name(column.path)).lower(), column) for column in columns
+    ]
     there = at.found(table)
     usable = {name: f for name, f in there.items() if f.state != "gone"}
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
@@ -124,8 +127,20 @@ def refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
             )
         table = at.table(command.table)
         found = at.found(table)
-    chosen = choose(found, table.info.label, command.name, column)
-    return bring_up(table, chosen, "all" if command.full else "new", at, followed)
+    lacking = find_lacking(table, found).select(name, column)
+    names = {one.name for one in lacking.wanted}
+    if names and (name is not None or column is not None):
+        chosen = []
+    else:
+        chosen = choose(found, table.info.label, command.name, column)
+    there = [one for one in chosen if one.name not in names]
+    rows = bring_up(table, there, "all" if command.full else "new", at, followed)
+    made, refused = build_lacking(lacking, command.table, found, at)
+    return [
+        *rows,
+        *answer_rows(made, at),
+        *(refused_row(one.name, one.advice) for one in refused),
+    ]
 
 
 def optimize(command: commands.OptimizeIndex, at: Statement) -> list[Row]:
@@ -215,6 +230,7 @@ def drop(command: commands.DropIndex, at: Statement) -> list[Row]:
         if command.if_exists and error.condition == "SIEVE_UNKNOWN_INDEX":
             return []
         raise
+    undeclare(table, chosen)
     for found in chosen:
         drop_index(table, found, at.world)
         at.forget(found.directory)

@@ -21,6 +21,7 @@ from sql_ext.commands import (
     ExplainSieve,
     Namespace,
     OptimizeIndex,
+    OptionValue,
     RefreshIndex,
     SetIndexOptions,
     ShowIndexes,
@@ -61,6 +62,24 @@ def parse_statement(text: str) -> Command:
     if blanked.unclosed is not None and not _left_to_spark(statement, command):
         raise _never_closed(text, blanked.unclosed)
     return command
+
+
+def parse_columns(text: str) -> tuple[ColumnPath, ...]:
+    """Parses the columns of a CREATE by themselves. Raises InvalidInputError, as a statement."""
+    words = Words(text)
+    return tuple(ColumnPath(words.path(one, None)) for one in _part(text, "columns").children)
+
+
+def parse_options(text: str) -> dict[str, OptionValue]:
+    """Parses the pairs of OPTIONS by themselves. Raises InvalidInputError, as a statement."""
+    return Words(text).options(_part(text, "option_list"))
+
+
+def _part(text: str, rule: str) -> Node:
+    try:
+        return grammar().parse(text, start=rule)
+    except UnexpectedToken as error:
+        raise _refusal(text, text, None, error) from None
 
 
 def _left_to_spark(statement: Node, command: Command) -> bool:

@@ -162,7 +162,7 @@ def estimate(command: commands.EstimateIndex, at: Statement) -> list[Row]:
     table = at.table(command.table)
     columns = [resolve_column(table.info, column.parts) for column in command.columns]
     for column in columns:
-        check_wanted(table, Wanted(default_name(column), column), options)
+        check_wanted(table, Wanted(default_name(column.path), column), options)
     asked = None
     if command.predicate is not None:
         # The user's own words, read with the user's rights.

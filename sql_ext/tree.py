@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Node = Tree[Token]
 
-NAMES: Final = ("table", "namespace", "column", "columns")
+NAMES: Final = ("table", "namespace", "column", "columns", "option_list")
 """Rules that a text of its own may follow, besides the statement's."""
 
 
@@ -54,7 +54,7 @@ class Words:
     def options(self, tree: Node) -> dict[str, OptionValue]:
         """Options by lower-case key."""
         options: dict[str, OptionValue] = {}
-        (pairs,) = (child for child in tree.children if isinstance(child, Tree))
+        (pairs,) = tree.find_data("option_list")
         for pair in pairs.children:
             assert isinstance(pair, Tree)
             key, value = pair.children

@@ -31,7 +31,7 @@ from sieve.build.run import BuiltRun
 from sieve.errors import InvalidInputError
 from sieve.keys import Encoder
 from sieve.local_store import LocalStore
-from sieve.registration import PREFIX
+from sieve.registration import DECLARED_COLUMNS, DECLARED_OPTIONS, PREFIX
 from sieve.segments import cut_segments
 from sieve.store import Store
 from sieve.tables.catalog import CatalogTable
@@ -52,6 +52,7 @@ DATABASE = "shop"
 EPOCH_S = 1_600_000_000
 MARK = "e" * 64
 """What stands for the reader's fingerprint."""
+DECLARED = (DECLARED_COLUMNS, DECLARED_OPTIONS)
 
 Seam = Callable[[str], None]
 """Told of each call before it takes effect, and again after; it may raise, wait or kill."""
@@ -121,6 +122,7 @@ class Warehouse:
             "format": "parquet",
             "columns": [{"path": ["id"], "type": "bigint"}],
             "registrations": registrations(properties),
+            "declared": {key: properties[key] for key in DECLARED if key in properties},
             "fingerprint": MARK,
             "fingerprint_parts": {"format": "parquet x"},
             "case_sensitive": False,

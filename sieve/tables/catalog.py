@@ -22,7 +22,13 @@ from sieve.errors import (
     UnsupportedError,
 )
 from sieve.java_errors import answered, denied
-from sieve.registration import Registration, property_key, registrations, render_registration
+from sieve.registration import (
+    DECLARED_COLUMNS,
+    Registration,
+    property_key,
+    registrations,
+    render_registration,
+)
 from sieve.store import parent
 from sieve.tables.kinds import INDEXED, UNCHANGING, refuse_kind, refuse_names, refuse_option
 from sieve.types import TableIdentity, identity_from
@@ -98,6 +104,7 @@ class TableInfo:
         columns: the data columns, struct leaves included, in order.
         partition_columns: names.
         registrations: its indexes by name.
+        declared: those of its properties that declare which indexes it is to have.
         fingerprint: hash of all that decides what a reader makes of its files.
         fingerprint_parts: what went into the hash.
         case_sensitive: how names compare in the session.
@@ -112,6 +119,7 @@ class TableInfo:
     columns: tuple[Column, ...]
     partition_columns: tuple[str, ...]
     registrations: Mapping[str, Registration]
+    declared: Mapping[str, str]
     fingerprint: str
     fingerprint_parts: Mapping[str, str]
     case_sensitive: bool
@@ -247,6 +255,20 @@ class CatalogTable:
         except _FAILURES as error:
             raise self._unavailable(error) from error
 
+    def declare(self, columns: str) -> None:
+        """Write the property that declares columns to index; without columns, remove it.
+
+        Raises:
+            UnavailableError: the metastore refuses or does not answer.
+        """
+        try:
+            if columns:
+                self._access.setProperty(DECLARED_COLUMNS, columns)
+            else:
+                self._access.unsetProperty(DECLARED_COLUMNS)
+        except _FAILURES as error:
+            raise self._unavailable(error) from error
+
     def announce(self) -> Mapping[str, str]:
         """Tell every session of this driver the table's registrations as they are now.
 
@@ -371,6 +393,7 @@ def _info(raw: Mapping[str, Any]) -> TableInfo:
         columns=tuple(Column(tuple(leaf["path"]), leaf["type"]) for leaf in raw["columns"]),
         partition_columns=tuple(raw.get("partition_columns", ())),
         registrations=registrations(raw.get("registrations", {})),
+        declared=raw.get("declared", {}),
         fingerprint=raw["fingerprint"],
         fingerprint_parts=raw["fingerprint_parts"],
         case_sensitive=raw["case_sensitive"],

@@ -230,3 +230,82 @@ def test_a_refresh_that_fails_says_so(lab: Lab) -> None:
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
         soon(lambda: freshness() == "current")
         lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
+
+
+DECLARES = "TBLPROPERTIES ('sieve.columns' = 'ID, s.`a b`', 'sieve.options' = 'error = 1')"
+SELECT = "SELECT id, named_struct('a b', id) AS s FROM range(0, 40, 1, 4)"
+
+
+def indexed(lab: Lab, table: str = "t") -> set[str]:
+    """Names of a table's indexes that are in use and current."""
+    return {row[2] for row in lab.sql(f"SHOW SIEVE INDEXES ON {table}") if row[6] == "ready"}
+
+
+def test_a_table_declares_its_indexes(lab: Lab) -> None:
+    """They come back whenever the table is dropped and created, be it while they are built."""
+    both = {"id_sieve", "s_a b_sieve"}
+    with lab.database("declared"), lab.setting("spark.sieve.refresh.auto", "true"):
+        for run in range(3):
+            lab.sql("DROP TABLE IF EXISTS t")
+            lab.sql(f"CREATE TABLE t USING parquet {DECLARES} AS {SELECT}")
+            if run:
+                soon(lambda: indexed(lab) == both)
+                lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+                lab.check("SELECT * FROM t WHERE s.`a b` = 5", exactly=1)
+        root = folder(lab).parent
+        soon(lambda: len(list(root.iterdir())) == 2)
+        lab.sql("INSERT INTO t SELECT id, named_struct('a b', id) FROM range(40, 50, 1, 1)")
+        more = lab.spark.sql("SELECT id, named_struct('a b', id) AS s FROM range(50, 60, 1, 1)")
+        more.write.mode("append").saveAsTable("t")
+        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 55") == 1)
+        lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
+        # Spark makes the table anew without its properties: the indexes come back as any do.
+        soon(lambda: indexed(lab) == both)
+        lab.spark.sql(SELECT).write.mode("overwrite").saveAsTable("t")
+        soon(lambda: indexed(lab) == both)
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
+    """Made by LIKE, of Hive, by a DataFrame, empty; with a wrong name, which fails no write."""
+    with lab.database("declared_kinds"), lab.setting("spark.sieve.refresh.auto", "true"):
+        lab.sql(
+            "CREATE TABLE t (id BIGINT) USING parquet TBLPROPERTIES ('sieve.columns' = 'id, idd')"
+        )
+        lab.sql("CREATE TABLE a LIKE t")
+        lab.sql("CREATE TABLE b LIKE t USING orc")
+        lab.sql("CREATE TABLE c LIKE t TBLPROPERTIES ('sieve.columns' = '')")
+        lab.sql(
+            "CREATE TABLE h (id BIGINT) STORED AS PARQUET TBLPROPERTIES ('sieve.columns' = 'id')"
+        )
+        for table in "tabch":
+            lab.sql(f"INSERT INTO {table} SELECT id FROM range(0, 40, 1, 4)")
+        frame = lab.spark.range(0, 40, 1, 4)
+        frame.writeTo("d").using("parquet").tableProperty("sieve.columns", "id").create()
+        for table in "tabhd":
+            soon(lambda table=table: indexed(lab, table) == {"id_sieve"})
+            lab.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
+        assert lab.sql("SHOW SIEVE INDEXES ON c") == []
+        built, wrong = lab.spark.sql("REFRESH SIEVE INDEX ON t").collect()
+        assert (built["index"], built["change"]) == ("id_sieve", "unchanged")
+        assert (wrong["index"], wrong["version"], wrong["change"]) == ("idd_sieve", None, None)
+        assert "did you mean id?" in wrong["advice"]
+
+
+def test_declared_indexes_wait_for_a_refresh(lab: Lab) -> None:
+    """Without spark.sieve.refresh.auto one statement builds them all; a DROP takes one back."""
+    with lab.database("declared_waiting"):
+        lab.sql(f"CREATE TABLE t USING parquet {DECLARES} AS {SELECT}")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=4)
+        assert lab.sql("SHOW SIEVE INDEXES ON t") == []
+        told = lab.spark.sql("REFRESH SIEVE INDEX ON t").collect()
+        assert [(row["index"], row["version"], row["change"], row["advice"]) for row in told] == [
+            ("id_sieve", 1, "created", None),
+            ("s_a b_sieve", 1, "created", None),
+        ]
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        lab.check("SELECT * FROM t WHERE s.`a b` = 5", exactly=1)
+        lab.sql("DROP SIEVE INDEX id_sieve ON t")
+        assert [row[0] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == ["s_a b_sieve"]
+        assert dict(lab.sql("SHOW TBLPROPERTIES t"))["sieve.columns"] == "`s`.`a b`"
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=4)

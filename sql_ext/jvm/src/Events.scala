@@ -128,7 +128,7 @@ class Events(first: Compat.Session) extends SparkListener with ExternalCatalogEv
   private def written(writer: Compat.Session, name: TableIdentifier, anew: Boolean): Unit = {
     val database = name.database.getOrElse(writer.sessionState.catalog.getCurrentDatabase)
     val table = read(database, name.table)
-    if (Registry.registrations(table).nonEmpty || anew) {
+    if (Registry.registrations(table).nonEmpty || Declared.by(table).nonEmpty || anew) {
       val key = (database, table.identifier.table)
       val before = waiting.get(key)
       // One that waits since before this write sees what it wrote; an overwrite is to be told of.

@@ -18,6 +18,7 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPlannerStrategy(session => new SieveStrategy(session))
     lastStrategyFirst(extensions)
     extensions.injectResolutionRule(session => new FunctionRows(session))
+    extensions.injectPostHocResolutionRule(session => new DeclareLikeSource(session))
     extensions.injectFunction(
       (FunctionIdentifier("sieve_key"), SieveKey.info, SieveKey.build(_)))
     Functions.all.foreach { function =>

@@ -153,6 +153,7 @@ class TableAccess(session: Compat.Session, name: List[String], plan: LogicalPlan
     Registry.registrations(table).foreach { case (k, v) =>
       node.withObject("/registrations").put(k, v)
     }
+    Declared.by(table).foreach { case (k, v) => node.withObject("/declared").put(k, v) }
     val mark = Fingerprint.of(files, table, session)
     node.put("fingerprint", mark.hash)
     mark.parts.foreach { case (k, v) => node.withObject("/fingerprint_parts").put(k, v) }

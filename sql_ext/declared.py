@@ -1,0 +1,186 @@
+"""Indexes that a table declares in its properties, and the building of those it lacks.
+
+Spark drops a table's properties with the table, and so its indexes. A job that drops and creates a
+table on each run, as dbt does, declares them in the statement that creates it::
+
+    CREATE TABLE orders USING parquet
+    TBLPROPERTIES ('sieve.columns' = 'id, customer.id', 'sieve.options' = 'budget = "2%"') AS ...
+
+A declaration builds what a table lacks. It changes and drops no index that the table has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sieve.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
+from sieve.errors import InvalidInputError, SieveError, UnsupportedError
+from sieve.found import Found
+from sieve.options import IndexOptions
+from sieve.refresh import refresh_index
+from sieve.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
+from sieve.tables.catalog import CatalogTable, resolve_column
+from sql_ext.answers import Outcome, change_between
+from sql_ext.commands import ColumnPath, TableName
+from sql_ext.means import Statement, options_of
+from sql_ext.parser import parse_columns, parse_options
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A declared index that cannot be built.
+
+    Attributes:
+        name: the name it would have; None where the declaration itself cannot be read.
+        advice: what is wrong.
+    """
+
+    name: str | None
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """The indexes that a table declares and does not have.
+
+    Attributes:
+        wanted: those that can be built.
+        options: to build them with.
+        refused: those that cannot be built.
+    """
+
+    wanted: tuple[Wanted, ...] = ()
+    options: IndexOptions = field(default_factory=IndexOptions)
+    refused: tuple[Refused, ...] = ()
+
+    def select(self, name: str | None, column: Sequence[str] | None) -> Lacking:
+        """The one of a name or on a column, compared without case; with neither, all."""
+        if name is None and column is None:
+            return self
+        path = None if column is None else [part.lower() for part in column]
+        wanted = tuple(
+            one
+            for one in self.wanted
+            if one.name == (name or "").lower()
+            or [part.lower() for part in one.column.path] == path
+        )
+        return replace(self, wanted=wanted, refused=())
+
+
+def find_lacking(table: CatalogTable, found: Mapping[str, Found]) -> Lacking:
+    """Compare a table's declaration with the indexes it has; a wrong declaration is no error."""
+    declared = table.info.declared
+    try:
+        paths = _columns(declared.get(DECLARED_COLUMNS, ""))
+    except InvalidInputError as error:
+        return Lacking(refused=(_unreadable(DECLARED_COLUMNS, error),))
+    usable = {name: one for name, one in found.items() if one.state != "gone"}
+    indexed = {one.registration.column for one in usable.values()}
+    wanted: dict[str, Wanted] = {}
+    refused: list[Refused] = []
+    options = IndexOptions()
+    try:
+        text = declared.get(DECLARED_OPTIONS, "").strip()
+        options = options_of(parse_options(text) if text else {}, options)
+    except InvalidInputError as error:
+        # An index of other options than the ones meant would stay, and so is not built.
+        refused, paths = [_unreadable(DECLARED_OPTIONS, error)], ()
+    for path in paths:
+        name = default_name(path.parts)
+        try:
+            one = Wanted(name, resolve_column(table.info, path.parts))
+            if one.column.path in indexed:
+                continue
+            refuse_taken([name], [*usable, *wanted], table.info.label)
+            check_wanted(table, one, options)
+        except (InvalidInputError, UnsupportedError) as error:
+            refused.append(Refused(name, f"{error.message} (declared by {DECLARED_COLUMNS})"))
+        else:
+            wanted[name] = one
+            indexed.add(one.column.path)
+    return Lacking(tuple(wanted.values()), options, tuple(refused))
+
+
+def build_lacking(
+    lacking: Lacking, name: TableName, found: Mapping[str, Found], at: Statement
+) -> tuple[list[Outcome], list[Refused]]:
+    """Build declared indexes, each by itself.
+
+    Args:
+        lacking: what to build.
+        name: of the table.
+        found: the indexes that the table had when ``lacking`` was found.
+        at: the means of a statement.
+
+    Returns:
+        What was built, and what could not be.
+    """
+    made: list[Outcome] = []
+    refused = list(lacking.refused)
+    if not lacking.wanted:
+        return made, refused
+    # A DROP takes its column out of the declaration first: what it has dropped is not built again.
+    table = at.table(name)
+    names = {one.name for one in lacking.wanted}
+    wanted = [one for one in find_lacking(table, found).wanted if one.name in names]
+    at.check_executors(table, [one.column.type for one in wanted])
+    for one in wanted:
+        try:
+            (manifest,) = create_indexes(table, [one], lacking.options, None, at.world)
+        except (InvalidInputError, UnsupportedError) as error:
+            other = _refresh_other(one, name, at)
+            if other is not None:
+                made.append(other)
+            else:
+                refused.append(Refused(one.name, error.message))
+        else:
+            made.append(Outcome(manifest, "created", at.watch.lap()))
+    return made, refused
+
+
+def _refresh_other(wanted: Wanted, name: TableName, at: Statement) -> Outcome | None:
+    """Bring up an index of the column that was registered while this one was being built.
+
+    A REFRESH right after a write meets the background, which builds the same index.
+    """
+    table = at.table(name)
+    for found in at.found(table).values():
+        if found.manifest is not None and found.registration.column == wanted.column.path:
+            version = refresh_index(table, found, "new", at.world)
+            at.forget(found.directory)
+            change = change_between(found.manifest, version)
+            return Outcome(version, change, at.watch.lap())
+    return None
+
+
+def undeclare(table: CatalogTable, dropped: Sequence[Found]) -> None:
+    """Take the columns of indexes out of a table's declaration, so that no refresh builds them.
+
+    Raises:
+        UnavailableError: the metastore refuses or does not answer; nothing was changed.
+    """
+    columns = {one.registration.column for one in dropped}
+    try:
+        paths = _columns(table.info.declared.get(DECLARED_COLUMNS, ""))
+    except InvalidInputError:
+        # It declares nothing.
+        return
+    left = [path for path in paths if _resolved(table, path) not in columns]
+    if len(left) < len(paths):
+        table.declare(", ".join(map(str, left)))
+
+
+def _columns(text: str) -> tuple[ColumnPath, ...]:
+    return parse_columns(text) if text.strip() else ()
+
+
+def _resolved(table: CatalogTable, path: ColumnPath) -> tuple[str, ...] | None:
+    try:
+        return resolve_column(table.info, path.parts).path
+    except SieveError:
+        return None
+
+
+def _unreadable(key: str, error: InvalidInputError) -> Refused:
+    return Refused(None, f"table property {key}: {error.message.partition(chr(10))[0]}")

@@ -1,0 +1,33 @@
+package org.apache.spark.sql.sieve
+
+import scala.util.Try
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.command.CreateTableLikeCommand
+
+/** The properties in which a table declares the indexes that it is to have. */
+object Declared {
+  val keys: Set[String] = Set("sieve.columns", "sieve.options")
+
+  def by(table: CatalogTable): Map[String, String] =
+    table.properties.filter { case (key, _) => keys(key) }.toMap
+}
+
+/**
+ * Spark copies no property to a table made by LIKE. This rule adds the declaration of the source to
+ * the properties that the statement gives, unless these declare something themselves.
+ */
+class DeclareLikeSource(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case like: CreateTableLikeCommand if !Declared.keys.exists(like.properties.contains) =>
+      val catalog = session.asInstanceOf[Compat.Session].sessionState.catalog
+      // If the source cannot be read, the command says so.
+      val declared =
+        Try(Declared.by(catalog.getTempViewOrPermanentTableMetadata(like.sourceTable))).getOrElse(Map.empty)
+      if (declared.isEmpty) like else like.copy(properties = like.properties ++ declared)
+    case other => other
+  }
+}

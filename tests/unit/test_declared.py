@@ -1,0 +1,347 @@
+"""Tables that declare their indexes: what REFRESH and writes build, and what a DROP takes back."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sieve.errors import InvalidInputError, UnavailableError
+from sieve.found import Found
+from sieve.options import IndexOptions
+from sieve.registration import Registration
+from sieve.tables.catalog import Column
+from sieve.types import IndexUuid
+from sql_ext.declared import Lacking, find_lacking
+from sql_ext.events import Followers
+from sql_ext.parser import parse_columns, parse_options
+from tests.plain_world import (
+    MetastoreFault,
+    PlainTable,
+    Session,
+    Warehouse,
+    no_fault,
+    registrations,
+    scan,
+    without_spark,
+)
+
+STRUCT = "struct<b:int,`c d`:int>"
+COLUMNS = (
+    *(Column((name,), "bigint") for name in ("id", "Day", "a_b", "x,y", "on")),
+    Column(("flag",), "boolean"),
+    Column(("tags",), "array<string>"),
+    Column(("a",), STRUCT),
+    Column(("a", "b"), "int"),
+    Column(("a", "c d"), "int"),
+)
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """No Spark is needed."""
+    with without_spark():
+        yield
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """A table of four files."""
+    made = Warehouse(tmp_path / "shop")
+    made.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
+    return made
+
+
+def declare(warehouse: Warehouse, columns: str, options: str = "") -> None:
+    """ALTER TABLE t SET TBLPROPERTIES."""
+    more = {"sieve.columns": columns} | ({"sieve.options": options} if options else {})
+    warehouse.alter("t", lambda before: before | more)
+
+
+def write(warehouse: Warehouse, followers: Followers, session: Session) -> None:
+    """The event of a write to table t under ``spark.sieve.refresh.auto``."""
+    info = warehouse.info("t")
+    identity = ("catalog", "database", "table", "create_time_ms", "location")
+    table = {key: info[key] for key in identity}
+    followers.act({"event": "written", "table": table, "anew": "false"}, session.at())
+
+
+def lacking(
+    warehouse: Warehouse,
+    columns: str,
+    options: str = "",
+    has: Mapping[str, str] | None = None,
+    state: str = "ready",
+) -> Lacking:
+    """What a table of many columns lacks that has these indexes, each on a column."""
+    table = PlainTable(warehouse, "t", no_fault)
+    declared = {"sieve.columns": columns, "sieve.options": options}
+    table.info = replace(
+        table.info, columns=COLUMNS, partition_columns=("part",), declared=declared
+    )
+    found = {}
+    for name, column in (has or {}).items():
+        registration = Registration(IndexUuid("0" * 36), (column,), "file:/r")
+        found[name] = Found(name, registration, registration.directory, None, state)
+    return find_lacking(table, found)
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ("", []),
+        (" \n", []),
+        ("id", ["id_sieve"]),
+        ("id, day", ["id_sieve", "day_sieve"]),
+        ("ID,`Day` ,id", ["id_sieve", "day_sieve"]),
+        ("a.b, `a`.`c d`", ["a_b_sieve", "a_c d_sieve"]),
+        ("`x,y`, `on`", ["x,y_sieve", "on_sieve"]),
+    ],
+)
+def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list[str]) -> None:
+    """They are quoted and separated as in CREATE SIEVE INDEX, and compared as Spark compares."""
+    found = lacking(warehouse, columns)
+    assert ([one.name for one in found.wanted], found.refused) == (names, ())
+    assert found.options == IndexOptions()
+
+
+@pytest.mark.parametrize(
+    ("columns", "name", "words"),
+    [
+        ("idd", "idd_sieve", "did you mean id?"),
+        ("a", "a_sieve", "index one of its fields"),
+        ("part", "part_sieve", "partition column"),
+        ("tags", "tags_sieve", "cannot be indexed"),
+        ("a_b, a.b", "a_b_sieve", "CREATE SIEVE INDEX"),
+        ("id,,day", None, "line 1, column 10"),
+        ("id) OPTIONS (budget = '50%'", None, "sieve.columns"),
+        ("id day", None, "sieve.columns"),
+        ("on", None, "sieve.columns"),
+        ("`id", None, "sieve.columns"),
+        ("!", None, "sieve.columns"),
+    ],
+)
+def test_wrong_names_are_advice(
+    warehouse: Warehouse, columns: str, name: str | None, words: str
+) -> None:
+    """A wrong name keeps no other from being built; of a list that is unreadable none is."""
+    found = lacking(warehouse, f"flag, {columns}")
+    (refused,) = found.refused
+    assert refused.name == name
+    assert words in refused.advice
+    assert "\n" not in refused.advice
+    if name is None:
+        assert found.wanted == ()
+    else:
+        assert "flag_sieve" in [one.name for one in found.wanted]
+
+
+def test_options_are_those_of_create(warehouse: Warehouse) -> None:
+    """Pairs without parentheses; of options that are wrong no index is built."""
+    found = lacking(warehouse, "id, flag", "shape = 'map', budget = \"7%\"")
+    assert (found.options.shape, found.options.budget) == ("map", "7%")
+    assert [one.name for one in found.wanted] == ["id_sieve"]
+    assert [one.name for one in found.refused] == ["flag_sieve"]
+    for wrong in ("shape = 'mop'", "sharp = 1", "shape map", "shape = map) COMMENT 'x'", "("):
+        found = lacking(warehouse, "id", wrong)
+        assert found.wanted == ()
+        assert [one.name for one in found.refused] == [None]
+        assert "sieve.options" in found.refused[0].advice
+
+
+def test_what_a_table_has_it_does_not_lack(warehouse: Warehouse) -> None:
+    """An index on the column counts, by whatever name; one of a table that is gone does not."""
+    assert lacking(warehouse, "id", has={"mine": "id"}).wanted == ()
+    assert lacking(warehouse, "id", has={"mine": "id"}, state="failed").wanted == ()
+    assert len(lacking(warehouse, "id", has={"mine": "id"}, state="gone").wanted) == 1
+    taken = lacking(warehouse, "id", has={"id_sieve": "Day"})
+    assert taken.wanted == ()
+    assert taken.refused[0].name == "id_sieve"
+
+
+def test_refresh_builds_what_is_declared(warehouse: Warehouse) -> None:
+    """Once: the next one finds it there."""
+    declare(warehouse, "id", "error = 1")
+    ((name, version, files, *_),) = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    assert (name, version, files) == ("id_sieve", 1, 4)
+    told = scan(warehouse, "t", 13)
+    assert (told.files, told.used) == (1, ("id_sieve@1",))
+    (folder,) = warehouse.root.iterdir()
+    assert Session(warehouse).sql("REFRESH SIEVE INDEX ON t")[0][1] == 1
+    assert list(warehouse.root.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize("which", ["id_sieve ON t", "ON t (ID)"])
+def test_refresh_of_one_builds_that_one(warehouse: Warehouse, which: str) -> None:
+    """By its name or its column; another name is unknown as before."""
+    declare(warehouse, "id, nope")
+    with pytest.raises(InvalidInputError, match="SIEVE_UNKNOWN_INDEX"):
+        Session(warehouse).sql("REFRESH SIEVE INDEX other ON t")
+    for _ in range(2):
+        (row,) = Session(warehouse).sql(f"REFRESH SIEVE INDEX {which}")
+        assert row[:2] == ("id_sieve", 1)
+
+
+def test_a_write_builds_what_is_declared(warehouse: Warehouse) -> None:
+    """And the next one refreshes it; wrong names beside it fail nothing."""
+    declare(warehouse, "nope, id", "error = 1")
+    followers = Followers()
+    write(warehouse, followers, Session(warehouse))
+    assert scan(warehouse, "t", 13).used == ("id_sieve@1",)
+    warehouse.append("t", range(40, 50))
+    write(warehouse, followers, Session(warehouse))
+    assert followers.state("shop", "t") == ""
+    told = scan(warehouse, "t", 45)
+    assert (told.files, told.used) == (1, ("id_sieve@2",))
+
+
+@pytest.mark.parametrize("by", ["statement", "write"])
+def test_a_registration_that_leads_nowhere_is_replaced(warehouse: Warehouse, by: str) -> None:
+    """Another tool has written back the properties from before a DROP; no index is in the way."""
+    declare(warehouse, "id", "error = 1")
+    Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    before = warehouse.properties("t")
+    Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
+    warehouse.alter("t", lambda _: before)
+    followers = Followers()
+    if by == "write":
+        write(warehouse, followers, Session(warehouse))
+    else:
+        (row,) = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+        assert row[:2] == ("id_sieve", 1)
+    assert followers.state("shop", "t") == ""
+    told = scan(warehouse, "t", 13)
+    assert (told.files, told.used) == (1, ("id_sieve@1",))
+
+
+def test_a_refresh_meets_the_background(warehouse: Warehouse) -> None:
+    """Both build the index; the one that comes second leaves nothing and tells of the first's."""
+    declare(warehouse, "id", "error = 1")
+
+    def meanwhile(call: str) -> None:
+        if call.startswith("before create") and call.endswith("/versions/1.json"):
+            write(warehouse, Followers(), Session(warehouse))
+
+    ((name, version, files, *_, change, advice),) = Session(warehouse, meanwhile).sql(
+        "REFRESH SIEVE INDEX ON t"
+    )
+    assert (name, version, files, change, advice) == ("id_sieve", 1, 4, "unchanged", None)
+    told = scan(warehouse, "t", 13)
+    assert (told.files, told.used) == (1, ("id_sieve@1",))
+    assert len(list(warehouse.root.iterdir())) == 1
+
+
+def test_refresh_answers_with_advice_for_what_it_cannot_build(warehouse: Warehouse) -> None:
+    """A row for each wrong name, or for a declaration that is unreadable; the rest is built."""
+    declare(warehouse, "nope, id, nil")
+    told = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    assert [row[:2] for row in told] == [("id_sieve", 1), ("nope_sieve", None), ("nil_sieve", None)]
+    assert [row[-1] is None for row in told] == [True, False, False]
+    assert "no column nope" in told[1][-1]
+    declare(warehouse, "id,")
+    told = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    assert [row[:2] for row in told] == [("id_sieve", 1), (None, None)]
+    assert told[1][-1].startswith("table property sieve.columns: line 1")
+
+
+def test_an_index_that_is_dropped_is_not_declared_any_more(warehouse: Warehouse) -> None:
+    """Neither a write nor REFRESH brings it back; the other columns stay declared."""
+    declare(warehouse, "`x,y`, id, nope", "error = 1")
+    Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
+    declared = warehouse.properties("t")["sieve.columns"]
+    assert [path.parts for path in parse_columns(declared)] == [("x,y",), ("nope",)]
+    write(warehouse, Followers(), Session(warehouse))
+    Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    assert list(warehouse.root.iterdir()) == []
+    declare(warehouse, "id")
+    Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
+    assert "sieve.columns" not in warehouse.properties("t")
+
+
+def test_a_drop_that_cannot_undeclare_drops_nothing(warehouse: Warehouse) -> None:
+    """Else the next write would bring the index back."""
+    declare(warehouse, "id", "error = 1")
+    Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+
+    def refuse(call: str) -> None:
+        if call == "before metastore sieve.columns":
+            raise MetastoreFault("no answer")
+
+    with pytest.raises(UnavailableError):
+        Session(warehouse, refuse).sql("DROP SIEVE INDEX id_sieve ON t")
+    assert scan(warehouse, "t", 13).files == 1
+    Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
+    assert scan(warehouse, "t", 13).files == 4
+
+
+def test_an_index_that_is_dropped_while_a_write_is_caught_up_with_stays_dropped(
+    warehouse: Warehouse,
+) -> None:
+    """The background has read the declaration before the DROP, and sees its tombstone after it."""
+    declare(warehouse, "id")
+    Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
+    (index,) = warehouse.root.iterdir()
+    struck: list[str] = []
+
+    def meanwhile(call: str) -> None:
+        if call.startswith("before") and str(index) in call and not struck:
+            struck.append(call)
+            Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
+
+    write(warehouse, Followers(), Session(warehouse, meanwhile))
+    assert struck
+    assert registrations(warehouse.properties("t")) == {}
+    assert list(warehouse.root.iterdir()) == []
+
+
+def test_one_index_that_cannot_be_refreshed_keeps_none_from_being_built(
+    warehouse: Warehouse,
+) -> None:
+    """The state tells of the one; the other serves."""
+    Session(warehouse).sql("CREATE SIEVE INDEX mine ON t (id)")
+    (index,) = warehouse.root.iterdir()
+    (index / "versions" / "1.json").write_text("damaged")
+    warehouse.append("t", range(40, 50))
+    # The column has another name now, so that `mine` is not on it.
+    registration = warehouse.properties("t")["sieve.index.mine"].replace('["id"]', '["old"]')
+    warehouse.alter("t", lambda before: before | {"sieve.index.mine": registration})
+    declare(warehouse, "id", "error = 1")
+    followers = Followers()
+    write(warehouse, followers, Session(warehouse))
+    assert followers.state("shop", "t").startswith("failed")
+    assert scan(warehouse, "t", 13).used == ("id_sieve@1",)
+
+
+def test_an_index_whose_table_is_made_anew_is_declared_again(warehouse: Warehouse) -> None:
+    """Dropped and created twice, as a job does on each run; nothing of the old ones is left."""
+    for run in range(3):
+        declare(warehouse, "id", "error = 1")
+        followers = Followers()
+        write(warehouse, followers, Session(warehouse))
+        told = scan(warehouse, "t", 13)
+        assert (told.files, told.used) == (1, ("id_sieve@1",)), run
+        (folder,) = warehouse.root.iterdir()
+        info = warehouse.info("t")
+        shutil.rmtree(warehouse.folder / "t")
+        (warehouse.folder / "t.properties").unlink()
+        identity = ("catalog", "database", "table", "create_time_ms", "location")
+        gone = {key: info[key] for key in identity}
+        event = {"event": "dropped", "table": gone, "registrations": info["registrations"]}
+        at = Session(warehouse).at()
+        followers.act(event | {"location": f"file:{warehouse.folder}"}, at)
+        assert not folder.exists()
+        warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
+
+
+def test_parts_of_statements_are_read_by_themselves() -> None:
+    """The grammar is that of statements."""
+    assert [path.parts for path in parse_columns("a.`b``c`, index")] == [("a", "b`c"), ("index",)]
+    assert parse_options("a = 1, b.c = 'x' 'y', d = true") == {"a": 1, "b.c": "xy", "d": True}
+    for text in ("a = 1, a = 2", "", "a"):
+        with pytest.raises(InvalidInputError, match="line 1, column"):
+            parse_options(text)
