@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from pyhive.exc import OperationalError
 from pymetastore.metastore import HMS
 from thrift_session import thrift_session
 from tour import cells, check, tour
@@ -58,6 +59,9 @@ def test_pyhive(site: Site) -> None:
             if statement.startswith("SHOW"):
                 names = [column[0] for column in cursor.description]
                 assert names[:4] == ["namespace", "table", "index", "column"]
+        with pytest.raises(OperationalError) as refused:
+            cursor.execute("SHOW SIEVE INDEXES ON nowhere")
+        assert refused.value.args[0].status.sqlState == "42P01"
     check(lines)
 
 
