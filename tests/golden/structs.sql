@@ -4,7 +4,7 @@ SELECT id, CASE WHEN id BETWEEN 20 AND 24 THEN NULL ELSE named_struct('a', id, '
   'in', named_struct('x', CAST(id AS INT), 'day', DATE_ADD(DATE '2024-01-01', CAST(id AS INT)))) END AS s, array(id) AS arr, map('k', id) AS m
 FROM range(0, 60, 1, 6);
 
-CREATE TABLE o USING orc AS SELECT * FROM p DISTRIBUTE BY id DIV 10;
+CREATE TABLE o USING orc AS SELECT /*+ REPARTITION_BY_RANGE(6, id) */ * FROM p;
 
 CREATE TABLE j USING json AS SELECT id, s FROM p;
 
@@ -91,10 +91,19 @@ SELECT count(*) FROM p LATERAL VIEW explode(arr) e AS v WHERE s.a = 33;
 --! files <= 2 of 6
 SELECT s.in.x, count(*) FROM p WHERE s.in.x < 3 GROUP BY s.in.x;
 
+--! files <= 2 of 6
 SELECT id FROM o WHERE s.a = 33;
 
+--! files <= 2 of 6
 SELECT s.b FROM o WHERE s.a < 3;
 
+--! files <= 2 of 6
+SELECT s.in.x FROM o WHERE s.a = 33;
+
+--! files <= 2 of 6
+SELECT s.* FROM o WHERE s.a = 33;
+
+--! files <= 2 of 6
 SELECT count(*) FROM o WHERE s.a IS NULL;
 
 SELECT id FROM j WHERE s.a = 33;

@@ -351,6 +351,15 @@ def test_the_parts_of_the_mark(tables: Lab) -> None:
     assert {table: set(parts(tables, table)) for table in expected} == expected
 
 
+def test_text_is_read_as_one_version_of_spark_does(tables: Lab) -> None:
+    """Parsers of text change within a line of Spark; readers of binary formats do not."""
+    full = str(tables.spark.version)
+    line = ".".join(full.split(".")[:2])
+    versions = {table: parts(tables, f"{table}_t")["spark"] for table in ("csv", "json", "parquet")}
+    assert versions == {"csv": full, "json": full, "parquet": line}
+    assert full != line
+
+
 def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
     """Of all that is set, exactly what decides on values goes in, and what nobody knows."""
     session = Lab(tables.spark.newSession())

@@ -73,6 +73,25 @@ def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
+def test_a_file_of_another_length_and_the_old_time_is_read(lab: Lab) -> None:
+    """The time alone does not tell a file: one that was put back is compared by its length, too."""
+    with lab.database("put_back"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
+        lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        target = lab.files()[3]
+        before = target.stat()
+        (target.parent / f".{target.name}.crc").unlink()
+        shutil.copyfile(lab.files("other")[0], target)
+        os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert target.stat().st_mtime_ns == before.st_mtime_ns
+        assert target.stat().st_size != before.st_size
+        lab.sql("REFRESH TABLE t")
+        assert lab.check("SELECT * FROM t WHERE id = 555", exactly=1).rows == {"(555,)": 1}
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=2)
+        assert lab.explain("SELECT * FROM t WHERE id = 555")[0]["reasons"] == "changed-file: 1"
+
+
 def test_a_touched_file_is_read(lab: Lab) -> None:
     """Another modification time is enough for a file to count as changed."""
     with lab.database("touched"):

@@ -104,3 +104,31 @@ def test_files_of_another_case_than_the_table(lab: Lab) -> None:
         for key in (5, 15, 25):
             found = lab.check(f"SELECT * FROM t WHERE orderkey = {key}", exactly=1)
             assert found.rows == {f"({key},)": 1}
+
+
+def test_a_table_called_sieve_is_described_by_spark(lab: Lab) -> None:
+    """Statements of Spark's about a table `sieve` with a column `index` are Spark's."""
+    with lab.database("called_sieve"):
+        lab.sql(
+            "CREATE TABLE sieve USING parquet AS SELECT id index, id indexes "
+            "FROM range(0, 40, 1, 4)"
+        )
+        for statement in (
+            "DESC sieve index",
+            "DESCRIBE sieve index;",
+            "desc sieve /* it */ index -- end",
+        ):
+            assert ("col_name", "index") in lab.sql(statement), statement
+        assert ("col_name", "indexes") in lab.sql("DESCRIBE sieve indexes")
+        for statement in (
+            "REFRESH sieve",
+            "REFRESH sieve;",
+            "REFRESH sieve/p=1",
+        ):
+            assert lab.sql(statement) == [], statement
+        assert [row[0] for row in lab.sql("SHOW COLUMNS IN sieve")] == ["index", "indexes"]
+        assert lab.sql("SHOW CREATE TABLE sieve")[0][0].startswith("CREATE TABLE")
+        lab.sql("CREATE SIEVE INDEX ON sieve (index)")
+        lab.check("SELECT * FROM sieve WHERE index = 5", exactly=1)
+        assert lab.sql("DESCRIBE SIEVE INDEX index_sieve ON sieve")
+        assert lab.sql("REFRESH SIEVE INDEX ON sieve")

@@ -61,7 +61,7 @@ class Commits:
         self.info = SimpleNamespace(
             label="d.t", format_name="hudi", identity=SimpleNamespace(location=ROOT),
             fingerprint=SAMPLE.fingerprint, fingerprint_parts={"format": "hudi x"},
-            columns=[Column(("v",), "bigint")],
+            columns=[Column(("v",), "bigint")], partition_columns=(),
         )  # fmt: skip
         self._listed: tuple[DataFile, ...] = ()
 

@@ -208,7 +208,7 @@ class Listed:
         self.info = SimpleNamespace(
             label="d.t", format_name="parquet", identity=SimpleNamespace(location=ROOT),
             fingerprint=SAMPLE.fingerprint, fingerprint_parts={"format": "parquet x"},
-            columns=[Column(("v",), "bigint")],
+            columns=[Column(("v",), "bigint")], partition_columns=(),
         )  # fmt: skip
 
     def fingerprint(self) -> str:

@@ -21,10 +21,13 @@ from tests.unit.manifest_sample import SAMPLE
 
 BY = CreatedBy("0.2.0", "3.5.9")
 ID = VersionId("2" * 32)
+WAITING = IndexOptions("sieve", budget="1%", error=50)
+"""The sample's next options."""
+
 REFRESH = Refresh(
     instant="2025-04-01T00:00:00.000Z",
     type="bigint",
-    options=IndexOptions("sieve", error=50),
+    options=WAITING,
     format_name="orc",
     null_proof=False,
     fingerprint="e" * 64,
@@ -55,7 +58,7 @@ def test_states() -> None:
     assert same == SAMPLE
 
 
-@pytest.mark.parametrize("change", [Enable(), SetOptions(IndexOptions("sieve", error=50))])
+@pytest.mark.parametrize("change", [Enable(), SetOptions(WAITING)])
 def test_what_is_already_so_needs_no_version(change: Change) -> None:
     """Enabling an enabled index, or setting options that wait already, gives the base back."""
     assert next_version(SAMPLE, change, ID, BY) is SAMPLE
@@ -69,7 +72,7 @@ def test_options_wait_for_the_refresh() -> None:
     after = next_version(SAMPLE, other, ID, BY)
     assert (after.options, after.next_options) == (
         IndexOptions("sieve", error=7),
-        IndexOptions("sieve", error=50),
+        WAITING,
     )
 
 

@@ -43,13 +43,15 @@ object Claims {
   // Possessive throughout: Java's backtracking would take a stack frame for each blank.
   private val gap = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
   private val name = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
-  private val verbs = "CREATE|REFRESH|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE"
-  // A table may be called sieve, so the verbs that take a bare table name need one word more.
+  private val verbs = "CREATE|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE"
+  // A table may be called sieve and a column index, so verbs that take their bare names need more.
   private val verbsOfTables = "DESCRIBE|DESC|OPTIMIZE|VACUUM"
-  private val allVerbs = s"$verbs|$verbsOfTables".split('|').toList
+  private val verbsOfPaths = "REFRESH"
+  private val allVerbs = s"$verbs|$verbsOfTables|$verbsOfPaths".split('|').toList
   private val replace = s"(?:OR$gap++REPLACE$gap++)?"
   private val ours = (s"(?i)^$gap*+(?:(?:$verbs)$gap++${replace}SIEVE\\b" +
-    s"|(?:$verbsOfTables)$gap++SIEVE$gap++INDEX)").r
+    s"|(?:$verbsOfTables)$gap++SIEVE$gap++INDEX$gap++[^;]" +
+    s"|(?:$verbsOfPaths)$gap++SIEVE$gap++[^;])").r
   private val call = s"(?i)^$gap*+CALL$gap++(?:SIEVE|`SIEVE`)$gap*+\\.".r
   private val index = (s"(?i)^$gap*+(CREATE|DROP)$gap++INDEX$gap++" +
     s"(?:IF$gap++(?:NOT$gap++)?EXISTS\\b$gap*+)?($name)$gap*+ON\\b$gap*+(?:TABLE\\b$gap*+)?" +

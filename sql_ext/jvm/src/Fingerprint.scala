@@ -32,16 +32,18 @@ object Fingerprint {
     case other => other.getClass.getName
   }
 
-  private val byName = Set("parquet", "hudi")
+  private val byName = Set("parquet", "hudi", "orc")
 
   /**
    * The columns of the table's files. A query that wants some fields of a struct only has them cut
-   * down: where columns are found by name, as in Parquet, that changes nothing of how one is read,
-   * unless its default was lost with it.
+   * down: where columns are found by name, as in Parquet, and in ORC unless it is told to go by their
+   * places, that changes nothing of how one is read, unless its default was lost with it.
    */
-  private def schema(relation: HadoopFsRelation, table: CatalogTable): StructType = {
+  private def schema(
+      relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {
     val whole = CharVarcharUtils.replaceCharVarcharWithStringInSchema(table.dataSchema).asNullable
-    if (byName(format(relation)) && within(relation.dataSchema, whole)) whole
+    val named = byName(format(relation)) && !settings.exists(_.contains("positional"))
+    if (named && within(relation.dataSchema, whole)) whole
     else relation.dataSchema
   }
 
@@ -70,7 +72,8 @@ object Fingerprint {
   def of(relation: HadoopFsRelation, table: CatalogTable, session: Compat.Session): Fingerprint = {
     val kind = format(relation)
     val text = WholeRecords.isText(relation)
-    val columns = schema(relation, table)
+    val settings = ReaderSettings.of(session)
+    val columns = schema(relation, table, settings.keys ++ relation.options.keys)
     val conf = session.sessionState.conf
     val version = session.version
     val fixed = Seq(
@@ -101,7 +104,6 @@ object Fingerprint {
     // A build adds columns of such names, so none of a table that has one is to be believed.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
       .filter(_.toLowerCase(Locale.ROOT).startsWith("__sieve_")).map("reserved" -> _)
-    val settings = ReaderSettings.of(session)
     val own = if (kind != "hudi") settings else Hudi.marks(relation, conf.getAllConfs) ++ settings - vectorized
     val parts = (fixed ++ options ++ zones ++ parsing ++ literals ++ taken ++ own).map {
       case (k, v) if secret.findFirstIn(k).isDefined => k -> s"SHA-256 ${digest(v)}"
