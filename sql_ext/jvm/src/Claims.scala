@@ -45,12 +45,14 @@ object Claims {
   private val name = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
   private val verbs = "CREATE|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE"
   // A table may be called sieve and a column index, so verbs that take their bare names need more.
-  private val verbsOfTables = "DESCRIBE|DESC|OPTIMIZE|VACUUM"
+  private val verbsOfColumns = "DESCRIBE|DESC"
+  private val verbsOfTables = "OPTIMIZE|VACUUM"
   private val verbsOfPaths = "REFRESH"
-  private val allVerbs = s"$verbs|$verbsOfTables|$verbsOfPaths".split('|').toList
+  private val allVerbs = s"$verbs|$verbsOfColumns|$verbsOfTables|$verbsOfPaths".split('|').toList
   private val replace = s"(?:OR$gap++REPLACE$gap++)?"
   private val ours = (s"(?i)^$gap*+(?:(?:$verbs)$gap++${replace}SIEVE\\b" +
-    s"|(?:$verbsOfTables)$gap++SIEVE$gap++INDEX$gap++[^;]" +
+    s"|(?:$verbsOfColumns)$gap++SIEVE$gap++INDEX$gap++[^;]" +
+    s"|(?:$verbsOfTables)$gap++SIEVE$gap++INDEX(?:ES)?\\b" +
     s"|(?:$verbsOfPaths)$gap++SIEVE$gap++[^;])").r
   private val call = s"(?i)^$gap*+CALL$gap++(?:SIEVE|`SIEVE`)$gap*+\\.".r
   private val index = (s"(?i)^$gap*+(CREATE|DROP)$gap++INDEX$gap++" +
