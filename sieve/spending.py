@@ -25,6 +25,8 @@ NEAR: Final = 1.05
 """Times the least possible at which a version is good enough."""
 CLOSE: Final = 1.01
 """The same while a version takes so few bytes that they hardly count."""
+FREE_BYTES: Final = 4096
+"""A version of fewer bytes takes one block of most file systems all the same."""
 MOST_OF_TABLE: Final = 10
 """A version takes at most one byte in so many of the table's."""
 
@@ -105,6 +107,8 @@ class Stop:
             for codes that do not occur counted in full.
         probes: of each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.
         least: files that hold a match, means by kind; of kinds that have probes.
+        free: bytes that do not count: a version stops below them at the price alone. Probes meet
+            few of the keys where two files border on each other.
     """
 
     price: float
@@ -112,6 +116,7 @@ class Stop:
     little: float
     probes: tuple[Intervals, ...]
     least: Mapping[str, float]
+    free: float = 0.0
 
     def prices(self, locations: int) -> Numbers:
         """Prices to try, falling to the least."""
@@ -147,7 +152,7 @@ class Stop:
 
     def _enough(self, size: float, totals: Sequence[float]) -> bool:
         reads = self._means(totals)
-        if not near(reads, self.least):
+        if size < self.free or not near(reads, self.least):
             return False
         return size >= self.little or mean_read(reads) <= CLOSE * mean_read(self.least)
 

@@ -14,7 +14,7 @@ from sieve.build.survey import Profile, beside_map
 from sieve.manifest import Manifest
 from sieve.map.budget import estimate_bytes
 from sieve.options import IndexOptions
-from sieve.spending import KINDS, NEAR, Stop, near, served
+from sieve.spending import FREE_BYTES, KINDS, NEAR, Stop, near, served
 from sieve.types import Expected
 
 MOST_MAP_BYTES: Final = 1 << 30
@@ -61,6 +61,7 @@ def stop_for(
         profile.little,
         tuple(intervals),
         least,
+        FREE_BYTES * profile.sample.share,
     )
 
 

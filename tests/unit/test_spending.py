@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -71,6 +72,15 @@ def test_bytes_that_hardly_count_are_spent_a_little_further() -> None:
     near_by, exact = (1.04, 0.9, 2.0), (1.0, 0.0, 2.0)
     assert chosen(stop(), (1, near_by), (5, near_by), (8, exact), (9, exact)) == 2
     assert chosen(stop(), (1, near_by), (5, near_by), (90, exact)) == 1
+
+
+def test_bytes_of_one_block_do_not_count() -> None:
+    """Below them the price alone stops a version: probes miss the keys at the border of files."""
+    exact = (1.0, 0.0, 2.0)
+    trials = (1, exact), (3, exact), (6, exact), (9, exact)
+    assert chosen(stop(), *trials) == 0
+    assert chosen(replace(stop(), free=5), *trials) == 2
+    assert chosen(replace(stop(), free=50), *trials) == 3
 
 
 def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], Mass]:
