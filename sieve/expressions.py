@@ -138,10 +138,10 @@ class _Reader:
 
     def read(self, node: object, depth: int) -> Predicate:
         if depth > MAX_DEPTH:
-            return Unknown("the predicate is nested too deeply")
+            return Unknown("the predicate is nested too deeply", _names_in(node))
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            return Unknown("the predicate has too many parts")
+            return Unknown("the predicate has too many parts", _names_in(node))
         if not isinstance(node, dict) or not isinstance(node.get("op"), str):
             raise _malformed("a node is not an object with an op")
         op = node["op"]
@@ -165,9 +165,27 @@ class _Reader:
             raise _malformed("the values of in are not a list")
         self._values += len(values)
         if self._values > MAX_VALUES:
-            return Unknown("the predicate has too many values")
+            return Unknown("the predicate has too many values", _names_in(node))
         constants = tuple(_constant(value) for value in values)
         return Membership(_column(node), constants, negated, _null(node))
+
+
+def _names_in(node: object) -> tuple[str, ...]:
+    """Names of the columns in a part that is not read, however deep: what it is unknown about."""
+    names: dict[str, None] = {}
+    left = [node]
+    while left:
+        part = left.pop()
+        if not isinstance(part, dict):
+            continue
+        column, others, args = part.get("col"), part.get("names"), part.get("args")
+        if isinstance(column, list) and column and isinstance(column[0], str):
+            names[column[0]] = None
+        if isinstance(others, list):
+            names |= dict.fromkeys(name for name in others if isinstance(name, str))
+        if isinstance(args, list):
+            left.extend(args)
+    return tuple(names)
 
 
 def _unknown(node: Mapping[str, object]) -> Predicate:

@@ -154,8 +154,12 @@ def test_what_has_no_key_is_refused(lab: Lab, call: str, condition: str) -> None
 
 def test_functions_describe_themselves(lab: Lab) -> None:
     """SHOW FUNCTIONS lists Sieve's functions, DESCRIBE FUNCTION says how each is called."""
-    for (name,) in lab.sql("SHOW FUNCTIONS LIKE 'sieve*'"):
+    names = [name for (name,) in lab.sql("SHOW FUNCTIONS LIKE 'sieve*'")]
+    assert names == [
+        f"sieve_{what}"
+        for what in "describe explain files indexes key segments status versions".split()
+    ]
+    for name in names:
         text = "\n".join(line for (line,) in lab.sql(f"DESCRIBE FUNCTION EXTENDED {name}"))
         assert f"Usage: {name}(" in text
         assert f"> SELECT {name}(" in text or f"FROM {name}(" in text
-    assert len(lab.sql("SHOW FUNCTIONS LIKE 'sieve*'")) == 4

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sieve.errors import InvalidInputError
-from sieve.expressions import MAX_DEPTH, MAX_NODES, MAX_VALUES
+from sieve.expressions import MAX_DEPTH, MAX_NODES, MAX_VALUES, not_understood
 from sieve.keys import GREATEST, LEAST, Encoder
 from sieve.predicate import (
     Comparison,
@@ -153,8 +153,15 @@ def test_limits_make_parts_unknown():
     assert parse('{"op":"and","args":' + n_deep) == Unknown("the predicate is nested too deeply")
     many = both(compare("=", 1), *[compare("=", 0)] * MAX_NODES)
     assert "the predicate has too many parts" in evaluate(parse(many), {}, 1).why
+    # Its columns are told, so that a scan can say which index went unused.
+    deeply = parse(deep)
+    while not isinstance(deeply, Unknown):
+        (deeply,) = deeply.args
+    assert deeply.names == ("x",)
+    either = parse({"op": "or", "args": [compare("=", k) for k in range(MAX_NODES)]})
+    assert not_understood(either)[-1].names == ("x",)
     long = {"op": "in", "col": ["x"], "values": [1] * (MAX_VALUES + 1)}
-    assert isinstance(parse(long), Unknown)
+    assert parse(long) == Unknown("the predicate has too many values", ("x",))
     assert isinstance(parse(" " * ((32 << 20) + 1)), Unknown)
 
 
