@@ -81,22 +81,28 @@ def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe])
 
 
 def compare(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> None:
-    """Assert that the queries give the same rows, or the same error, with and without the index.
+    """Assert that the queries give the same rows, or the same error, with and without the index."""
+    with _counted(lab, tally), lab.setting("spark.sieve.strict", "true"):
+        _compare_together(lab, context, queries, tally)
+    tally.pairs += len(queries)
 
-    Spark runs all of them in one job; where one fails, each runs by itself.
-    """
+
+def _compare_together(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> None:
+    """Compare queries in one job; where one fails, in halves, down to one by itself."""
+    if len(queries) == 1:
+        _compare_alone(lab, context, queries[0], tally)
+        return
     together = " UNION ALL ".join(query.branch(k) for k, query in enumerate(queries))
     with lab.setting("spark.sieve.enabled", "false"):
         off = _numbered(lab, together)
-    with _counted(lab, tally), lab.setting("spark.sieve.strict", "true"):
-        on = _numbered(lab, together)
-        if isinstance(off, str) or isinstance(on, str):
-            for query in queries:
-                _compare_alone(lab, context, query, tally)
-        else:
-            for k, query in enumerate(queries):
-                assert on[k] == off[k], _difference(context, query, off[k], on[k])
-    tally.pairs += len(queries)
+    on = off if isinstance(off, str) else _numbered(lab, together)
+    if isinstance(off, str) or isinstance(on, str):
+        middle = len(queries) // 2
+        _compare_together(lab, context, queries[:middle], tally)
+        _compare_together(lab, context, queries[middle:], tally)
+        return
+    for k, query in enumerate(queries):
+        assert on[k] == off[k], _difference(context, query, off[k], on[k])
 
 
 def _compare_alone(lab: Lab, context: str, query: Query, tally: Tally) -> None:
