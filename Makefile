@@ -41,7 +41,8 @@ ARCHIVE := build/spark-4.1.jsa
         bench-planning bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi \
-        mutants
+        mutants \
+        test-foreign
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
@@ -189,6 +190,19 @@ build/hudi/.fetched-%:
 	@mvn -B -q dependency:copy -Dartifact=org.apache.hudi:hudi-spark3.5-bundle_2.12:$* \
 	  -DoutputDirectory="$(CURDIR)/build/hudi"
 	@touch $@
+
+# Spark publishes its tests, their SQL inputs among them, as jars beside its own.
+FOREIGN := build/foreign/spark-sql_2.13-4.1.1-tests.jar build/foreign/spark-sql_2.12-3.5.9-tests.jar
+
+$(FOREIGN): build/foreign/spark-sql_%-tests.jar:
+	@command -v mvn >/dev/null || { \
+	  echo "The tests of Spark are fetched by Maven: run 'apt-get install maven'."; exit 1; }
+	@echo "Fetching the tests of Spark SQL $*"
+	@mvn -B -q dependency:copy -DoutputDirectory="$(CURDIR)/build/foreign" \
+	  -Dartifact=org.apache.spark:spark-sql_$(subst -,:,$*):jar:tests
+
+test-foreign: setup $(FOREIGN) ## Spark's own SQL tests with indexes and without; ARGS="--minutes 10 --only join --spark 3.5"
+	@$(BIN)/python -m tests.foreign.spark_suite $(ARGS)
 
 # What changes code, and what tells which tests reach a line.
 build/mutants/.fetched: Makefile | $(VENV_DONE)

@@ -1,0 +1,89 @@
+"""The SQL inputs of Spark's test suite, read from the jar in which Spark publishes its tests."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_ROOT = "sql-tests/inputs/"
+# These call functions that only the suite's own Scala and Python sources define.
+_OWN_FUNCTIONS = ("udf/", "udaf/", "udtf/")
+_TOKEN = re.compile(
+    r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | --[^\n]* | /\*.*?\*/ | ; | . """,
+    re.DOTALL | re.VERBOSE,
+)
+_BLOCK = re.compile(
+    r"^--QUERY-DELIMITER-START$(.*?)^--QUERY-DELIMITER-END$", re.DOTALL | re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlInput:
+    """One input file.
+
+    Attributes:
+        name: its path below the folder of inputs.
+        settings: of the session that runs it.
+        statements: in order.
+    """
+
+    name: str
+    settings: dict[str, str]
+    statements: tuple[str, ...]
+
+
+def read_inputs(jar: Path, only: str = "") -> Iterator[SqlInput]:
+    """The inputs whose name contains ``only``, in the order of their names."""
+    with zipfile.ZipFile(jar) as archive:
+        names = sorted(n.removeprefix(_ROOT) for n in archive.namelist() if n.startswith(_ROOT))
+        for name in names:
+            wanted = name.endswith(".sql") and only in name
+            if wanted and not name.startswith(_OWN_FUNCTIONS):
+                yield _parse(archive, name)
+
+
+def extract_data(jar: Path, folder: Path) -> None:
+    """Extract the files of rows that the suite's tables are made of."""
+    with zipfile.ZipFile(jar) as archive:
+        for name in ("agg.data", "onek.data", "tenk.data"):
+            (folder / name).write_bytes(archive.read(f"test-data/postgresql/{name}"))
+
+
+def _parse(archive: zipfile.ZipFile, name: str) -> SqlInput:
+    text = archive.read(_ROOT + name).decode()
+    imported = re.findall(r"^--IMPORT (\S+)", text, re.MULTILINE)
+    before = [s for other in imported for s in _parse(archive, other).statements]
+    settings = {
+        "spark.sql.ansi.enabled": str(not name.startswith("nonansi/")).lower(),
+        "spark.sql.timestampType": (
+            "TIMESTAMP_NTZ" if name.startswith("timestampNTZ/") else "TIMESTAMP_LTZ"
+        ),
+    }
+    for line in re.findall(r"^--SET (.+)", text, re.MULTILINE):
+        for pair in line.split(","):
+            key, _, value = pair.partition("=")
+            settings[key.strip()] = value.strip()
+    return SqlInput(name, settings, (*before, *split(text)))
+
+
+def split(text: str) -> list[str]:
+    """The statements of a script; what stands between delimiters of a query is one statement."""
+    found: list[str] = []
+    end = 0
+    for block in _BLOCK.finditer(text):
+        found += [*_split(text[end : block.start()]), block[1].strip().rstrip(";")]
+        end = block.end()
+    return [statement for statement in [*found, *_split(text[end:])] if statement]
+
+
+def _split(text: str) -> list[str]:
+    statements = [""]
+    for token in _TOKEN.findall(text):
+        if token == ";":
+            statements.append("")
+        elif not token.startswith("--"):
+            statements[-1] += token
+    return [statement.strip() for statement in statements]
