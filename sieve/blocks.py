@@ -26,8 +26,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.bit_packing import pack, unpack
 from sieve.errors import CorruptError, UnsupportedError
-from sieve.packing import pack, unpack
 
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1

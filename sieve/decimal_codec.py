@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sieve.arrays.bit_packing import bit_lengths
 from sieve.codecs import GREATEST, LEAST, Codes, Literal, refuse_literal
 from sieve.errors import InvalidInputError
 from sieve.map.hashing import decimal_bytes
-from sieve.packing import bit_lengths
 
 Words = npt.NDArray[np.uint64]
 

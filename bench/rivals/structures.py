@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.rivals.columns import Codes, Column
+from sieve.arrays.bit_packing import pack
 from sieve.blocks import encode_segment
-from sieve.packing import pack
 from sieve.segments import cut_segments
 from sieve.shapes import SEGMENT_OVERHEAD, Entries, decode
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from sieve.arrays.bit_packing import ARRAY_HEAD_BYTES, EXCEPTION_BYTES
 from sieve.map.function import Layout
 from sieve.map.lookup import value_bits
 from sieve.map.payload import CHECK_BYTES, HEAD
-from sieve.packing import ARRAY_HEAD_BYTES, EXCEPTION_BYTES
 
 MOST_WORTHWHILE: Final = 16
 """Fingerprint bits beyond which a hash that does not occur has nothing left to save."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.ranges import spelled_out
 from sieve.errors import InvalidInputError
 from sieve.map.hashing import Hashes, mixed
 from sieve.pairs import add_up
-from sieve.ranges import spelled_out
 
 
 @dataclass(frozen=True, slots=True, eq=False)

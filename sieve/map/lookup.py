@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.bit_packing import Words, bits_at
+from sieve.arrays.ranges import spelled_out
 from sieve.map.function import Layout, fingerprints
 from sieve.map.gathering import Lists
 from sieve.map.hashing import Hashes
-from sieve.packing import Words, bits_at
-from sieve.ranges import spelled_out
 
 # Hashes looked up at once: bounds what a long list of them takes in passing.
 _SLICE = 1 << 16

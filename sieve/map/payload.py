@@ -36,12 +36,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.bit_packing import Bytes, Words, byte_words, pack, pack_bits, unpack
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.map.function import MAX_KEYS, MAX_WINDOW_BITS, MAX_WINDOWS, Layout, solve
 from sieve.map.gathering import Gathered, Lists, gathered
 from sieve.map.hashing import Hashes
 from sieve.map.lookup import MapSegment, value_bits
-from sieve.packing import Bytes, Words, byte_words, pack, pack_bits, unpack
 
 SHAPE_MAP: Final = 4
 LAYOUT_VERSION: Final = 1

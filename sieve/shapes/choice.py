@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.bit_packing import Words
 from sieve.mass import Codes, Mass, Numbers
-from sieve.packing import Words
 from sieve.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.shapes.layout import SHAPE_NAMES, Cells, encode, expected_size
 

@@ -22,8 +22,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.bit_packing import Words, bit_lengths, pack, packed_size, unpack
 from sieve.errors import CorruptError
-from sieve.packing import Words, bit_lengths, pack, packed_size, unpack
 
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")

@@ -38,10 +38,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.bit_packing import Words
 from sieve.blocks import SHAPE_SIEVE, decode_segment
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.mass import Codes
-from sieve.packing import Words
 from sieve.shapes import coding
 from sieve.shapes.grid import Grid, short_widths
 

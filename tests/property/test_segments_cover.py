@@ -10,11 +10,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sieve.arrays.bit_packing import pack, unpack
 from sieve.blocks import decode_segment, encode_segment
 from sieve.errors import SieveError
 from sieve.keys import GREATEST, LEAST
 from sieve.lookup import assemble, united
-from sieve.packing import pack, unpack
 from sieve.segments import cut_segments
 from sieve.shapes import decode
 

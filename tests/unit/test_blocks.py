@@ -7,10 +7,10 @@ import struct
 import numpy as np
 import pytest
 
+from sieve.arrays.bit_packing import bit_lengths, pack, packed_size, unpack
 from sieve.blocks import CSR, Segment, decode_segment, encode_segment
 from sieve.errors import CorruptError, SieveError, UnsupportedError
 from sieve.keys import GREATEST, LEAST
-from sieve.packing import bit_lengths, pack, packed_size, unpack
 
 HEAD = "<BBqqQIQI"
 

@@ -1,0 +1,1 @@
+"""Small vectorised array code that several packages share: bit packing and ranges."""
