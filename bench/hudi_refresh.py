@@ -22,9 +22,9 @@ from rich.table import Table
 
 from bench.hudi_session import HOME, QUIET, compact, fill, passing_session, settings
 from bench.session import SWITCH, files_read
-from sieve.local_store import LocalStore
 from sieve.manifest import Manifest
 from sieve.publish import newest
+from sieve.storage.local import LocalStore
 
 FOLDER = HOME / "build" / "bench-hudi-refresh"
 NAME = "logged"

@@ -20,14 +20,14 @@ import pyarrow.parquet as pq
 
 from sieve.intervals import Intervals
 from sieve.keys import Encoder
-from sieve.local_store import LocalStore
 from sieve.locations import Locations, render_locations
 from sieve.manifest import Manifest, parse_manifest, render_manifest
 from sieve.mass import Mass
 from sieve.options import IndexOptions
 from sieve.run_files import describe_run
 from sieve.shapes import Segment, plan
-from sieve.store import READ_LIMIT
+from sieve.storage.interface import READ_LIMIT
+from sieve.storage.local import LocalStore
 from sieve.types import (
     BuildStats,
     CreatedBy,

@@ -35,11 +35,11 @@ from bench.made_version import TABLE, made_list, make_version
 from bench.session import start_session
 from sieve.build.listing import NOTHING_STORED, Stored, store_list
 from sieve.build.settle import settles_at
-from sieve.local_store import LocalStore
 from sieve.locations import Locations
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions
 from sieve.publish import publish, read_version
+from sieve.storage.local import LocalStore
 from sieve.transitions import SetOptions, next_version
 from sieve.types import LocationsRef, VersionId
 

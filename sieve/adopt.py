@@ -9,7 +9,7 @@ from sieve.found import Found, same_table
 from sieve.intents import intents
 from sieve.publish import newest
 from sieve.registration import Registration
-from sieve.store import base_name
+from sieve.storage.interface import base_name
 from sieve.tables.catalog import CatalogTable
 from sieve.types import IndexUuid
 from sieve.world import World

@@ -15,7 +15,7 @@ from typing import Final
 from sieve.errors import SieveError
 from sieve.layout import HEX_ID, LOCATIONS_FILE, claims_dir, locations_file, run_dir
 from sieve.manifest import Manifest
-from sieve.store import GoneError, Store, join
+from sieve.storage.interface import GoneError, Store, join
 from sieve.types import RunId
 
 FLOOR_MS: Final = 24 * 3600 * 1000

@@ -22,7 +22,7 @@ from sieve.manifest import Manifest
 from sieve.options import IndexOptions
 from sieve.publish import publish
 from sieve.registration import Registration, property_key
-from sieve.store import Store, join
+from sieve.storage.interface import Store, join
 from sieve.tables.catalog import CatalogTable, Column
 from sieve.transitions import Refresh
 from sieve.types import IndexUuid, VersionId

@@ -17,7 +17,7 @@ from sieve.errors import (
 from sieve.manifest import Manifest
 from sieve.publish import newest
 from sieve.registration import Registration
-from sieve.store import GoneError, Store
+from sieve.storage.interface import GoneError, Store
 from sieve.types import TableIdentity
 from sieve.world import World
 

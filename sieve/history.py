@@ -9,7 +9,7 @@ from sieve.errors import CorruptError
 from sieve.layout import vacuumed_file, version_file, versions_dir
 from sieve.manifest import Manifest
 from sieve.publish import read_version
-from sieve.store import GoneError, Store, parent
+from sieve.storage.interface import GoneError, Store, parent
 
 HOUR_MS = 3600 * 1000
 

@@ -11,7 +11,7 @@ from sieve.claims import FLOOR_MS
 from sieve.errors import ConflictError, SieveError
 from sieve.found import same_table
 from sieve.layout import INTENT, REGISTERED, UUID, version_file
-from sieve.store import GoneError, Store, base_name, join
+from sieve.storage.interface import GoneError, Store, base_name, join
 from sieve.types import TableIdentity, identity_from
 
 _LIMIT = 1 << 16

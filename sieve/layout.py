@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from sieve.store import join
+from sieve.storage.interface import join
 from sieve.types import FileRef, RunId
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

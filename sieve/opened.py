@@ -16,7 +16,7 @@ from sieve.locations import Locations, check_list, laid_over, parse_locations
 from sieve.manifest import Manifest
 from sieve.requirements import Requirement
 from sieve.runs import Run, verified
-from sieve.store import Store
+from sieve.storage.interface import Store
 from sieve.types import PartRef
 
 Flags = npt.NDArray[np.bool_]

@@ -12,7 +12,7 @@ from sieve.intents import Intent, intents
 from sieve.manifest import Manifest
 from sieve.publish import newest
 from sieve.registration import Registration
-from sieve.store import Store, join, parent
+from sieve.storage.interface import Store, join, parent
 from sieve.types import TableIdentity
 from sieve.wreck import owner_of_wreck
 

@@ -20,7 +20,7 @@ from sieve.errors import (
 )
 from sieve.layout import version_file
 from sieve.manifest import MANIFEST_LIMIT, Manifest, parse_manifest, render_manifest
-from sieve.store import GoneError, Store, base_name
+from sieve.storage.interface import GoneError, Store, base_name
 from sieve.transitions import check_successor
 
 ATTEMPTS = 32

@@ -26,7 +26,7 @@ from sieve.locations import Locations
 from sieve.manifest import Manifest
 from sieve.publish import publish
 from sieve.standing import standings
-from sieve.store import GoneError
+from sieve.storage.interface import GoneError
 from sieve.tables.catalog import CatalogTable, Column
 from sieve.transitions import Refresh, next_version
 from sieve.types import VersionId

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 from sieve.errors import InvalidInputError
 from sieve.layout import UUID
-from sieve.store import join
+from sieve.storage.interface import join
 from sieve.types import IndexUuid
 
 FORMAT = 1

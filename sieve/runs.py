@@ -21,7 +21,7 @@ from sieve.lookup import Chunk, Flags, meeting, united
 from sieve.map.hashing import Hashes
 from sieve.requirements import Intervals
 from sieve.run_files import RunFile, parse_run_file
-from sieve.store import Reader, Store
+from sieve.storage.interface import Reader, Store
 from sieve.types import FileRef, Range, RunRef
 
 Codes = npt.NDArray[np.int64]

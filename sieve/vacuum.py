@@ -19,7 +19,7 @@ from sieve.layout import (
     versions_dir,
 )
 from sieve.publish import read_version
-from sieve.store import GoneError, Store, join, parent
+from sieve.storage.interface import GoneError, Store, join, parent
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sieve.advice import Advice
-from sieve.store import Store
+from sieve.storage.interface import Store
 from sieve.types import CreatedBy
 
 

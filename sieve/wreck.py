@@ -5,7 +5,7 @@ from __future__ import annotations
 from sieve.errors import CorruptError, UnavailableError
 from sieve.intents import intent_of
 from sieve.publish import newest_number, read_version
-from sieve.store import Store
+from sieve.storage.interface import Store
 from sieve.types import TableIdentity
 
 

@@ -30,7 +30,8 @@ def _serve() -> None:
     # A statement that computes holds the interpreter for 5 ms at a time; scans would wait for it.
     sys.setswitchinterval(_TURN_S)
 
-    from sieve.store import Store, store_for
+    from sieve.storage.interface import Store
+    from sieve.storage.open import store_for
     from sql_ext import attach, link
     from sql_ext.pruning import PruneService
     from sql_ext.roots import Roots

@@ -22,7 +22,7 @@ from sieve.manifest import Manifest
 from sieve.opened import OpenIndex, open_version
 from sieve.publish import newest, read_version
 from sieve.registration import Registration
-from sieve.store import GoneError, Store
+from sieve.storage.interface import GoneError, Store
 from sieve.tables.kinds import is_outdated
 from sieve.types import identity_from
 from sql_ext.link import Request

@@ -20,7 +20,7 @@ from sieve.keys import Encoder
 from sieve.opened import OpenIndex
 from sieve.predicate import evaluate
 from sieve.registration import Registration, parse_registration
-from sieve.store import Store
+from sieve.storage.interface import Store
 from sieve.types import VersionId
 from sql_ext.crowds import Crowds
 from sql_ext.held import HeldIndexes, Versions, reason_of, refused

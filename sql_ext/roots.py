@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sieve.errors import RootRefusedError
-from sieve.store import split
+from sieve.storage.interface import split
 from sql_ext.settings import Settings
 
 FOLDER = ".sieve"

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark import SparkContext
 
 import sieve
-from sieve.store import Store
+from sieve.storage.interface import Store
 from sieve.types import CreatedBy
 from sieve.world import World
 from sql_ext import attach, ship

@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
-from sieve.java_errors import INSUFFICIENT_PRIVILEGE, causes, denied, sql_state
+from sieve.storage.java_errors import INSUFFICIENT_PRIVILEGE, causes, denied, sql_state
 from sql_ext import sql_states
 
 INTERNAL: Final = "SIEVE_INTERNAL_ERROR"

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sieve.keys import Encoder
-from sieve.local_store import LocalStore
 from sieve.locations import Locations, render_locations
 from sieve.manifest import Manifest
 from sieve.map.payload import build_map
 from sieve.run_files import describe_run
 from sieve.shapes import Segment
-from sieve.store import READ_LIMIT, base_name
+from sieve.storage.interface import READ_LIMIT, base_name
+from sieve.storage.local import LocalStore
 from sieve.types import LocationsRef, PartRef, RunId, RunRef
 from tests.unit.manifest_sample import SAMPLE
 

@@ -30,10 +30,10 @@ from sieve.build import contents, writing
 from sieve.build.run import BuiltRun
 from sieve.errors import InvalidInputError
 from sieve.keys import Encoder
-from sieve.local_store import LocalStore
 from sieve.registration import DECLARED_COLUMNS, DECLARED_OPTIONS, PREFIX
 from sieve.segments import cut_segments
-from sieve.store import Store
+from sieve.storage.interface import Store
+from sieve.storage.local import LocalStore
 from sieve.tables.catalog import CatalogTable
 from sieve.types import CreatedBy
 from sieve.world import World

@@ -18,7 +18,7 @@ from sieve.manifest import Manifest
 from sieve.map.payload import SHAPE_MAP
 from sieve.runs import verified
 from sieve.shapes import decode
-from sieve.store import Store
+from sieve.storage.interface import Store
 from sieve.types import FileRef
 
 COLUMNS: Final = (

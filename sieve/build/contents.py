@@ -18,7 +18,7 @@ from sieve.errors import ConflictError, SieveError
 from sieve.instants import iso
 from sieve.locations import UNPROVEN, UNSETTLED, Counts, Locations, together
 from sieve.options import IndexOptions
-from sieve.store import Store
+from sieve.storage.interface import Store
 from sieve.tables.catalog import CatalogTable, Column, DataFile, refuse_build, roots_of
 from sieve.tables.kinds import COUNTED
 from sieve.transitions import Refresh

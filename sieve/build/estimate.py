@@ -33,7 +33,6 @@ from sieve.build.sample import zoomed
 from sieve.build.survey import Survey, survey
 from sieve.errors import InvalidInputError
 from sieve.layout import run_dir
-from sieve.local_store import LocalStore
 from sieve.locations import Locations, render_locations
 from sieve.map.budget import MOST_WORTHWHILE
 from sieve.options import IndexOptions
@@ -42,7 +41,8 @@ from sieve.run_files import describe_run
 from sieve.runs import Run, read_run
 from sieve.shapes import SEGMENT_OVERHEAD
 from sieve.spending import Stop, mean_read
-from sieve.store import join
+from sieve.storage.interface import join
+from sieve.storage.local import LocalStore
 from sieve.tables.catalog import CatalogTable, Column, DataFile, refuse_build, roots_of
 from sieve.tables.kinds import COUNTED
 from sieve.types import Expected, RunId, RunRef

@@ -17,7 +17,7 @@ from sieve.cache import Cache
 from sieve.keys import Encoder
 from sieve.map.hashing import hash_codes
 from sieve.runs import Run
-from sieve.store import READ_LIMIT
+from sieve.storage.interface import READ_LIMIT
 from sieve.types import Range
 
 Flags = npt.NDArray[np.bool_]

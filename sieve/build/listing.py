@@ -20,7 +20,7 @@ from sieve.layout import locations_file
 from sieve.locations import NO_LOCATIONS, Locations, laid_over, render_locations, what_differs
 from sieve.manifest import MAX_ROOTS, Manifest
 from sieve.opened import read_parts, whole_list
-from sieve.store import Store
+from sieve.storage.interface import Store
 from sieve.types import LocationsRef, PartRef
 
 STEP: Final = 4

@@ -29,7 +29,7 @@ from sieve.map.budget import MOST_WORTHWHILE
 from sieve.options import IndexOptions
 from sieve.runs import Run
 from sieve.spending import Stop, mean_read
-from sieve.store import Store
+from sieve.storage.interface import Store
 from sieve.tables.catalog import Column
 from sieve.types import Expected, RunRef
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sieve.errors import SieveError
 from sieve.locations import Locations
-from sieve.store import Store, parent, split
+from sieve.storage.interface import Store, parent, split
 from sieve.tables.catalog import CatalogTable, DataFile
 from sieve.tables.kinds import UNCHANGING
 

@@ -15,7 +15,7 @@ from sieve.build.arrow_jobs import map_batches
 from sieve.build.tasks import only_if_seen
 from sieve.errors import UnavailableError
 from sieve.runs import SPARK_SCHEMA
-from sieve.store import split
+from sieve.storage.interface import split
 
 _CLASS: Final = "SIEVE_ROOT_NOT_SHARED"
 

@@ -21,12 +21,12 @@ from sieve.build.zoom import Zoom
 from sieve.errors import UnavailableError
 from sieve.intervals import Intervals, cut_location, generous_most, split_at
 from sieve.keys import Encoder
-from sieve.local_store import LocalStore
 from sieve.mass import Codes, Mass, Numbers
 from sieve.pairs import Chunk
 from sieve.segments import cut_segments
 from sieve.shapes import Plan, Segment, fitted, plan
 from sieve.spending import KINDS, Stop
+from sieve.storage.local import LocalStore
 
 Batches = Iterator[pa.RecordBatch]
 

@@ -16,7 +16,7 @@ from sieve.layout import run_dir
 from sieve.options import IndexOptions
 from sieve.prices import within_budget
 from sieve.run_files import describe_run
-from sieve.store import Store, join
+from sieve.storage.interface import Store, join
 from sieve.types import RunId, RunRef
 
 

@@ -21,7 +21,6 @@ from sieve.errors import (
     UnknownOutcomeError,
     UnsupportedError,
 )
-from sieve.java_errors import answered, denied
 from sieve.registration import (
     DECLARED_COLUMNS,
     Registration,
@@ -29,7 +28,8 @@ from sieve.registration import (
     registrations,
     render_registration,
 )
-from sieve.store import parent
+from sieve.storage.interface import parent
+from sieve.storage.java_errors import answered, denied
 from sieve.tables.kinds import INDEXED, UNCHANGING, refuse_kind, refuse_names, refuse_option
 from sieve.types import TableIdentity, identity_from
 

@@ -17,7 +17,7 @@ from sieve.manifest import Manifest
 from sieve.opened import read_locations
 from sieve.publish import newest
 from sieve.shapes import Entries, decode
-from sieve.store import store_for
+from sieve.storage.open import store_for
 from sql_ext.commands import quote
 from sql_ext.inspection.layout import FileLayout, lay_out
 from sql_ext.inspection.picture import draw

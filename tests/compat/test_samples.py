@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sieve.local_store import LocalStore
 from sieve.manifest import FORMAT, Manifest
 from sieve.publish import newest
+from sieve.storage.local import LocalStore
 from sql_ext.link import Request
 from sql_ext.pruning import PruneService
 from sql_ext.roots import Roots

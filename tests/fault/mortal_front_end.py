@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sieve.local_store import LocalStore
+from sieve.storage.local import LocalStore
 from sieve.tables.catalog import CatalogTable
 from sql_ext import frontend
 

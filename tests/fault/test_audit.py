@@ -14,10 +14,10 @@ from lab import Lab
 
 from sieve.blocks import encode_segment
 from sieve.keys import Encoder
-from sieve.local_store import LocalStore
 from sieve.opened import read_locations
 from sieve.publish import newest, publish
 from sieve.segments import cut_segments
+from sieve.storage.local import LocalStore
 from sieve.types import VersionId
 from tests.made_index import write_run
 

@@ -15,7 +15,7 @@ from processes import wait_until
 from scenes import CREATE, STATEMENTS, looked_at, prepared, settled
 
 from sieve.history import history
-from sieve.local_store import LocalStore
+from sieve.storage.local import LocalStore
 from tests.plain_world import Session, Warehouse, without_spark
 from tests.plain_writers import begun, started, struck
 
@@ -86,8 +86,8 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
 def test_a_draft_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who dies between the writing of a file and its naming leaves a draft, which VACUUM takes."""
     warehouse, statement = prepared(tmp_path, "disable")
-    monkeypatch.setattr("sieve.local_store._link", lambda *_: sys.exit("killed"))
-    monkeypatch.setattr("sieve.local_store.os.unlink", lambda *_: None)
+    monkeypatch.setattr("sieve.storage.local._link", lambda *_: sys.exit("killed"))
+    monkeypatch.setattr("sieve.storage.local.os.unlink", lambda *_: None)
     with pytest.raises(SystemExit):
         Session(warehouse).sql(statement)
     monkeypatch.undo()

@@ -12,10 +12,10 @@ import pytest
 import tables
 from lab import Lab
 
-from sieve.local_store import LocalStore
 from sieve.manifest import Manifest
 from sieve.opened import read_locations
 from sieve.publish import newest
+from sieve.storage.local import LocalStore
 
 pytestmark = pytest.mark.hudi
 

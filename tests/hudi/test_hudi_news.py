@@ -11,9 +11,9 @@ import tables
 from lab import Lab
 
 from sieve.build.kept import MOST_DELTAS
-from sieve.local_store import LocalStore
 from sieve.opened import read_locations
 from sieve.publish import newest
+from sieve.storage.local import LocalStore
 
 pytestmark = pytest.mark.hudi
 

@@ -18,7 +18,7 @@ from sieve.run_files import describe_run
 from sieve.runs import Run
 from sieve.segments import cut_segments
 from sieve.shapes import decode
-from sieve.store import base_name
+from sieve.storage.interface import base_name
 from tests.made_index import RUN, map_row, run_file_bytes
 
 N = 12

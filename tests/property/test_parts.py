@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sieve.build.listing import NOTHING_STORED, STEP, Stored, store_list
-from sieve.local_store import LocalStore
 from sieve.locations import COLUMNS, UNPROVEN, UNSETTLED, Locations, laid_over, what_differs
 from sieve.opened import read_part
-from sieve.store import READ_LIMIT
+from sieve.storage.interface import READ_LIMIT
+from sieve.storage.local import LocalStore
 
 ROOTS = ("file:/t", "hdfs://n/other", "file:/t/below")
 

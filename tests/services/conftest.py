@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from lab import Lab
 
-from sieve.store import Store, store_for
+from sieve.storage.interface import Store
+from sieve.storage.open import store_for
 from tests.services import hdfs as name_node
 from tests.services import postgres, s3
 from tests.services.postgres import Postgres

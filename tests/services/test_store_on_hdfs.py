@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from sieve.hadoop_store import HadoopStore
-from sieve.permissions import Permissions
-from sieve.store import Store, join
+from sieve.storage.hdfs import HadoopStore
+from sieve.storage.interface import Store, join
+from sieve.storage.permissions import Permissions
 from tests.unit.store_contract import AtomicCreateContract, PermissionsContract, StoreContract
 
 pytestmark = pytest.mark.services

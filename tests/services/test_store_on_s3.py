@@ -11,11 +11,12 @@ import pytest
 from py4j.protocol import get_return_value
 from pyspark.java_gateway import launch_gateway
 
-from sieve import s3_store
 from sieve.errors import UnavailableError, UnknownOutcomeError, UnsupportedError
-from sieve.permissions import Permissions
-from sieve.s3_store import S3Store
-from sieve.store import GoneError, Store, join, store_for
+from sieve.storage import s3
+from sieve.storage.interface import GoneError, Store, join
+from sieve.storage.open import store_for
+from sieve.storage.permissions import Permissions
+from sieve.storage.s3 import S3Store
 from tests.services.s3 import ANCIENT, HEEDLESS, KEEPING, Fault, Gate, jars
 from tests.unit.store_contract import AtomicCreateContract, StoreContract
 
@@ -40,7 +41,7 @@ def jvm() -> Iterator[Any]:
 @pytest.fixture(autouse=True)
 def as_new(gate: Gate) -> Iterator[None]:
     """Nothing is known of the buckets, and no fault is left to others."""
-    s3_store._lacks.clear()
+    s3._lacks.clear()
     gate.puts.clear()
     yield
     gate.faults.clear()
@@ -204,7 +205,7 @@ def test_half_a_file_is_not_put(
         raise MemoryError
 
     store.create(join(folder, "before"), b"x")
-    monkeypatch.setattr(s3_store, "write", write_half)
+    monkeypatch.setattr(s3, "write", write_half)
     with pytest.raises(MemoryError):
         store.create(join(folder, "1.json"), b"xy")
     assert [entry.name for entry in store.list(folder)] == ["before"]

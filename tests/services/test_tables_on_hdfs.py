@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from lab import Lab
 
-from sieve.store import Store, join
+from sieve.storage.interface import Store, join
 
 pytestmark = pytest.mark.services
 

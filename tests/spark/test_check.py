@@ -21,12 +21,12 @@ from lab import Lab
 from sieve.build import map_tasks, tasks
 from sieve.keys import Encoder
 from sieve.layout import locations_file
-from sieve.local_store import LocalStore
 from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations
 from sieve.map.hashing import hash_codes
 from sieve.mass import Mass
 from sieve.opened import read_locations
 from sieve.publish import newest, publish, read_version
+from sieve.storage.local import LocalStore
 from sieve.types import LocationsRef, PartRef, RunId, RunRef, VersionId
 from tests.made_index import Row, write_run
 

@@ -15,8 +15,8 @@ from pyspark.sql import functions as sf
 
 from sieve.build import survey
 from sieve.build.run import build_run
-from sieve.local_store import LocalStore
 from sieve.options import IndexOptions
+from sieve.storage.local import LocalStore
 from sieve.tables.catalog import LOCATION, Column
 
 FILES = 4

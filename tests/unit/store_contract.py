@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
-from sieve.permissions import Permissions
-from sieve.store import GoneError, Store, join, parent
+from sieve.storage.interface import GoneError, Store, join, parent
+from sieve.storage.permissions import Permissions
 
 
 def open_to_others(folder: Path) -> None:

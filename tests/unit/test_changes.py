@@ -14,13 +14,13 @@ import pytest
 from sieve.build.kept import MOST_DELTAS
 from sieve.build.settle import snapshot_since
 from sieve.found import Found
-from sieve.local_store import LocalStore
 from sieve.locations import UNPROVEN, Locations
 from sieve.manifest import Manifest, render_manifest
 from sieve.opened import read_locations
 from sieve.publish import newest
 from sieve.refresh import refresh_index
 from sieve.registration import Registration
+from sieve.storage.local import LocalStore
 from sieve.tables.catalog import Changes, Column, DataFile
 from sieve.types import CreatedBy, RunId
 from tests.made_index import ROOT, write_version

@@ -8,8 +8,8 @@ import pytest
 
 from sieve.claims import claim_locations, claim_run, claims, discard_locations, discard_run
 from sieve.layout import claims_dir, locations_file, run_dir
-from sieve.local_store import LocalStore
-from sieve.store import join
+from sieve.storage.interface import join
+from sieve.storage.local import LocalStore
 from sieve.types import RunId
 from tests.plain_world import SeamStore
 

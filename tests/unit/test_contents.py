@@ -16,9 +16,9 @@ from sieve.build import contents, settle
 from sieve.build.contents import ReaderChangedError
 from sieve.build.run import BuiltRun
 from sieve.errors import UnsupportedError
-from sieve.local_store import LocalStore
 from sieve.locations import UNSETTLED, Locations, parse_locations
 from sieve.options import IndexOptions
+from sieve.storage.local import LocalStore
 from sieve.tables.catalog import Column, DataFile
 from sieve.transitions import Refresh
 

@@ -12,8 +12,8 @@ from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.java_gateway import launch_gateway
 
 from sieve.errors import InvalidInputError, UnavailableError, UnknownOutcomeError, UnsupportedError
-from sieve.hadoop_store import HadoopStore
-from sieve.store import store_for
+from sieve.storage.hdfs import HadoopStore
+from sieve.storage.open import store_for
 from tests.unit.store_contract import PermissionsContract, StoreContract, open_to_others
 
 

@@ -18,7 +18,6 @@ from sieve.build.listing import read_list, store_list
 from sieve.cache import Cache
 from sieve.errors import CorruptError
 from sieve.found import Found
-from sieve.local_store import LocalStore
 from sieve.locations import (
     GONE,
     Locations,
@@ -31,7 +30,8 @@ from sieve.manifest import Manifest, render_manifest
 from sieve.opened import open_version, read_locations
 from sieve.refresh import refresh_index
 from sieve.registration import Registration
-from sieve.store import GoneError
+from sieve.storage.interface import GoneError
+from sieve.storage.local import LocalStore
 from sieve.tables.catalog import Column, DataFile
 from sieve.types import CreatedBy, LocationsRef
 from tests.made_index import ROOT, CountingStore, plain_locations, write_version

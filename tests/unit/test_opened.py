@@ -14,13 +14,13 @@ from sieve.blocks import encode_segment
 from sieve.cache import Cache
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.keys import GREATEST, LEAST, Encoder
-from sieve.local_store import LocalStore
 from sieve.locations import Locations, render_locations
 from sieve.manifest import Manifest
 from sieve.opened import OpenIndex, open_version
 from sieve.requirements import Requirement
 from sieve.segments import cut_segments
-from sieve.store import GoneError
+from sieve.storage.interface import GoneError
+from sieve.storage.local import LocalStore
 from sieve.types import LocationsRef, PartRef, RunId, RunRef
 from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
 

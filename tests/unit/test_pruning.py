@@ -18,7 +18,7 @@ import pytest
 from sieve.blocks import CSR, Segment, encode_segment
 from sieve.keys import Encoder
 from sieve.manifest import Manifest, render_manifest
-from sieve.store import READ_LIMIT
+from sieve.storage.interface import READ_LIMIT
 from sieve.types import IndexUuid, VersionId
 from sql_ext.held import refused
 from sql_ext.link import Request

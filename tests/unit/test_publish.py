@@ -18,10 +18,10 @@ from sieve.errors import (
     UnsupportedError,
 )
 from sieve.layout import version_file, versions_dir
-from sieve.local_store import LocalStore
 from sieve.manifest import FORMAT, Manifest, render_manifest
 from sieve.publish import last_of_dense, newest, newest_number, publish, read_version
-from sieve.store import GoneError, join
+from sieve.storage.interface import GoneError, join
+from sieve.storage.local import LocalStore
 from sieve.transitions import Disable, Drop, SetOptions, next_version
 from sieve.types import CreatedBy, VersionId
 from tests.unit.manifest_sample import SAMPLE, UUID

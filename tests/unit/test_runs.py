@@ -20,11 +20,11 @@ from sieve.blocks import CSR, Segment, encode_segment
 from sieve.cache import Cache
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.keys import GREATEST, LEAST, Encoder
-from sieve.local_store import LocalStore
 from sieve.map.hashing import hash_codes
 from sieve.run_files import describe_run, parse_run_file
 from sieve.runs import Run, read_run
-from sieve.store import READ_LIMIT, GoneError, Store
+from sieve.storage.interface import READ_LIMIT, GoneError, Store
+from sieve.storage.local import LocalStore
 from sieve.types import RunFileRef, RunRef
 from tests.made_index import RUN, CountingStore, Row, map_row, run_file_bytes, write_run
 

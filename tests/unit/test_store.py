@@ -14,10 +14,11 @@ from sieve.errors import (
     UnknownOutcomeError,
     UnsupportedError,
 )
-from sieve.local_store import LocalStore
-from sieve.permissions import Permissions, behind, mode_for, without_acl
-from sieve.s3_store import S3Store
-from sieve.store import base_name, join, parent, split, store_for
+from sieve.storage.interface import base_name, join, parent, split
+from sieve.storage.local import LocalStore
+from sieve.storage.open import store_for
+from sieve.storage.permissions import Permissions, behind, mode_for, without_acl
+from sieve.storage.s3 import S3Store
 from tests.unit.store_contract import (
     AtomicCreateContract,
     PermissionsContract,
@@ -108,7 +109,7 @@ def test_create_syncs_file_and_folder(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_folder_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose name may not survive a crash is an unknown outcome, not a success."""
-    monkeypatch.setattr("sieve.local_store._sync", failing(errno.EIO))
+    monkeypatch.setattr("sieve.storage.local._sync", failing(errno.EIO))
     with pytest.raises(UnknownOutcomeError):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
     assert (tmp_path / "f").read_bytes() == b"x"

@@ -21,9 +21,9 @@ from sieve.errors import (
     UnknownOutcomeError,
     UnsupportedError,
 )
-from sieve.permissions import Permissions, behind, mode_for, without_acl
-from sieve.posix_names import gid_of, group_name, uid_of, user_name
-from sieve.store import READ_LIMIT, Entries, Entry, GoneError, split
+from sieve.storage.interface import READ_LIMIT, Entries, Entry, GoneError, split
+from sieve.storage.permissions import Permissions, behind, mode_for, without_acl
+from sieve.storage.posix_names import gid_of, group_name, uid_of, user_name
 
 _ACLS = ("system.posix_acl_access", "system.posix_acl_default")
 

@@ -13,8 +13,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
 from sieve.errors import CorruptError, DeniedError, UnavailableError, UnsupportedError
-from sieve.java_errors import denied
-from sieve.store import READ_LIMIT, Entries, Entry, GoneError, join, split
+from sieve.storage.interface import READ_LIMIT, Entries, Entry, GoneError, join, split
+from sieve.storage.java_errors import denied
 
 CHUNK = 4 << 20
 """Bytes that cross the bridge in one call."""

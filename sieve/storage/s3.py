@@ -18,10 +18,10 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
 from sieve.errors import UnavailableError, UnknownOutcomeError, UnsupportedError
-from sieve.hadoop_files import HadoopFiles, failures, refused, summary_of, write
-from sieve.java_errors import denied
-from sieve.permissions import Permissions
-from sieve.store import GoneError, join, parent, split
+from sieve.storage.hadoop import HadoopFiles, failures, refused, summary_of, write
+from sieve.storage.interface import GoneError, join, parent, split
+from sieve.storage.java_errors import denied
+from sieve.storage.permissions import Permissions
 
 log = logging.getLogger(__name__)
 

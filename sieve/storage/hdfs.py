@@ -14,10 +14,10 @@ from typing import Any
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
 from sieve.errors import UnknownOutcomeError, UnsupportedError
-from sieve.hadoop_files import HadoopFiles, failures, kind_of, refused, summary_of, write
-from sieve.java_errors import denied
-from sieve.permissions import Permissions, behind, mode_for, without_acl
-from sieve.store import GoneError, join, parent
+from sieve.storage.hadoop import HadoopFiles, failures, kind_of, refused, summary_of, write
+from sieve.storage.interface import GoneError, join, parent
+from sieve.storage.java_errors import denied
+from sieve.storage.permissions import Permissions, behind, mode_for, without_acl
 
 ATOMIC_RENAME = frozenset({"hdfs"})
 """Schemes whose rename without overwrite is one atomic step."""

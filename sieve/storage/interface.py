@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sieve.errors import InvalidInputError, UnavailableError
 
 if TYPE_CHECKING:
-    from sieve.permissions import Permissions
+    from sieve.storage.permissions import Permissions
 
 READ_LIMIT = 1 << 30
 """Most bytes that one read brings into memory, unless the caller asks for fewer."""
@@ -117,29 +117,6 @@ class Store(Reader, Protocol):
             UnsupportedError: the file system did not take the mode.
         """
         ...
-
-
-def store_for(uri: str, jvm: Any, conf: Any, *, single_writer: bool = False) -> Store:
-    """The store that serves a URI: the local one, or through the JVM S3's or HDFS's.
-
-    Args:
-        uri: any URI of the file system.
-        jvm: py4j view of the driver's JVM.
-        conf: the session's ``org.apache.hadoop.conf.Configuration``, a py4j object.
-        single_writer: the user's word that no other driver writes indexes on S3.
-    """
-    scheme, _, _ = split(uri)
-    if scheme == "file":
-        from sieve.local_store import LocalStore
-
-        return LocalStore()
-    if scheme == "s3a":
-        from sieve.s3_store import S3Store
-
-        return S3Store(jvm, conf, single_writer=single_writer)
-    from sieve.hadoop_store import HadoopStore
-
-    return HadoopStore(jvm, conf)
 
 
 def split(uri: str) -> tuple[str, str, str]:

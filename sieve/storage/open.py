@@ -1,0 +1,27 @@
+"""Which store serves a URI: the local one, or through the driver's JVM S3's or HDFS's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sieve.storage.hdfs import HadoopStore
+from sieve.storage.interface import Store, split
+from sieve.storage.local import LocalStore
+from sieve.storage.s3 import S3Store
+
+
+def store_for(uri: str, jvm: Any, conf: Any, *, single_writer: bool = False) -> Store:
+    """The store that serves a URI: the local one, or through the JVM S3's or HDFS's.
+
+    Args:
+        uri: any URI of the file system.
+        jvm: py4j view of the driver's JVM.
+        conf: the session's ``org.apache.hadoop.conf.Configuration``, a py4j object.
+        single_writer: the user's word that no other driver writes indexes on S3.
+    """
+    scheme, _, _ = split(uri)
+    if scheme == "file":
+        return LocalStore()
+    if scheme == "s3a":
+        return S3Store(jvm, conf, single_writer=single_writer)
+    return HadoopStore(jvm, conf)
