@@ -26,7 +26,7 @@ from bench.rivals.budgeted import cut, sample, shaped
 from bench.rivals.columns import Codes, Column
 from bench.texts import TEXTS, texts
 from sieve.build.encoders import choose_encoder
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 
 SAMPLED = 40_000
 BATCH = 10_000

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sieve.encoding.encoder import Encoder
 from sieve.intervals import Intervals
-from sieve.keys import Encoder
 from sieve.locations import Locations, render_locations
 from sieve.manifest import Manifest, parse_manifest, render_manifest
 from sieve.mass import Mass

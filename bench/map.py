@@ -17,7 +17,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from sieve.map.hashing import hash_bytes, hash_codes
+from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.map.lookup import MapSegment
 from sieve.map.payload import build_map, decode_map
 

@@ -13,10 +13,10 @@ from sieve.build.contents import build_contents
 from sieve.build.settle import snapshot_of
 from sieve.change import end_index
 from sieve.claims import settle
+from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
 from sieve.found import Found
 from sieve.intents import delete_index, remove_abandoned, write_intent
-from sieve.keys import Encoder
 from sieve.layout import REGISTERED, claims_dir, versions_dir
 from sieve.manifest import Manifest
 from sieve.options import IndexOptions

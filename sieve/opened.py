@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.cache import Cache
+from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
-from sieve.keys import Encoder
 from sieve.layout import locations_file
 from sieve.locations import Locations, check_list, laid_over, parse_locations
 from sieve.manifest import Manifest

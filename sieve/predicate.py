@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sieve.encoding.encoder import Encoder
 from sieve.expressions import (
     Always,
     Column,
@@ -23,7 +24,6 @@ from sieve.expressions import (
     Unknown,
     parse,
 )
-from sieve.keys import Encoder
 from sieve.requirements import Requirement, intersect, requirement, unite
 
 __all__ = [

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.encoding.encoder import GREATEST, LEAST, Encoder, Literal
+from sieve.encoding.hashing import Hashes, hash_bytes, hash_codes
 from sieve.expressions import Comparison, Leaf, Membership, NullTest
-from sieve.keys import GREATEST, LEAST, Encoder, Literal
-from sieve.map.hashing import Hashes, hash_bytes, hash_codes
 
 Intervals = npt.NDArray[np.int64]
 

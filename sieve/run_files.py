@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
-from sieve.keys import Encoder
 from sieve.lookup import Chunk, Places, assemble
 from sieve.map.lookup import MapSegment
 from sieve.map.payload import SHAPE_MAP, decode_map

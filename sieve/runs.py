@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.cache import Cache
+from sieve.encoding.encoder import GREATEST, LEAST
+from sieve.encoding.hashing import Hashes
 from sieve.errors import CorruptError, SieveError
-from sieve.keys import GREATEST, LEAST
 from sieve.layout import run_file
 from sieve.lookup import Chunk, Flags, meeting, united
-from sieve.map.hashing import Hashes
 from sieve.requirements import Intervals
 from sieve.run_files import RunFile, parse_run_file
 from sieve.storage.interface import Reader, Store

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from sieve.build.auto import map_left_out
 from sieve.build.estimate import Estimate
+from sieve.encoding.encoder import Encoder
 from sieve.found import Found
-from sieve.keys import Encoder
 from sieve.manifest import Manifest
 from sieve.opened import read_locations
 from sieve.options import IndexOptions

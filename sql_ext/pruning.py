@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.cache import Cache
+from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
 from sieve.expressions import Column, Predicate, columns, not_understood, parse
-from sieve.keys import Encoder
 from sieve.opened import OpenIndex
 from sieve.predicate import evaluate
 from sieve.registration import Registration, parse_registration

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.encoding.encoder import Encoder
 from sieve.errors import SieveError
-from sieve.keys import Encoder
 from sieve.locations import bytes_of
 from sieve.manifest import Manifest
 from sieve.opened import OpenIndex

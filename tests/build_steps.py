@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from sieve.build import map_tasks, tasks
+from sieve.encoding.encoder import Encoder
 from sieve.intervals import generous_threshold
-from sieve.keys import Encoder
 from sieve.lookup import Chunk, assemble, united
 from sieve.map.lookup import MapSegment
 from sieve.map.payload import decode_map

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sieve.keys import Encoder, Window
-from sieve.splits import Point, Splits
+from sieve.encoding.encoder import Encoder, Window
+from sieve.encoding.split_points import Point, Splits
 from tests.generated_values import image
 
 SHORT = st.binary(max_size=4)

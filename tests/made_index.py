@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 from sieve.locations import Locations, render_locations
 from sieve.manifest import Manifest
 from sieve.map.payload import build_map

@@ -28,8 +28,8 @@ from pyspark.errors import PySparkException
 from sieve.blocks import encode_segment
 from sieve.build import contents, writing
 from sieve.build.run import BuiltRun
+from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError
-from sieve.keys import Encoder
 from sieve.registration import DECLARED_COLUMNS, DECLARED_OPTIONS, PREFIX
 from sieve.segments import cut_segments
 from sieve.storage.interface import Store

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sieve.coverage import Coverage
+from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
 from sieve.found import Found
-from sieve.keys import Encoder
 from sieve.layout import run_file
 from sieve.manifest import Manifest
 from sieve.map.payload import SHAPE_MAP

@@ -16,6 +16,8 @@ from sieve.build.maps import fit_maps
 from sieve.build.probes import Probes, files_read, make_probes, map_may_pay
 from sieve.build.sample import WANTED, Sample
 from sieve.build.survey import Profile, beside_map
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import Hashes, hash_codes
 from sieve.errors import InvalidInputError
 from sieve.intervals import (
     Intervals,
@@ -24,9 +26,7 @@ from sieve.intervals import (
     generous_most,
     generous_threshold,
 )
-from sieve.keys import Encoder
 from sieve.map.budget import MOST_WORTHWHILE
-from sieve.map.hashing import Hashes, hash_codes
 from sieve.map.payload import build_map, decode_map
 from sieve.mass import Mass
 from sieve.options import IndexOptions

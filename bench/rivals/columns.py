@@ -17,7 +17,7 @@ from bench.texts import TEXTS
 from bench.tpch import generate
 from sieve.build.encoders import choose_encoder
 from sieve.build.sample import WANTED
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 
 Codes = npt.NDArray[np.int64]
 Rng = np.random.Generator

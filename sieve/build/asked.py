@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sieve.build.reading import Seen
 from sieve.build.sample import Sample
 from sieve.build.survey import Survey
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 from sieve.predicate import LocationIndex, Predicate, evaluate
 from sieve.requirements import Requirement
 from sieve.runs import Run

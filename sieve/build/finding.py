@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from sieve.build.rounds import Round
 from sieve.build.tasks import Batches, together
 from sieve.cache import Cache
-from sieve.keys import Encoder
-from sieve.map.hashing import hash_codes
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import hash_codes
 from sieve.runs import Run
 from sieve.storage.interface import READ_LIMIT
 from sieve.types import Range

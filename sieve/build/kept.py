@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.build.settle import Snapshot
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 from sieve.locations import NO_LOCATIONS, Locations
 from sieve.manifest import Manifest
 from sieve.standing import AS_IT_WAS, standings

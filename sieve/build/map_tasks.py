@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from sieve.build.tasks import run_row, together
 from sieve.build.zoom import Zoom
-from sieve.keys import Encoder
-from sieve.map.hashing import Hashes, hash_codes
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import Hashes, hash_codes
 from sieve.map.payload import build_map
 
 Batches = Iterator[pa.RecordBatch]

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.build.sample import Sample
+from sieve.encoding.hashing import Hashes, hash_codes
 from sieve.map.budget import fingerprint_for
-from sieve.map.hashing import Hashes, hash_codes
 from sieve.mass import SHORT_RANGE
 from sieve.runs import Run
 from sieve.spending import KINDS

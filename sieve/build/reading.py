@@ -16,8 +16,8 @@ from sieve.build import tasks
 from sieve.build.arrow_jobs import map_batches
 from sieve.build.probes import Probes
 from sieve.build.survey import Survey
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.intervals import generous_threshold
-from sieve.keys import GREATEST, LEAST
 from sieve.options import IndexOptions
 
 Counts = npt.NDArray[np.int64]

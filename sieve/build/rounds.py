@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from sieve.keys import GREATEST, LEAST
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.locations import Counts
 from sieve.types import Range, RunFileRef, RunRef
 

@@ -23,8 +23,8 @@ from sieve.build.survey import Survey, survey
 from sieve.build.writing import write_within
 from sieve.cache import Cache
 from sieve.claims import discard_run
+from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError, SieveError
-from sieve.keys import Encoder
 from sieve.map.budget import MOST_WORTHWHILE
 from sieve.options import IndexOptions
 from sieve.runs import Run

@@ -14,8 +14,8 @@ from pyspark.sql import functions as sf
 from sieve.build.arrow_jobs import map_batches
 from sieve.build.encoders import FRONT, choose_encoder
 from sieve.build.zoom import Intervals, Zoom, windows
-from sieve.keys import Encoder
-from sieve.map.hashing import Hashes, hash_codes
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import Hashes, hash_codes
 from sieve.mass import Codes, Mass
 from sieve.tables.catalog import Column
 

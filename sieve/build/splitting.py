@@ -10,7 +10,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sieve.splits import LONGEST_POINT, MOST_DIGITS, WIDEST_ALPHABET, Point, Splits, packed_size
+from sieve.encoding.split_points import (
+    LONGEST_POINT,
+    MOST_DIGITS,
+    WIDEST_ALPHABET,
+    Point,
+    Splits,
+    packed_size,
+)
 
 _WIDTH: Final = LONGEST_POINT + MOST_DIGITS
 STRAYS: Final = 1 / 200

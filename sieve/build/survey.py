@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.build.sample import Sample, take_sample
+from sieve.encoding.encoder import Encoder
 from sieve.intervals import generous_total
-from sieve.keys import Encoder
 from sieve.options import SMALLEST_SHARE, IndexOptions
 from sieve.spending import MOST_OF_TABLE, Worth
 from sieve.tables.catalog import LOCATION, Column

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from sieve.blocks import encode_segment
 from sieve.build.zoom import Zoom
+from sieve.encoding.encoder import Encoder
 from sieve.errors import UnavailableError
 from sieve.intervals import Intervals, cut_location, generous_most, split_at
-from sieve.keys import Encoder
 from sieve.mass import Codes, Mass, Numbers
 from sieve.pairs import Chunk
 from sieve.segments import cut_segments

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.keys import GREATEST, LEAST
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.mass import Codes, Mass, Numbers
 
 Intervals = npt.NDArray[np.int64]

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.map.hashing import Hashes, mixed
+from sieve.encoding.hashing import Hashes, mixed
 
 # A cell's state counts its hashes above this bit and adds up their numbers below: a float64, in
 # which numpy sums by cell fastest, then holds 3 * MAX_KEYS of them without rounding.

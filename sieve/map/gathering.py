@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.ranges import spelled_out
+from sieve.encoding.hashing import Hashes, mixed
 from sieve.errors import InvalidInputError
-from sieve.map.hashing import Hashes, mixed
 from sieve.pairs import add_up
 
 

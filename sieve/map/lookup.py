@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from sieve.arrays.bit_packing import Words, bits_at
 from sieve.arrays.ranges import spelled_out
+from sieve.encoding.hashing import Hashes
 from sieve.map.function import Layout, fingerprints
 from sieve.map.gathering import Lists
-from sieve.map.hashing import Hashes
 
 # Hashes looked up at once: bounds what a long list of them takes in passing.
 _SLICE = 1 << 16

@@ -37,10 +37,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.bit_packing import Bytes, Words, byte_words, pack, pack_bits, unpack
+from sieve.encoding.hashing import Hashes
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.map.function import MAX_KEYS, MAX_WINDOW_BITS, MAX_WINDOWS, Layout, solve
 from sieve.map.gathering import Gathered, Lists, gathered
-from sieve.map.hashing import Hashes
 from sieve.map.lookup import MapSegment, value_bits
 
 SHAPE_MAP: Final = 4

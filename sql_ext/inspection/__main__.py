@@ -11,8 +11,8 @@ import numpy as np
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from sieve.encoding.encoder import Encoder
 from sieve.errors import SieveError, UnsupportedError
-from sieve.keys import Encoder
 from sieve.manifest import Manifest
 from sieve.opened import read_locations
 from sieve.publish import newest

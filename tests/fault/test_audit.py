@@ -13,7 +13,7 @@ import pytest
 from lab import Lab
 
 from sieve.blocks import encode_segment
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 from sieve.opened import read_locations
 from sieve.publish import newest, publish
 from sieve.segments import cut_segments

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sieve.encoding import hashing
+from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.expressions import parse
-from sieve.keys import GREATEST, LEAST, Encoder
-from sieve.map import hashing
 from sieve.requirements import requirement
 from tests.build_steps import SHAPES, build
 from tests.generated_encoders import encoders_for

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sieve.build.encoders import choose_encoder
-from sieve.keys import Encoder, Window
+from sieve.encoding.encoder import Encoder, Window
 from tests.generated_encoders import BYTES, encoders
 
 

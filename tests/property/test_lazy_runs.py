@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sieve import run_files
 from sieve.blocks import CSR, Segment, encode_segment
 from sieve.cache import Cache
-from sieve.keys import GREATEST, LEAST, Encoder
-from sieve.map.hashing import hash_codes
+from sieve.encoding.encoder import GREATEST, LEAST, Encoder
+from sieve.encoding.hashing import hash_codes
 from sieve.map.payload import decode_map
 from sieve.run_files import describe_run
 from sieve.runs import Run

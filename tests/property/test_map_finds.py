@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sieve.encoding.hashing import decimal_bytes, hash_codes
 from sieve.errors import CorruptError, SieveError, UnsupportedError
-from sieve.map.hashing import decimal_bytes, hash_codes
 from sieve.map.payload import CHECK_BYTES, MAX_FINGERPRINT_BITS, build_map, decode_map
 
 GREATEST = (1 << 64) - 1

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sieve.blocks import encode_segment
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 from sieve.lookup import assemble, united
 from sieve.predicate import evaluate, parse
 from sieve.segments import cut_segments

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from sieve.arrays.bit_packing import pack, unpack
 from sieve.blocks import decode_segment, encode_segment
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import SieveError
-from sieve.keys import GREATEST, LEAST
 from sieve.lookup import assemble, united
 from sieve.segments import cut_segments
 from sieve.shapes import decode

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sieve.blocks import encode_segment
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import SieveError
 from sieve.intervals import Intervals, concatenated, cut_location, split_at
-from sieve.keys import GREATEST, LEAST
 from sieve.mass import Mass
 from sieve.segments import cut_segments
 from sieve.shapes import coding, decode, plan

@@ -19,10 +19,10 @@ import pytest
 from lab import Lab
 
 from sieve.build import map_tasks, tasks
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import hash_codes
 from sieve.layout import locations_file
 from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations
-from sieve.map.hashing import hash_codes
 from sieve.mass import Mass
 from sieve.opened import read_locations
 from sieve.publish import newest, publish, read_version

@@ -7,7 +7,7 @@ from decimal import Context, Decimal
 
 import numpy as np
 
-from sieve.map.hashing import decimal_bytes, hash_bytes
+from sieve.encoding.hashing import decimal_bytes, hash_bytes
 
 DRAW = random.Random(42)
 LENGTHS = [*range(80), 255, 1024, 70_001]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from lab import Lab
 
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 
 FLOATS = [
     0.0, -0.0, 1.0, -1.0, math.pi, 5e-324, -5e-324, 2.2250738585072014e-308,

@@ -18,7 +18,7 @@ import pytest
 from lab import Lab
 from pyspark.sql import DataFrame
 
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 from sieve.lookup import united
 from sieve.predicate import evaluate, parse
 from sieve.requirements import Requirement

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sieve.coverage import Coverage, disjoint
-from sieve.keys import GREATEST, LEAST
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.shapes import Entries
 
 SPANS = st.lists(

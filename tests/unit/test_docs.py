@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 from sieve.manifest import FORMAT, Manifest
 from sieve.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
 from sieve.tables.kinds import COUNTED, INDEXED

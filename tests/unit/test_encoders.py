@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from sieve.build.encoders import choose_encoder
-from sieve.decimal_codec import DecimalCodec, Window
-from sieve.keys import Encoder
-from sieve.splits import MOST_BYTES
+from sieve.encoding.decimal_codec import DecimalCodec, Window
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.split_points import MOST_BYTES
 
 RNG = np.random.default_rng(5)
 HOSTS = [f"https://www.{name}.com/" for name in ("amber", "bluebell", "cobalt", "deep-sea")]

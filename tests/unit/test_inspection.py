@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sieve.keys import GREATEST, LEAST
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.shapes import Entries
 from sql_ext.inspection.layout import FileLayout, lay_out, raster, reads
 

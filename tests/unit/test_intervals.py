@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.intervals import (
     Intervals,
     concatenated,
@@ -14,7 +15,6 @@ from sieve.intervals import (
     split_at,
     united,
 )
-from sieve.keys import GREATEST, LEAST
 from sieve.mass import Mass
 
 

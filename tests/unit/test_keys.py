@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sieve.decimal_codec import Window
+from sieve.encoding.decimal_codec import Window
+from sieve.encoding.encoder import GREATEST, LEAST, MAX_PREFIX, Encoder
+from sieve.encoding.split_points import Point, Splits
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
-from sieve.keys import GREATEST, LEAST, MAX_PREFIX, Encoder
-from sieve.splits import Point, Splits
 
 
 def codes(encoder: Encoder, array: pa.Array) -> list[int]:

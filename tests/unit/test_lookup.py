@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sieve.blocks import CSR, Segment, encode_segment
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError
-from sieve.keys import GREATEST, LEAST
 from sieve.lookup import assemble, meeting, united
 from sieve.shapes import decode
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from sieve.arrays.bit_packing import pack
+from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.map import function
 from sieve.map.budget import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
-from sieve.map.hashing import hash_bytes, hash_codes
 from sieve.map.payload import CHECK_BYTES, HEAD, build_map, decode_map
 
 FIELDS = "shape layout first last keys locations lists postings bits seed window_bits windows"

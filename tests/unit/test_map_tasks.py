@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sieve.build.map_tasks import SKETCH, distinct, packed, write_maps
-from sieve.map.hashing import hash_codes
+from sieve.encoding.hashing import hash_codes
 from sieve.map.payload import build_map
 
 LOCATIONS = 9

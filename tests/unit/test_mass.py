@@ -7,8 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import InvalidInputError
-from sieve.keys import GREATEST, LEAST
 from sieve.mass import MOST_KEYS, Mass
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from sieve.blocks import encode_segment
 from sieve.cache import Cache
+from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.errors import CorruptError, UnsupportedError
-from sieve.keys import GREATEST, LEAST, Encoder
 from sieve.locations import Locations, render_locations
 from sieve.manifest import Manifest
 from sieve.opened import OpenIndex, open_version

@@ -9,9 +9,9 @@ import struct
 import numpy as np
 import pytest
 
+from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.errors import InvalidInputError
 from sieve.expressions import MAX_DEPTH, MAX_NODES, MAX_VALUES, not_understood
-from sieve.keys import GREATEST, LEAST, Encoder
 from sieve.predicate import (
     Comparison,
     Either,

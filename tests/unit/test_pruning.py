@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from sieve.blocks import CSR, Segment, encode_segment
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 from sieve.manifest import Manifest, render_manifest
 from sieve.storage.interface import READ_LIMIT
 from sieve.types import IndexUuid, VersionId

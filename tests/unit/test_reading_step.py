@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from sieve.build import tasks
-from sieve.keys import Encoder
+from sieve.encoding.encoder import Encoder
 
 NO_PROBES = np.empty((0, 2), np.int64)
 

@@ -18,9 +18,9 @@ import pytest
 from sieve import run_files
 from sieve.blocks import CSR, Segment, encode_segment
 from sieve.cache import Cache
+from sieve.encoding.encoder import GREATEST, LEAST, Encoder
+from sieve.encoding.hashing import hash_codes
 from sieve.errors import CorruptError, UnsupportedError
-from sieve.keys import GREATEST, LEAST, Encoder
-from sieve.map.hashing import hash_codes
 from sieve.run_files import describe_run, parse_run_file
 from sieve.runs import Run, read_run
 from sieve.storage.interface import READ_LIMIT, GoneError, Store

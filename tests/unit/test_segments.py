@@ -7,8 +7,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import InvalidInputError
-from sieve.keys import GREATEST, LEAST
 from sieve.segments import Segment, cut_segments
 
 

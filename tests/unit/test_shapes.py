@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError, InvalidInputError, SieveError, UnsupportedError
 from sieve.intervals import Intervals, concatenated, cut_location
-from sieve.keys import GREATEST, LEAST
 from sieve.mass import Mass
 from sieve.prices import within_budget
 from sieve.shapes import (

@@ -14,9 +14,9 @@ from sieve.build import auto
 from sieve.build.probes import EACH, make_probes
 from sieve.build.sample import Sample
 from sieve.build.survey import Profile
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import hash_codes
 from sieve.intervals import concatenated, cut_location
-from sieve.keys import Encoder
-from sieve.map.hashing import hash_codes
 from sieve.mass import Mass
 from sieve.options import IndexOptions
 from sieve.shapes import SEGMENT_OVERHEAD, decode, plan

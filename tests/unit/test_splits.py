@@ -7,9 +7,9 @@ import base64
 import pyarrow as pa
 import pytest
 
+from sieve.encoding.encoder import GREATEST, LEAST, Encoder, Splits
+from sieve.encoding.split_points import LONGEST_POINT, MOST_BYTES, MOST_POINTS, Point
 from sieve.errors import CorruptError, InvalidInputError
-from sieve.keys import GREATEST, LEAST, Encoder, Splits
-from sieve.splits import LONGEST_POINT, MOST_BYTES, MOST_POINTS, Point
 
 HOSTS = Splits((Point(b"a.com/", 6), Point(b"b.org/img/", 10), Point(b"c", 0)), b"/abcx")
 ENCODER = Encoder("binary", b"www.", HOSTS)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sieve.build.zoom import Zoom, windows
-from sieve.keys import GREATEST, LEAST
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.mass import Mass
 
 NOTHING = np.empty((0, 2), np.int64)

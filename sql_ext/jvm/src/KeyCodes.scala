@@ -4,7 +4,7 @@ import org.apache.spark.sql.types.Decimal
 import org.apache.spark.unsafe.types.{ByteArray, UTF8String}
 
 /**
- * Key codes of values whose code is not the value itself, as `sieve/codecs.py` makes them without a
+ * Key codes of values whose code is not the value itself, as `sieve/encoding/codec.py` makes them without a
  * prefix; tests hold the two together. Called from generated code.
  */
 object KeyCodes {

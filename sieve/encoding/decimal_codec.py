@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sieve.arrays.bit_packing import bit_lengths
-from sieve.codecs import GREATEST, LEAST, Codes, Literal, refuse_literal
+from sieve.encoding.codec import GREATEST, LEAST, Codes, Literal, refuse_literal
+from sieve.encoding.hashing import decimal_bytes
 from sieve.errors import InvalidInputError
-from sieve.map.hashing import decimal_bytes
 
 Words = npt.NDArray[np.uint64]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sieve.words import Places, WordReader, Words
+from sieve.encoding.word_reader import Places, WordReader, Words
 
 
 @dataclass(frozen=True, slots=True, eq=False)

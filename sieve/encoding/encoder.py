@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from sieve.bytes_codec import BytesCodec
-from sieve.codecs import (
+from sieve.encoding.bytes_codec import BytesCodec
+from sieve.encoding.codec import (
     GREATEST,
     LEAST,
     BooleanCodec,
@@ -27,10 +27,10 @@ from sieve.codecs import (
     refuse_literal,
     wire_bytes,
 )
-from sieve.decimal_codec import DecimalCodec, Window
+from sieve.encoding.decimal_codec import DecimalCodec, Window
+from sieve.encoding.split_codec import SplitCodec
+from sieve.encoding.split_points import Splits
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
-from sieve.split_codec import SplitCodec
-from sieve.splits import Splits
 
 __all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Window"]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sieve.codecs import GREATEST, LEAST, Codes, Literal, filled, wire_bytes
-from sieve.words import WordReader
+from sieve.encoding.codec import GREATEST, LEAST, Codes, Literal, filled, wire_bytes
+from sieve.encoding.word_reader import WordReader
 
 _SIGN = np.uint64(1 << 63)
 

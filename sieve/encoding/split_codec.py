@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sieve.codecs import LEAST, Codes
-from sieve.point_search import PointSearch
-from sieve.splits import Point, Splits
-from sieve.words import Places, WordReader, Words
+from sieve.encoding.codec import LEAST, Codes
+from sieve.encoding.prefix_search import PointSearch
+from sieve.encoding.split_points import Point, Splits
+from sieve.encoding.word_reader import Places, WordReader, Words
 
 _OFF: Final = 0x80
 """Marks a byte that is no digit, in the table that translates bytes to digits."""

@@ -1,0 +1,1 @@
+"""Column values as order-preserving 64-bit key codes, and as hashes."""
