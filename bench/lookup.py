@@ -26,9 +26,9 @@ from rich.table import Table
 
 from bench.made_version import EACH, SPAN, CountingStore, Made, make_version
 from sieve.cache import Cache
-from sieve.expressions import Leaf, parse
 from sieve.opened import OpenIndex, open_version
-from sieve.requirements import Requirement, requirement
+from sieve.predicate.key_ranges import Requirement, requirement
+from sieve.predicate.tree import Leaf, parse
 from sql_ext.link import Request
 from sql_ext.pruning import PruneService
 from sql_ext.roots import Roots

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.errors import CorruptError
-from sieve.requirements import Intervals
+from sieve.predicate.key_ranges import Intervals
 from sieve.shapes import Entries
 
 Flags = npt.NDArray[np.bool_]

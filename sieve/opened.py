@@ -14,7 +14,7 @@ from sieve.errors import UnsupportedError
 from sieve.layout import locations_file
 from sieve.locations import Locations, check_list, laid_over, parse_locations
 from sieve.manifest import Manifest
-from sieve.requirements import Requirement
+from sieve.predicate.key_ranges import Requirement
 from sieve.runs import Run, verified
 from sieve.storage.interface import Store
 from sieve.types import PartRef

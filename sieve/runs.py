@@ -19,7 +19,7 @@ from sieve.encoding.hashing import Hashes
 from sieve.errors import CorruptError, SieveError
 from sieve.layout import run_file
 from sieve.lookup import Chunk, Flags, meeting, united
-from sieve.requirements import Intervals
+from sieve.predicate.key_ranges import Intervals
 from sieve.run_files import RunFile, parse_run_file
 from sieve.storage.interface import Reader, Store
 from sieve.types import FileRef, Range, RunRef

@@ -14,12 +14,12 @@ from typing import Any
 
 from sieve.cache import Cache
 from sieve.errors import CorruptError, RootRefusedError, SieveError, UnsupportedError
-from sieve.expressions import Column
 from sieve.found import same_table
 from sieve.history import vacuumed
 from sieve.instants import iso
 from sieve.manifest import Manifest
 from sieve.opened import OpenIndex, open_version
+from sieve.predicate.tree import Column
 from sieve.publish import newest, read_version
 from sieve.registration import Registration
 from sieve.storage.interface import GoneError, Store

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from sieve.cache import Cache
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
-from sieve.expressions import Column, Predicate, columns, not_understood, parse
 from sieve.opened import OpenIndex
 from sieve.predicate import evaluate
+from sieve.predicate.tree import Column, Predicate, columns, not_understood, parse
 from sieve.registration import Registration, parse_registration
 from sieve.storage.interface import Store
 from sieve.types import VersionId

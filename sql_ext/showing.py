@@ -17,7 +17,7 @@ from sieve.found import Found, choose, look_up
 from sieve.history import history
 from sieve.instants import iso
 from sieve.options import IndexOptions
-from sieve.predicate import parse
+from sieve.predicate.evaluate import parse
 from sieve.registration import registrations
 from sieve.tables.catalog import CatalogTable, resolve_column
 from sieve.tables.kinds import UNCHANGING

@@ -16,7 +16,7 @@ from sieve.errors import SieveError
 from sieve.locations import bytes_of
 from sieve.manifest import Manifest
 from sieve.opened import OpenIndex
-from sieve.requirements import Requirement
+from sieve.predicate.key_ranges import Requirement
 from sieve.types import VersionId
 
 Flags = npt.NDArray[np.bool_]

@@ -12,8 +12,8 @@ from sieve.build.reading import Seen
 from sieve.build.sample import Sample
 from sieve.build.survey import Survey
 from sieve.encoding.encoder import Encoder
-from sieve.predicate import LocationIndex, Predicate, evaluate
-from sieve.requirements import Requirement
+from sieve.predicate.evaluate import LocationIndex, Predicate, evaluate
+from sieve.predicate.key_ranges import Requirement
 from sieve.runs import Run
 from sieve.tables.catalog import Column, DataFile
 

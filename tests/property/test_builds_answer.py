@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from sieve.encoding import hashing
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
-from sieve.expressions import parse
-from sieve.requirements import requirement
+from sieve.predicate.key_ranges import requirement
+from sieve.predicate.tree import parse
 from tests.build_steps import SHAPES, build
 from tests.generated_encoders import encoders_for
 from tests.generated_values import KINDS, image, ordered
@@ -166,8 +166,8 @@ def test_values_that_share_a_hash_lose_nothing(column, data):
 
     with (
         mock.patch("sieve.build.map_tasks.hash_codes", of_codes),
-        mock.patch("sieve.requirements.hash_codes", of_codes),
-        mock.patch("sieve.requirements.hash_bytes", of_images),
+        mock.patch("sieve.predicate.key_ranges.hash_codes", of_codes),
+        mock.patch("sieve.predicate.key_ranges.hash_bytes", of_images),
     ):
         bits = data.draw(st.sampled_from([0, 8]))
         built = made(data, kind, files, "map", lambda *of: hashed(*of) % FEW, bits=bits)

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from sieve.encoding.encoder import Encoder
 from sieve.lookup import united
 from sieve.predicate import evaluate, parse
-from sieve.requirements import Requirement
+from sieve.predicate.key_ranges import Requirement
 
 TWICE = "TIMESTAMP_NTZ '2024-11-03 00:20:00'"
 

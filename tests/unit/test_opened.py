@@ -17,7 +17,7 @@ from sieve.errors import CorruptError, UnsupportedError
 from sieve.locations import Locations, render_locations
 from sieve.manifest import Manifest
 from sieve.opened import OpenIndex, open_version
-from sieve.requirements import Requirement
+from sieve.predicate.key_ranges import Requirement
 from sieve.segments import cut_segments
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore

@@ -11,8 +11,7 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.errors import InvalidInputError
-from sieve.expressions import MAX_DEPTH, MAX_NODES, MAX_VALUES, not_understood
-from sieve.predicate import (
+from sieve.predicate.evaluate import (
     Comparison,
     Either,
     Every,
@@ -24,6 +23,7 @@ from sieve.predicate import (
     parse,
     requirement,
 )
+from sieve.predicate.tree import MAX_DEPTH, MAX_NODES, MAX_VALUES, not_understood
 
 NAN = 0x7FF8 << 48
 EVERYTHING = [[LEAST, GREATEST]]

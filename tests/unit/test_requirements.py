@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sieve.requirements import Requirement, intersect, unite
+from sieve.predicate.key_ranges import Requirement, intersect, unite
 
 
 def asked(*intervals: tuple[int, int], hashes: list[int] | None = None) -> Requirement:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.encoding.encoder import Encoder
-from sieve.expressions import (
+from sieve.predicate.key_ranges import Requirement, intersect, requirement, unite
+from sieve.predicate.tree import (
     Always,
     Column,
     Comparison,
@@ -24,7 +25,6 @@ from sieve.expressions import (
     Unknown,
     parse,
 )
-from sieve.requirements import Requirement, intersect, requirement, unite
 
 __all__ = [
     "Always",

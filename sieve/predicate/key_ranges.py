@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder, Literal
 from sieve.encoding.hashing import Hashes, hash_bytes, hash_codes
-from sieve.expressions import Comparison, Leaf, Membership, NullTest
+from sieve.predicate.tree import Comparison, Leaf, Membership, NullTest
 
 Intervals = npt.NDArray[np.int64]
 
