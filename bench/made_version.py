@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sieve.encoding.encoder import Encoder
-from sieve.intervals import Intervals
 from sieve.locations import Locations, render_locations
 from sieve.manifest import Manifest, parse_manifest, render_manifest
-from sieve.mass import Mass
 from sieve.options import IndexOptions
 from sieve.run_files import describe_run
-from sieve.shapes import Segment, plan
+from sieve.segments.intervals import Intervals
+from sieve.segments.query_model import Mass
+from sieve.segments.shapes.planner import Segment, plan
 from sieve.storage.interface import READ_LIMIT
 from sieve.storage.local import LocalStore
 from sieve.types import (

@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from sieve.encoding.hashing import hash_bytes, hash_codes
-from sieve.map.lookup import MapSegment
-from sieve.map.payload import build_map, decode_map
+from sieve.segments.hash_map.format import build_map, decode_map
+from sieve.segments.hash_map.lookup import MapSegment
 
 SEGMENT = 1 << 20
 ASKED = 10_000

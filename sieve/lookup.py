@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sieve.errors import CorruptError
 from sieve.predicate.key_ranges import Intervals
-from sieve.shapes import Entries
+from sieve.segments.shapes.format import Entries
 
 Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]

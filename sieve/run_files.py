@@ -20,10 +20,9 @@ import pyarrow.parquet as pq
 from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
 from sieve.lookup import Chunk, Places, assemble
-from sieve.map.lookup import MapSegment
-from sieve.map.payload import SHAPE_MAP, decode_map
-from sieve.shapes import decode
-from sieve.shapes.layout import LAYOUT_VERSION, SHAPE_NAMES
+from sieve.segments.hash_map.format import SHAPE_MAP, decode_map
+from sieve.segments.hash_map.lookup import MapSegment
+from sieve.segments.shapes.format import LAYOUT_VERSION, SHAPE_NAMES, decode
 from sieve.types import FileRef, Range, RunFileRef, RunId, RunRef
 
 Codes = npt.NDArray[np.int64]

@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from sieve.build import map_tasks, tasks
 from sieve.encoding.encoder import Encoder
-from sieve.intervals import generous_threshold
 from sieve.lookup import Chunk, assemble, united
-from sieve.map.lookup import MapSegment
-from sieve.map.payload import decode_map
-from sieve.mass import Mass
-from sieve.prices import choose_price, prices_for
-from sieve.shapes import decode
-from sieve.spending import KINDS, Stop, Worth
+from sieve.segments.budget import choose_price, prices_for
+from sieve.segments.hash_map.format import decode_map
+from sieve.segments.hash_map.lookup import MapSegment
+from sieve.segments.intervals import generous_threshold
+from sieve.segments.query_model import Mass
+from sieve.segments.shapes.format import decode
+from sieve.segments.stopping_rule import KINDS, Stop, Worth
 
 SHAPES = ("sieve", "intervals", "runs", "map", "auto")
 

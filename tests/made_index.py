@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from sieve.encoding.encoder import Encoder
 from sieve.locations import Locations, render_locations
 from sieve.manifest import Manifest
-from sieve.map.payload import build_map
 from sieve.run_files import describe_run
-from sieve.shapes import Segment
+from sieve.segments.hash_map.format import build_map
+from sieve.segments.shapes.planner import Segment
 from sieve.storage.interface import READ_LIMIT, base_name
 from sieve.storage.local import LocalStore
 from sieve.types import LocationsRef, PartRef, RunId, RunRef

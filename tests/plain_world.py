@@ -25,13 +25,13 @@ import numpy as np
 import pytest
 from pyspark.errors import PySparkException
 
-from sieve.blocks import encode_segment
 from sieve.build import contents, writing
 from sieve.build.run import BuiltRun
 from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError
 from sieve.registration import DECLARED_COLUMNS, DECLARED_OPTIONS, PREFIX
-from sieve.segments import cut_segments
+from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import Store
 from sieve.storage.local import LocalStore
 from sieve.tables.catalog import CatalogTable

@@ -9,15 +9,15 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sieve.coverage import Coverage
 from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
 from sieve.found import Found
 from sieve.layout import run_file
 from sieve.manifest import Manifest
-from sieve.map.payload import SHAPE_MAP
 from sieve.runs import verified
-from sieve.shapes import decode
+from sieve.segments.coverage import Coverage
+from sieve.segments.hash_map.format import SHAPE_MAP
+from sieve.segments.shapes.format import decode
 from sieve.storage.interface import Store
 from sieve.types import FileRef
 

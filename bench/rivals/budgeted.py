@@ -19,19 +19,20 @@ from sieve.build.survey import Profile, beside_map
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
 from sieve.errors import InvalidInputError
-from sieve.intervals import (
+from sieve.options import IndexOptions
+from sieve.segments.budget import prices_for
+from sieve.segments.hash_map.format import build_map, decode_map
+from sieve.segments.hash_map.size import MOST_WORTHWHILE
+from sieve.segments.intervals import (
     Intervals,
     concatenated,
     cut_location,
     generous_most,
     generous_threshold,
 )
-from sieve.map.budget import MOST_WORTHWHILE
-from sieve.map.payload import build_map, decode_map
-from sieve.mass import Mass
-from sieve.options import IndexOptions
-from sieve.shapes import SEGMENT_OVERHEAD, Segment, fitted, plan, prices_for
-from sieve.spending import KINDS, mean_read
+from sieve.segments.query_model import Mass
+from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Segment, fitted, plan
+from sieve.segments.stopping_rule import KINDS, mean_read
 from sieve.types import Expected
 
 SHAPES = ("intervals", "runs", "map", "auto")

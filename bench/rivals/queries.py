@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bench.rivals.columns import Codes, Column
-from sieve.mass import LONG_RANGE, RANK_RANGE, SHORT_RANGE
+from sieve.segments.query_model import LONG_RANGE, RANK_RANGE, SHORT_RANGE
 
 KINDS = (
     "occurring key",

@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from bench.rivals.columns import Codes, Column
 from sieve.arrays.bit_packing import pack
-from sieve.blocks import encode_segment
-from sieve.segments import cut_segments
-from sieve.shapes import SEGMENT_OVERHEAD, Entries, decode
+from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.format import encode_segment
+from sieve.segments.shapes.format import Entries, decode
+from sieve.segments.shapes.planner import SEGMENT_OVERHEAD
 
 Answer = npt.NDArray[np.bool_]
 

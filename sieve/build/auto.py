@@ -12,9 +12,9 @@ import numpy.typing as npt
 from sieve.build.probes import Probes, files_read, least_read
 from sieve.build.survey import Profile, beside_map
 from sieve.manifest import Manifest
-from sieve.map.budget import estimate_bytes
 from sieve.options import IndexOptions
-from sieve.spending import FREE_BYTES, KINDS, NEAR, Stop, near, served
+from sieve.segments.hash_map.size import estimate_bytes
+from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, near, served
 from sieve.types import Expected
 
 MOST_MAP_BYTES: Final = 1 << 30

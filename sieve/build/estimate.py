@@ -34,13 +34,13 @@ from sieve.build.survey import Survey, survey
 from sieve.errors import InvalidInputError
 from sieve.layout import run_dir
 from sieve.locations import Locations, render_locations
-from sieve.map.budget import MOST_WORTHWHILE
 from sieve.options import IndexOptions
-from sieve.prices import within_budget
 from sieve.run_files import describe_run
 from sieve.runs import Run, read_run
-from sieve.shapes import SEGMENT_OVERHEAD
-from sieve.spending import Stop, mean_read
+from sieve.segments.budget import within_budget
+from sieve.segments.hash_map.size import MOST_WORTHWHILE
+from sieve.segments.shapes.planner import SEGMENT_OVERHEAD
+from sieve.segments.stopping_rule import Stop, mean_read
 from sieve.storage.interface import join
 from sieve.storage.local import LocalStore
 from sieve.tables.catalog import CatalogTable, Column, DataFile, refuse_build, roots_of

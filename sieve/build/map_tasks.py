@@ -18,7 +18,7 @@ from sieve.build.tasks import run_row, together
 from sieve.build.zoom import Zoom
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
-from sieve.map.payload import build_map
+from sieve.segments.hash_map.format import build_map
 
 Batches = Iterator[pa.RecordBatch]
 Locations = npt.NDArray[np.int32]

@@ -14,8 +14,8 @@ from sieve.build.arrow_jobs import map_batches
 from sieve.build.reading import Seen
 from sieve.build.sample import Sample
 from sieve.errors import InvalidInputError
-from sieve.map.budget import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
 from sieve.runs import SPARK_SCHEMA
+from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
 from sieve.tables.catalog import LOCATION
 
 _PAIRS_PER_MAP = 2_000_000

@@ -18,12 +18,12 @@ from sieve.build.arrow_jobs import map_batches
 from sieve.build.maps import SharedPairs
 from sieve.build.reading import Seen
 from sieve.build.survey import Survey
-from sieve.map.budget import MOST_WORTHWHILE
-from sieve.mass import Mass, Numbers
 from sieve.options import IndexOptions
-from sieve.prices import choose_price, prices_for
 from sieve.runs import SPARK_SCHEMA
-from sieve.spending import Stop, Trial
+from sieve.segments.budget import choose_price, prices_for
+from sieve.segments.hash_map.size import MOST_WORTHWHILE
+from sieve.segments.query_model import Mass, Numbers
+from sieve.segments.stopping_rule import Stop, Trial
 
 _PAIRS_PER_TASK = 4_000_000
 CUTS_PER_TASK = 500_000

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from sieve.build.sample import Sample
 from sieve.encoding.hashing import Hashes, hash_codes
-from sieve.map.budget import fingerprint_for
-from sieve.mass import SHORT_RANGE
 from sieve.runs import Run
-from sieve.spending import KINDS
+from sieve.segments.hash_map.size import fingerprint_for
+from sieve.segments.query_model import SHORT_RANGE
+from sieve.segments.stopping_rule import KINDS
 from sieve.types import Expected
 
 EACH: Final = 400

@@ -25,10 +25,10 @@ from sieve.cache import Cache
 from sieve.claims import discard_run
 from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError, SieveError
-from sieve.map.budget import MOST_WORTHWHILE
 from sieve.options import IndexOptions
 from sieve.runs import Run
-from sieve.spending import Stop, mean_read
+from sieve.segments.hash_map.size import MOST_WORTHWHILE
+from sieve.segments.stopping_rule import Stop, mean_read
 from sieve.storage.interface import Store
 from sieve.tables.catalog import Column
 from sieve.types import Expected, RunRef

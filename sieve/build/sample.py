@@ -16,7 +16,7 @@ from sieve.build.encoders import FRONT, choose_encoder
 from sieve.build.zoom import Intervals, Zoom, windows
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
-from sieve.mass import Codes, Mass
+from sieve.segments.query_model import Codes, Mass
 from sieve.tables.catalog import Column
 
 WANTED = 40_000

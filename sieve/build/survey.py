@@ -14,9 +14,9 @@ from pyspark.sql import functions as sf
 
 from sieve.build.sample import Sample, take_sample
 from sieve.encoding.encoder import Encoder
-from sieve.intervals import generous_total
 from sieve.options import SMALLEST_SHARE, IndexOptions
-from sieve.spending import MOST_OF_TABLE, Worth
+from sieve.segments.intervals import generous_total
+from sieve.segments.stopping_rule import MOST_OF_TABLE, Worth
 from sieve.tables.catalog import LOCATION, Column
 
 Counts = npt.NDArray[np.int64]

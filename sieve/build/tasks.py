@@ -16,16 +16,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sieve.blocks import encode_segment
 from sieve.build.zoom import Zoom
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnavailableError
-from sieve.intervals import Intervals, cut_location, generous_most, split_at
-from sieve.mass import Codes, Mass, Numbers
-from sieve.pairs import Chunk
-from sieve.segments import cut_segments
-from sieve.shapes import Plan, Segment, fitted, plan
-from sieve.spending import KINDS, Stop
+from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.format import encode_segment
+from sieve.segments.blocks.key_groups import Chunk
+from sieve.segments.intervals import Intervals, cut_location, generous_most, split_at
+from sieve.segments.query_model import Codes, Mass, Numbers
+from sieve.segments.shapes.planner import Plan, Segment, fitted, plan
+from sieve.segments.stopping_rule import KINDS, Stop
 from sieve.storage.local import LocalStore
 
 Batches = Iterator[pa.RecordBatch]

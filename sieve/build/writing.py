@@ -14,8 +14,8 @@ from sieve.claims import claim_run, discard_run
 from sieve.errors import SieveError
 from sieve.layout import run_dir
 from sieve.options import IndexOptions
-from sieve.prices import within_budget
 from sieve.run_files import describe_run
+from sieve.segments.budget import within_budget
 from sieve.storage.interface import Store, join
 from sieve.types import RunId, RunRef
 

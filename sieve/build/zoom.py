@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.mass import Codes, Mass, Numbers
+from sieve.segments.query_model import Codes, Mass, Numbers
 
 Intervals = npt.NDArray[np.int64]
 

@@ -16,7 +16,7 @@ from sieve.errors import SieveError, UnsupportedError
 from sieve.manifest import Manifest
 from sieve.opened import read_locations
 from sieve.publish import newest
-from sieve.shapes import Entries, decode
+from sieve.segments.shapes.format import Entries, decode
 from sieve.storage.open import store_for
 from sql_ext.commands import quote
 from sql_ext.inspection.layout import FileLayout, lay_out

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.coverage import Coverage, disjoint
-from sieve.shapes import Entries
+from sieve.segments.coverage import Coverage, disjoint
+from sieve.segments.shapes.format import Entries
 from sql_ext.inspection.axis import KeyAxis, Numbers
 
 Places = npt.NDArray[np.int64]

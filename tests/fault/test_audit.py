@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from lab import Lab
 
-from sieve.blocks import encode_segment
 from sieve.encoding.encoder import Encoder
 from sieve.opened import read_locations
 from sieve.publish import newest, publish
-from sieve.segments import cut_segments
+from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.format import encode_segment
 from sieve.storage.local import LocalStore
 from sieve.types import VersionId
 from tests.made_index import write_run

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sieve import run_files
-from sieve.blocks import CSR, Segment, encode_segment
 from sieve.cache import Cache
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_codes
-from sieve.map.payload import decode_map
 from sieve.run_files import describe_run
 from sieve.runs import Run
-from sieve.segments import cut_segments
-from sieve.shapes import decode
+from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.format import CSR, Segment, encode_segment
+from sieve.segments.hash_map.format import decode_map
+from sieve.segments.shapes.format import decode
 from sieve.storage.interface import base_name
 from tests.made_index import RUN, map_row, run_file_bytes
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sieve.encoding.hashing import decimal_bytes, hash_codes
 from sieve.errors import CorruptError, SieveError, UnsupportedError
-from sieve.map.payload import CHECK_BYTES, MAX_FINGERPRINT_BITS, build_map, decode_map
+from sieve.segments.hash_map.format import CHECK_BYTES, MAX_FINGERPRINT_BITS, build_map, decode_map
 
 GREATEST = (1 << 64) - 1
 HASHES = st.one_of(
@@ -92,7 +92,7 @@ def test_locations_are_the_union_of_matches(made, others):
 def test_sets_with_one_digest_stay_apart(made):
     """Sets of locations are shared by their members, never by a digest alone."""
     truth, n_locations = made
-    with mock.patch("sieve.map.gathering.mixed", np.zeros_like):
+    with mock.patch("sieve.segments.hash_map.posting_lists.mixed", np.zeros_like):
         segment = decode_map(build_map(*pairs_of(truth), n_locations, 4))
     found = found_by(segment, np.array(list(truth), np.uint64))
     for at, locations in enumerate(truth.values()):

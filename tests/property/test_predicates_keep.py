@@ -13,12 +13,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sieve.blocks import encode_segment
 from sieve.encoding.encoder import Encoder
 from sieve.lookup import assemble, united
 from sieve.predicate import evaluate, parse
-from sieve.segments import cut_segments
-from sieve.shapes import decode
+from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.format import encode_segment
+from sieve.segments.shapes.format import decode
 from tests.generated_encoders import encoders_for
 from tests.generated_values import KINDS, image, ordered
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sieve.arrays.bit_packing import pack, unpack
-from sieve.blocks import decode_segment, encode_segment
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import SieveError
 from sieve.lookup import assemble, united
-from sieve.segments import cut_segments
-from sieve.shapes import decode
+from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.format import decode_segment, encode_segment
+from sieve.segments.shapes.format import decode
 
 CODES = st.integers(LEAST, GREATEST)
 
@@ -79,7 +79,7 @@ def chunks_of(rows, size):
 
 def cut(rows, options, size=1 << 20, batch=1 << 18):
     """The segments of some pairs, through their bytes."""
-    with mock.patch("sieve.pairs._BATCH", batch):
+    with mock.patch("sieve.segments.blocks.key_groups._BATCH", batch):
         segments = list(cut_segments(chunks_of(rows, size), **options))
     return [decode_segment(encode_segment(segment)) for segment in segments]
 
@@ -128,8 +128,8 @@ def reference_lines(rows, options):
 def test_segments_are_those_of_the_definition(rows, options):
     """Vectorised over windows, the cone cuts where it does when followed key by key."""
     with (
-        mock.patch("sieve.segments._SMALLEST_WINDOW", 2),
-        mock.patch("sieve.segments._LARGEST_WINDOW", 8),
+        mock.patch("sieve.segments.blocks.cone._SMALLEST_WINDOW", 2),
+        mock.patch("sieve.segments.blocks.cone._LARGEST_WINDOW", 8),
     ):
         segments = cut(rows, options)
     lines = reference_lines(rows, options)

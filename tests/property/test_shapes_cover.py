@@ -9,13 +9,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sieve.blocks import encode_segment
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import SieveError
-from sieve.intervals import Intervals, concatenated, cut_location, split_at
-from sieve.mass import Mass
-from sieve.segments import cut_segments
-from sieve.shapes import coding, decode, plan
+from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.format import encode_segment
+from sieve.segments.intervals import Intervals, concatenated, cut_location, split_at
+from sieve.segments.query_model import Mass
+from sieve.segments.shapes import integer_coding
+from sieve.segments.shapes.format import decode
+from sieve.segments.shapes.planner import plan
 
 CODES = st.integers(LEAST, GREATEST)
 ENDS = [LEAST, LEAST + 1, LEAST + 2, -1, 0, 1, GREATEST - 2, GREATEST - 1, GREATEST]
@@ -87,7 +89,7 @@ def test_every_location_of_every_key_is_answered(table, price, shape, cut, entri
     """Points and intervals name a superset of the truth at every price, in segments of any size."""
     mass = Mass.of_sample(np.array([code for code, _ in table]))
     prepared = plan(intervals_of(table, mass, *cut), mass, shape)
-    with mock.patch("sieve.shapes.planning._LEAST_ENTRIES", entries):
+    with mock.patch("sieve.segments.shapes.planner._LEAST_ENTRIES", entries):
         segments = list(prepared.emit(price))
         sizes = prepared.curve(np.array([price]), 1e6)
     check(table, segments)
@@ -191,7 +193,7 @@ def test_no_interval_gives_no_segment():
 def test_coded_numbers_survive(values):
     """Numbers of any mixture of sizes are read back, and the end is found."""
     array = np.array(values, np.uint64)
-    payload = coding.encode(array)
-    found, after = coding.decode(b"abc" + payload + b"rest", 3, len(values))
+    payload = integer_coding.encode(array)
+    found, after = integer_coding.decode(b"abc" + payload + b"rest", 3, len(values))
     assert found.tolist() == values
     assert after == 3 + len(payload)

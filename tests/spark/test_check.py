@@ -23,9 +23,9 @@ from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.layout import locations_file
 from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations
-from sieve.mass import Mass
 from sieve.opened import read_locations
 from sieve.publish import newest, publish, read_version
+from sieve.segments.query_model import Mass
 from sieve.storage.local import LocalStore
 from sieve.types import LocationsRef, PartRef, RunId, RunRef, VersionId
 from tests.made_index import Row, write_run

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sieve.arrays.bit_packing import bit_lengths, pack, packed_size, unpack
-from sieve.blocks import CSR, Segment, decode_segment, encode_segment
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError, SieveError, UnsupportedError
+from sieve.segments.blocks.format import CSR, Segment, decode_segment, encode_segment
 
 HEAD = "<BBqqQIQI"
 

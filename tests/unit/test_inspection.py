@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.shapes import Entries
+from sieve.segments.shapes.format import Entries
 from sql_ext.inspection.layout import FileLayout, lay_out, raster, reads
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.intervals import (
+from sieve.segments.intervals import (
     Intervals,
     concatenated,
     cut_location,
@@ -15,7 +15,7 @@ from sieve.intervals import (
     split_at,
     united,
 )
-from sieve.mass import Mass
+from sieve.segments.query_model import Mass
 
 
 def made(*rows):

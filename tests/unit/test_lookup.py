@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sieve.blocks import CSR, Segment, encode_segment
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError
 from sieve.lookup import assemble, meeting, united
-from sieve.shapes import decode
+from sieve.segments.blocks.format import CSR, Segment, encode_segment
+from sieve.segments.shapes.format import decode
 
 
 def segment(first, last, width, *blocks):

@@ -11,9 +11,9 @@ import pytest
 from sieve.arrays.bit_packing import pack
 from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
-from sieve.map import function
-from sieve.map.budget import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
-from sieve.map.payload import CHECK_BYTES, HEAD, build_map, decode_map
+from sieve.segments.hash_map import fuse_function
+from sieve.segments.hash_map.format import CHECK_BYTES, HEAD, build_map, decode_map
+from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
 
 FIELDS = "shape layout first last keys locations lists postings bits seed window_bits windows"
 
@@ -105,13 +105,13 @@ def test_shared_sets_are_kept_once():
 def test_a_failed_attempt_is_followed_by_others_with_more_room():
     """Hashes that cannot be taken off get another seed, and after some attempts more cells."""
     hashes, locations = draw(5000, 100)
-    real, failures = function._taken_off, [None] * 9
+    real, failures = fuse_function._taken_off, [None] * 9
 
     def unlucky(*args):
         return failures.pop() if failures else real(*args)
 
     easy = decode_map(build_map(hashes, locations, 100, 6)).layout
-    with mock.patch.object(function, "_taken_off", unlucky):
+    with mock.patch.object(fuse_function, "_taken_off", unlucky):
         segment = decode_map(build_map(hashes, locations, 100, 6))
     assert segment.layout.seed != easy.seed
     assert segment.layout.n_cells > easy.n_cells
@@ -120,7 +120,7 @@ def test_a_failed_attempt_is_followed_by_others_with_more_room():
 
 def test_hashes_that_cannot_be_told_apart_fail_an_attempt():
     """What no order takes off is reported, not filled wrongly."""
-    assert function._taken_off(np.array([[0, 5, 9], [0, 5, 9]], np.int32), 12) is None
+    assert fuse_function._taken_off(np.array([[0, 5, 9], [0, 5, 9]], np.int32), 12) is None
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_pairs_that_make_no_map_are_refused(hashes, locations, n_locations, bits
 @pytest.mark.parametrize("name", ["MAX_KEYS", "MAX_POSTINGS"])
 def test_too_much_for_one_segment_is_refused(name):
     """Limits of readers hold for writers."""
-    with mock.patch(f"sieve.map.payload.{name}", 1), pytest.raises(InvalidInputError):
+    with mock.patch(f"sieve.segments.hash_map.format.{name}", 1), pytest.raises(InvalidInputError):
         build_map(*sample(), 10, 6)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sieve.build.map_tasks import SKETCH, distinct, packed, write_maps
 from sieve.encoding.hashing import hash_codes
-from sieve.map.payload import build_map
+from sieve.segments.hash_map.format import build_map
 
 LOCATIONS = 9
 

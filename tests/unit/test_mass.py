@@ -9,7 +9,7 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import InvalidInputError
-from sieve.mass import MOST_KEYS, Mass
+from sieve.segments.query_model import MOST_KEYS, Mass
 
 
 def codes(*numbers):

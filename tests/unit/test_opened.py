@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sieve.blocks import encode_segment
 from sieve.cache import Cache
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.errors import CorruptError, UnsupportedError
@@ -18,7 +17,8 @@ from sieve.locations import Locations, render_locations
 from sieve.manifest import Manifest
 from sieve.opened import OpenIndex, open_version
 from sieve.predicate.key_ranges import Requirement
-from sieve.segments import cut_segments
+from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
 from sieve.types import LocationsRef, PartRef, RunId, RunRef

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sieve.blocks import CSR, Segment, encode_segment
 from sieve.encoding.encoder import Encoder
 from sieve.manifest import Manifest, render_manifest
+from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.storage.interface import READ_LIMIT
 from sieve.types import IndexUuid, VersionId
 from sql_ext.held import refused

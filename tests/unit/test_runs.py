@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from sieve import run_files
-from sieve.blocks import CSR, Segment, encode_segment
 from sieve.cache import Cache
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.run_files import describe_run, parse_run_file
 from sieve.runs import Run, read_run
+from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.storage.interface import READ_LIMIT, GoneError, Store
 from sieve.storage.local import LocalStore
 from sieve.types import RunFileRef, RunRef

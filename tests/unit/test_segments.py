@@ -9,7 +9,7 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import InvalidInputError
-from sieve.segments import Segment, cut_segments
+from sieve.segments.blocks.cone import Segment, cut_segments
 
 
 def chunk(codes, locations, rows=None):
@@ -60,7 +60,7 @@ def test_equal_keys_over_many_chunks_are_one_key():
     """A key in five chunks, repeated in one, adds its rows up and closes nothing."""
     chunks = [chunk([1, 5], [0, 0], [1, 2])] + [chunk([5, 5], [0, 3], [1, 1])] * 5
     for batch in (1, 3, 1 << 18):
-        with mock.patch("sieve.pairs._BATCH", batch):
+        with mock.patch("sieve.segments.blocks.key_groups._BATCH", batch):
             (segment,) = cut_segments([*chunks, chunk([9], [3])])
         assert segment.width == 3
         assert contents(segment) == [{0: 1}, {0: 7, 3: 5}, {3: 1}]
@@ -94,7 +94,7 @@ def test_large_holes_close_segments():
 def test_holes_between_batches_close_segments():
     """A hole is seen where a batch ends just before it."""
     chunks = [chunk([code], [0]) for code in (0, 1, 100, 101)]
-    with mock.patch("sieve.pairs._BATCH", 1):
+    with mock.patch("sieve.segments.blocks.key_groups._BATCH", 1):
         segments = list(cut_segments(chunks, hole=50))
     assert [(s.first, s.last) for s in segments] == [(0, 1), (100, 101)]
 

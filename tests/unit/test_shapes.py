@@ -10,18 +10,12 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError, InvalidInputError, SieveError, UnsupportedError
-from sieve.intervals import Intervals, concatenated, cut_location
-from sieve.mass import Mass
-from sieve.prices import within_budget
-from sieve.shapes import (
-    SEGMENT_OVERHEAD,
-    choose_price,
-    coding,
-    decode,
-    fitted,
-    plan,
-    prices_for,
-)
+from sieve.segments.budget import choose_price, prices_for, within_budget
+from sieve.segments.intervals import Intervals, concatenated, cut_location
+from sieve.segments.query_model import Mass
+from sieve.segments.shapes import integer_coding
+from sieve.segments.shapes.format import decode
+from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, fitted, plan
 
 HEAD = "<BBqqIIIBB"
 
@@ -227,8 +221,11 @@ def built(head, grid=b"\0", arrays=((0, 3), (1, 0)), blocks=None):
     """A payload put together by hand."""
     parts = [struct.pack(HEAD, *head), grid]
     if blocks is not None:
-        parts += [struct.pack("<I", len(blocks)), coding.encode(np.array(blocks, np.uint64))]
-    return b"".join([*parts, *(coding.encode(np.array(a, np.uint64)) for a in arrays)])
+        parts += [
+            struct.pack("<I", len(blocks)),
+            integer_coding.encode(np.array(blocks, np.uint64)),
+        ]
+    return b"".join([*parts, *(integer_coding.encode(np.array(a, np.uint64)) for a in arrays)])
 
 
 GOOD = (2, 1, 10, 19, 2, 7, 2, 0, 0)
@@ -294,13 +291,13 @@ def test_nonsense_is_corrupt(head, rest, problem):
         b"\1\2\0\0\0\xff\xff",
         struct.pack("<BI", 1, 2) + b"\3\0",
         struct.pack("<BI", 1, 5) + b"\1\3\0\xfc\xff" + bytes([65] * 3),
-        coding.encode(np.array([1, 3, 900_000] * 30, np.uint64))[:-1],
+        integer_coding.encode(np.array([1, 3, 900_000] * 30, np.uint64))[:-1],
     ],
 )
 def test_impossible_arrays_are_corrupt(payload):
     """Unknown modes, lengths past the end and streams that do not inflate are refused."""
     with pytest.raises(CorruptError):
-        coding.decode(payload, 0, 3 if len(payload) < 100 else 90)
+        integer_coding.decode(payload, 0, 3 if len(payload) < 100 else 90)
 
 
 @pytest.mark.parametrize("budget", [500, 3_000, 20_000, 60_000])

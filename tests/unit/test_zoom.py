@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sieve.build.zoom import Zoom, windows
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.mass import Mass
+from sieve.segments.query_model import Mass
 
 NOTHING = np.empty((0, 2), np.int64)
 codes = st.one_of(

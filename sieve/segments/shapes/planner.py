@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.errors import InvalidInputError
-from sieve.intervals import Intervals, united
-from sieve.mass import KINDS, Codes, Mass, Numbers
-from sieve.prices import choose_price, within_budget
-from sieve.shapes.choice import Coded, Part, blocks_of, cheapest
-from sieve.shapes.layout import SHAPE_INTERVALS, SHAPE_RUNS
+from sieve.segments.budget import choose_price, within_budget
+from sieve.segments.intervals import Intervals, united
+from sieve.segments.query_model import KINDS, Codes, Mass, Numbers
+from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_RUNS
+from sieve.segments.shapes.quantize import Coded, Part, blocks_of, cheapest
 
 SEGMENT_OVERHEAD: Final = 40
 """Bytes that a segment takes in its file besides its payload."""

@@ -20,9 +20,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.blocks import CSR, MAX_BLOCKS, MAX_POSTINGS, Segment
 from sieve.errors import InvalidInputError
-from sieve.pairs import Chunk, Keys, add_up, distinct_keys
+from sieve.segments.blocks.format import CSR, MAX_BLOCKS, MAX_POSTINGS, Segment
+from sieve.segments.blocks.key_groups import Chunk, Keys, add_up, distinct_keys
 
 __all__ = ["DEFAULT_ERROR", "DEFAULT_MAX_KEYS", "NO_HOLE", "Segment", "cut_segments"]
 

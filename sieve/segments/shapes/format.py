@@ -39,11 +39,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.bit_packing import Words
-from sieve.blocks import SHAPE_SIEVE, decode_segment
 from sieve.errors import CorruptError, UnsupportedError
-from sieve.mass import Codes
-from sieve.shapes import coding
-from sieve.shapes.grid import Grid, short_widths
+from sieve.segments.blocks.format import SHAPE_SIEVE, decode_segment
+from sieve.segments.query_model import Codes
+from sieve.segments.shapes import integer_coding
+from sieve.segments.shapes.grid import Grid, short_widths
 
 SHAPE_INTERVALS: Final = 2
 SHAPE_RUNS: Final = 3
@@ -117,14 +117,14 @@ def encode(cells: Cells, shape: int) -> bytes:
     parts = [head, grid.shift.tobytes(), mantissa.tobytes(), exponent.tobytes()]
     if "blocks" in arrays:
         parts.append(_BLOCKS.pack(len(arrays["blocks"])))
-    return b"".join([*parts, *(coding.encode(array) for array in arrays.values())])
+    return b"".join([*parts, *(integer_coding.encode(array) for array in arrays.values())])
 
 
 def expected_size(cells: Cells, shape: int) -> float:
     """About the bytes that `encode` takes; faster."""
     arrays = _arrays(cells, shape)
     fixed = _HEAD.size + 3 * len(cells.grid.start)
-    return fixed + sum(coding.expected_size(array) for array in arrays.values())
+    return fixed + sum(integer_coding.expected_size(array) for array in arrays.values())
 
 
 def _arrays(cells: Cells, shape: int) -> dict[str, Words]:
@@ -146,7 +146,9 @@ def _arrays(cells: Cells, shape: int) -> dict[str, Words]:
     apart[1:] -= np.where(steps[1:] == 0, located[:-1] + _ONE, np.uint64(0))
     if (int(begin[-1]) + 1) * count < 1 << 64:
         joint = _steps(begin * np.uint64(count) + located)
-        if coding.expected_size(joint) <= coding.expected_size(steps) + coding.expected_size(apart):
+        if integer_coding.expected_size(joint) <= integer_coding.expected_size(
+            steps
+        ) + integer_coding.expected_size(apart):
             return arrays | {"joint": joint, "lengths": end - begin}
     return arrays | {"steps": steps, "apart": apart, "lengths": end - begin}
 
@@ -185,15 +187,15 @@ def _of_cells(payload: bytes) -> Entries:
     if shape == SHAPE_RUNS:
         blocks, at = _blocks(payload, at, most)
         most = len(blocks[0]) - 1
-    steps, at = coding.decode(payload, at, n)
+    steps, at = integer_coding.decode(payload, at, n)
     if order == _JOINT:
         position = _summed(steps, (most + 1) * count - 1, 0)
         begin, located = position // np.uint64(count), position % np.uint64(count)
     else:
         begin = _summed(steps, most, 0)
-        apart, at = coding.decode(payload, at, n)
+        apart, at = integer_coding.decode(payload, at, n)
         located = _located(steps, apart, count)
-    lengths, at = coding.decode(payload, at, n)
+    lengths, at = integer_coding.decode(payload, at, n)
     if at != len(payload):
         raise _corrupt("is too long")
     if np.any(lengths > np.uint64(most) - begin):
@@ -234,7 +236,7 @@ def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], in
     (n,) = _BLOCKS.unpack_from(payload, at)
     if not 1 <= n <= 2 * MAX_ENTRIES:
         raise _corrupt(f"claims {n} blocks")
-    sizes, at = coding.decode(payload, at + _BLOCKS.size, n)
+    sizes, at = integer_coding.decode(payload, at + _BLOCKS.size, n)
     # The first block's size less one is its last cell; every other adds itself and one.
     ends = _summed(sizes, most, 1)
     return (np.append(np.uint64(0), ends[:-1] + _ONE), ends), at

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sieve.arrays.ranges import spelled_out
 from sieve.encoding.hashing import Hashes, mixed
 from sieve.errors import InvalidInputError
-from sieve.pairs import add_up
+from sieve.segments.blocks.key_groups import add_up
 
 
 @dataclass(frozen=True, slots=True, eq=False)

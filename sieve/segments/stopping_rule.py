@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.mass import Numbers
+from sieve.segments.query_model import Numbers
 
 KINDS: Final = ("present", "absent", "range")
 """Kinds of probes: an equality with a key that occurs, with one that does not; a short range."""

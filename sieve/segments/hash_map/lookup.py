@@ -10,8 +10,8 @@ import numpy.typing as npt
 from sieve.arrays.bit_packing import Words, bits_at
 from sieve.arrays.ranges import spelled_out
 from sieve.encoding.hashing import Hashes
-from sieve.map.function import Layout, fingerprints
-from sieve.map.gathering import Lists
+from sieve.segments.hash_map.fuse_function import Layout, fingerprints
+from sieve.segments.hash_map.posting_lists import Lists
 
 # Hashes looked up at once: bounds what a long list of them takes in passing.
 _SLICE = 1 << 16

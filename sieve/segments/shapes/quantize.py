@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.bit_packing import Words
-from sieve.mass import Codes, Mass, Numbers
-from sieve.shapes.grid import MAX_PIECES, Grid, short_widths
-from sieve.shapes.layout import SHAPE_NAMES, Cells, encode, expected_size
+from sieve.segments.query_model import Codes, Mass, Numbers
+from sieve.segments.shapes.format import SHAPE_NAMES, Cells, encode, expected_size
+from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 
 # A piece of the grid takes three bytes; with as many borders in it they are soon saved.
 _BORDERS_A_PIECE: Final = 128

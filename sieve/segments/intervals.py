@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.mass import Codes, Mass
-from sieve.prices import least_price
+from sieve.segments.budget import least_price
+from sieve.segments.query_model import Codes, Mass
 
 # What travels to the step that knows the price: three times what a budget can pay for at the
 # least bytes an entry takes, and never so few that a small location is cut blindly.

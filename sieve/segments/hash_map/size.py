@@ -6,9 +6,9 @@ import math
 from typing import Final
 
 from sieve.arrays.bit_packing import ARRAY_HEAD_BYTES, EXCEPTION_BYTES
-from sieve.map.function import Layout
-from sieve.map.lookup import value_bits
-from sieve.map.payload import CHECK_BYTES, HEAD
+from sieve.segments.hash_map.format import CHECK_BYTES, HEAD
+from sieve.segments.hash_map.fuse_function import Layout
+from sieve.segments.hash_map.lookup import value_bits
 
 MOST_WORTHWHILE: Final = 16
 """Fingerprint bits beyond which a hash that does not occur has nothing left to save."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from sieve.mass import Numbers
+from sieve.segments.query_model import Numbers
 
 Made = TypeVar("Made")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sieve.shapes import Entries
+from sieve.segments.shapes.format import Entries
 
 Codes = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]

@@ -39,9 +39,15 @@ import numpy.typing as npt
 from sieve.arrays.bit_packing import Bytes, Words, byte_words, pack, pack_bits, unpack
 from sieve.encoding.hashing import Hashes
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
-from sieve.map.function import MAX_KEYS, MAX_WINDOW_BITS, MAX_WINDOWS, Layout, solve
-from sieve.map.gathering import Gathered, Lists, gathered
-from sieve.map.lookup import MapSegment, value_bits
+from sieve.segments.hash_map.fuse_function import (
+    MAX_KEYS,
+    MAX_WINDOW_BITS,
+    MAX_WINDOWS,
+    Layout,
+    solve,
+)
+from sieve.segments.hash_map.lookup import MapSegment, value_bits
+from sieve.segments.hash_map.posting_lists import Gathered, Lists, gathered
 
 SHAPE_MAP: Final = 4
 LAYOUT_VERSION: Final = 1

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.bit_packing import Words
-from sieve.mass import Codes
+from sieve.segments.query_model import Codes
 
 MAX_PIECES: Final = 256
 # Widths of pieces have this many significant bits, so that they are short to write.
