@@ -22,8 +22,8 @@ from rich.table import Table
 
 from bench.hudi_session import HOME, QUIET, compact, fill, passing_session, settings
 from bench.session import SWITCH, files_read
-from sieve.manifest import Manifest
-from sieve.publish import newest
+from sieve.metadata.commit import newest
+from sieve.metadata.manifest import Manifest
 from sieve.storage.local import LocalStore
 
 FOLDER = HOME / "build" / "bench-hudi-refresh"

@@ -19,16 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sieve.encoding.encoder import Encoder
-from sieve.locations import Locations, render_locations
-from sieve.manifest import Manifest, parse_manifest, render_manifest
-from sieve.options import IndexOptions
-from sieve.run_files import describe_run
-from sieve.segments.intervals import Intervals
-from sieve.segments.query_model import Mass
-from sieve.segments.shapes.planner import Segment, plan
-from sieve.storage.interface import READ_LIMIT
-from sieve.storage.local import LocalStore
-from sieve.types import (
+from sieve.metadata.file_list import Locations, render_locations
+from sieve.metadata.manifest import Manifest, parse_manifest, render_manifest
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import (
     BuildStats,
     CreatedBy,
     IndexUuid,
@@ -38,6 +32,12 @@ from sieve.types import (
     TableIdentity,
     VersionId,
 )
+from sieve.run_files import describe_run
+from sieve.segments.intervals import Intervals
+from sieve.segments.query_model import Mass
+from sieve.segments.shapes.planner import Segment, plan
+from sieve.storage.interface import READ_LIMIT
+from sieve.storage.local import LocalStore
 
 SPAN = 1 << 40
 EACH = 20

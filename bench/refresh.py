@@ -35,13 +35,13 @@ from bench.made_version import TABLE, made_list, make_version
 from bench.session import start_session
 from sieve.build.listing import NOTHING_STORED, Stored, store_list
 from sieve.build.settle import settles_at
-from sieve.locations import Locations
-from sieve.manifest import Manifest
-from sieve.options import IndexOptions
-from sieve.publish import publish, read_version
+from sieve.metadata.commit import publish, read_version
+from sieve.metadata.file_list import Locations
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import LocationsRef, VersionId
+from sieve.metadata.transitions import SetOptions, next_version
 from sieve.storage.local import LocalStore
-from sieve.transitions import SetOptions, next_version
-from sieve.types import LocationsRef, VersionId
 
 FILES = 1_000
 CHANGED = (1, 10, 100)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from sieve.errors import SieveError
 from sieve.found import Found, same_table
-from sieve.intents import intents
-from sieve.publish import newest
-from sieve.registration import Registration
+from sieve.metadata.commit import newest
+from sieve.metadata.creation_record import intents
+from sieve.metadata.records import IndexUuid
+from sieve.metadata.registration import Registration
 from sieve.storage.interface import base_name
 from sieve.tables.catalog import CatalogTable
-from sieve.types import IndexUuid
 from sieve.world import World
 
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from sieve.errors import UnavailableError, UnsupportedError
 from sieve.found import Found, same_table
-from sieve.intents import delete_index
-from sieve.manifest import Manifest
-from sieve.publish import newest, publish
+from sieve.metadata.commit import newest, publish
+from sieve.metadata.creation_record import delete_index
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.records import TableIdentity, VersionId
+from sieve.metadata.transitions import Change, Drop, Follow, next_version
 from sieve.tables.catalog import CatalogTable
-from sieve.transitions import Change, Drop, Follow, next_version
-from sieve.types import TableIdentity, VersionId
 from sieve.world import World
 from sieve.wreck import owner_of_wreck
 

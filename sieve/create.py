@@ -12,20 +12,20 @@ from types import MappingProxyType
 from sieve.build.contents import build_contents
 from sieve.build.settle import snapshot_of
 from sieve.change import end_index
-from sieve.claims import settle
 from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
 from sieve.found import Found
-from sieve.intents import delete_index, remove_abandoned, write_intent
-from sieve.layout import REGISTERED, claims_dir, versions_dir
-from sieve.manifest import Manifest
-from sieve.options import IndexOptions
-from sieve.publish import publish
-from sieve.registration import Registration, property_key
+from sieve.metadata.commit import publish
+from sieve.metadata.creation_record import delete_index, remove_abandoned, write_intent
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.paths import REGISTERED, claims_dir, versions_dir
+from sieve.metadata.pending_writes import settle
+from sieve.metadata.records import IndexUuid, VersionId
+from sieve.metadata.registration import Registration, property_key
+from sieve.metadata.transitions import Refresh
 from sieve.storage.interface import Store, join
 from sieve.tables.catalog import CatalogTable, Column
-from sieve.transitions import Refresh
-from sieve.types import IndexUuid, VersionId
 from sieve.world import World
 
 

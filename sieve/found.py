@@ -14,11 +14,11 @@ from sieve.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from sieve.manifest import Manifest
-from sieve.publish import newest
-from sieve.registration import Registration
+from sieve.metadata.commit import newest
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.records import TableIdentity
+from sieve.metadata.registration import Registration
 from sieve.storage.interface import GoneError, Store
-from sieve.types import TableIdentity
 from sieve.world import World
 
 

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from sieve.cache import Cache
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
-from sieve.layout import locations_file
-from sieve.locations import Locations, check_list, laid_over, parse_locations
-from sieve.manifest import Manifest
+from sieve.metadata.file_list import Locations, check_list, laid_over, parse_locations
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.paths import locations_file
+from sieve.metadata.records import PartRef
 from sieve.predicate.key_ranges import Requirement
 from sieve.runs import Run, verified
 from sieve.storage.interface import Store
-from sieve.types import PartRef
 
 Flags = npt.NDArray[np.bool_]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from sieve.claims import FLOOR_MS
 from sieve.errors import CorruptError, SieveError
 from sieve.found import same_table
-from sieve.intents import Intent, intents
-from sieve.manifest import Manifest
-from sieve.publish import newest
-from sieve.registration import Registration
+from sieve.metadata.commit import newest
+from sieve.metadata.creation_record import Intent, intents
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.pending_writes import FLOOR_MS
+from sieve.metadata.records import TableIdentity
+from sieve.metadata.registration import Registration
 from sieve.storage.interface import Store, join, parent
-from sieve.types import TableIdentity
 from sieve.wreck import owner_of_wreck
 
 

@@ -11,7 +11,6 @@ from sieve.build.contents import ReaderChangedError, build_contents
 from sieve.build.kept import NOTHING, Kept, is_current, is_one_run, kept
 from sieve.build.listing import NOTHING_STORED, Stored, read_list
 from sieve.build.settle import Snapshot, snapshot_of, snapshot_since
-from sieve.claims import discard_locations, discard_run, settle
 from sieve.errors import (
     ConflictError,
     CorruptError,
@@ -21,15 +20,16 @@ from sieve.errors import (
     UnknownOutcomeError,
 )
 from sieve.found import Found
-from sieve.intents import told_if_dropped
-from sieve.locations import Locations
-from sieve.manifest import Manifest
-from sieve.publish import publish
+from sieve.metadata.commit import publish
+from sieve.metadata.creation_record import told_if_dropped
+from sieve.metadata.file_list import Locations
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.pending_writes import discard_locations, discard_run, settle
+from sieve.metadata.records import VersionId
+from sieve.metadata.transitions import Refresh, next_version
 from sieve.standing import standings
 from sieve.storage.interface import GoneError
 from sieve.tables.catalog import CatalogTable, Column
-from sieve.transitions import Refresh, next_version
-from sieve.types import VersionId
 from sieve.world import World
 
 _ATTEMPTS: Final = 3

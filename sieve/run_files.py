@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
 from sieve.lookup import Chunk, Places, assemble
+from sieve.metadata.records import FileRef, Range, RunFileRef, RunId, RunRef
 from sieve.segments.hash_map.format import SHAPE_MAP, decode_map
 from sieve.segments.hash_map.lookup import MapSegment
 from sieve.segments.shapes.format import LAYOUT_VERSION, SHAPE_NAMES, decode
-from sieve.types import FileRef, Range, RunFileRef, RunId, RunRef
 
 Codes = npt.NDArray[np.int64]
 

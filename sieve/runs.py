@@ -17,12 +17,12 @@ from sieve.cache import Cache
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.encoding.hashing import Hashes
 from sieve.errors import CorruptError, SieveError
-from sieve.layout import run_file
 from sieve.lookup import Chunk, Flags, meeting, united
+from sieve.metadata.paths import run_file
+from sieve.metadata.records import FileRef, Range, RunRef
 from sieve.predicate.key_ranges import Intervals
 from sieve.run_files import RunFile, parse_run_file
 from sieve.storage.interface import Reader, Store
-from sieve.types import FileRef, Range, RunRef
 
 Codes = npt.NDArray[np.int64]
 

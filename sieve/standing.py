@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from sieve.locations import UNPROVEN, UNSETTLED, Locations
+from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations
 from sieve.tables.catalog import DataFile
 
 Standing = Literal["same", "unproven", "unsettled", "changed", "new"]

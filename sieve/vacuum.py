@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from sieve.claims import FLOOR_MS, claims
 from sieve.errors import UnavailableError
 from sieve.found import Found
-from sieve.history import Retention, published, vacuumed
-from sieve.intents import told_if_dropped
-from sieve.layout import (
+from sieve.metadata.commit import read_version
+from sieve.metadata.creation_record import told_if_dropped
+from sieve.metadata.history import Retention, published, vacuumed
+from sieve.metadata.paths import (
     TEMPORARY,
     claims_dir,
     locations_file,
@@ -18,7 +18,7 @@ from sieve.layout import (
     vacuumed_file,
     versions_dir,
 )
-from sieve.publish import read_version
+from sieve.metadata.pending_writes import FLOOR_MS, claims
 from sieve.storage.interface import GoneError, Store, join, parent
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sieve.advice import Advice
+from sieve.metadata.records import CreatedBy
 from sieve.storage.interface import Store
-from sieve.types import CreatedBy
 
 
 @dataclass(frozen=True, slots=True)

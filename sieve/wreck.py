@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sieve.errors import CorruptError, UnavailableError
-from sieve.intents import intent_of
-from sieve.publish import newest_number, read_version
+from sieve.metadata.commit import newest_number, read_version
+from sieve.metadata.creation_record import intent_of
+from sieve.metadata.records import TableIdentity
 from sieve.storage.interface import Store
-from sieve.types import TableIdentity
 
 
 def owner_of_wreck(store: Store, folder: str) -> TableIdentity | None:

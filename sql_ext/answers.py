@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from sieve.history import refreshed_or_rebuilt
-from sieve.manifest import Manifest
+from sieve.metadata.history import refreshed_or_rebuilt
+from sieve.metadata.manifest import Manifest
 from sql_ext.commands import quote
 from sql_ext.describe import advice_on, index_bytes
 from sql_ext.means import Row, Statement

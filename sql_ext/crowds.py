@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from sieve.registration import Registration
+from sieve.metadata.registration import Registration
 
 _LONG_S = 1.0
 _MOST_BY_INDEX, _MOST_BY_ROOT = 2, 8

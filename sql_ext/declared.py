@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from sieve.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
 from sieve.errors import InvalidInputError, SieveError, UnsupportedError
 from sieve.found import Found
-from sieve.options import IndexOptions
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
 from sieve.refresh import refresh_index
-from sieve.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
 from sieve.tables.catalog import CatalogTable, resolve_column
 from sql_ext.answers import Outcome, change_between
 from sql_ext.commands import ColumnPath, TableName

@@ -9,12 +9,12 @@ from sieve.build.auto import map_left_out
 from sieve.build.estimate import Estimate
 from sieve.encoding.encoder import Encoder
 from sieve.found import Found
-from sieve.manifest import Manifest
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import BuildStats, Expected
 from sieve.opened import read_locations
-from sieve.options import IndexOptions
 from sieve.standing import standings
 from sieve.tables.catalog import CatalogTable, Column
-from sieve.types import BuildStats, Expected
 from sql_ext.commands import quote
 from sql_ext.means import Row
 

@@ -14,11 +14,11 @@ from sieve.change import end_index
 from sieve.create import Wanted, create_indexes
 from sieve.errors import InvalidInputError, SieveError, UnsupportedError
 from sieve.found import look_up
-from sieve.manifest import Manifest
-from sieve.options import IndexOptions
-from sieve.registration import registrations
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import TableIdentity, identity_from
+from sieve.metadata.registration import registrations
 from sieve.tables.catalog import resolve_column
-from sieve.types import TableIdentity, identity_from
 from sql_ext import commands
 from sql_ext.declared import build_lacking, find_lacking
 from sql_ext.making import bring_up, follow

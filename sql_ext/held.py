@@ -15,16 +15,16 @@ from typing import Any
 from sieve.cache import Cache
 from sieve.errors import CorruptError, RootRefusedError, SieveError, UnsupportedError
 from sieve.found import same_table
-from sieve.history import vacuumed
-from sieve.instants import iso
-from sieve.manifest import Manifest
+from sieve.metadata.commit import newest, read_version
+from sieve.metadata.history import vacuumed
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.records import identity_from
+from sieve.metadata.registration import Registration
+from sieve.metadata.timestamps import iso
 from sieve.opened import OpenIndex, open_version
 from sieve.predicate.tree import Column
-from sieve.publish import newest, read_version
-from sieve.registration import Registration
 from sieve.storage.interface import GoneError, Store
 from sieve.tables.kinds import is_outdated
-from sieve.types import identity_from
 from sql_ext.link import Request
 from sql_ext.roots import Roots
 from sql_ext.settings import Settings

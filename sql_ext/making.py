@@ -14,13 +14,13 @@ from sieve.change import change_index, drop_index, follow_table
 from sieve.create import Wanted, create_indexes, default_name, refuse_taken
 from sieve.errors import ConflictError, InvalidInputError, SieveError, UnavailableError
 from sieve.found import Found, choose, same_table
-from sieve.intents import told_if_dropped
-from sieve.manifest import Manifest
-from sieve.options import IndexOptions
+from sieve.metadata.creation_record import told_if_dropped
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import TableIdentity
+from sieve.metadata.transitions import Disable, Enable, SetOptions
 from sieve.refresh import Effort, refresh_index
 from sieve.tables.catalog import CatalogTable, resolve_column
-from sieve.transitions import Disable, Enable, SetOptions
-from sieve.types import TableIdentity
 from sql_ext import commands
 from sql_ext.answers import Outcome, answer_rows, change_between, refused_row
 from sql_ext.declared import build_lacking, find_lacking, undeclare

@@ -12,7 +12,7 @@ from pyspark import SparkContext
 from sieve.cache import Cache
 from sieve.errors import UnsupportedError
 from sieve.found import Found, all_of
-from sieve.options import IndexOptions, parse_options
+from sieve.metadata.options import IndexOptions, parse_options
 from sieve.tables.catalog import CatalogTable, open_table
 from sieve.world import World
 from sql_ext import attach, commands, ship

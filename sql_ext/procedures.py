@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sieve.options import OPTION_NAMES
+from sieve.metadata.options import OPTION_NAMES
 from sql_ext import commands
 
 Kind = Literal["table", "columns", "column", "namespace", "string", "flag", "number"]

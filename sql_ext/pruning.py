@@ -16,12 +16,12 @@ import numpy.typing as npt
 from sieve.cache import Cache
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
+from sieve.metadata.records import VersionId
+from sieve.metadata.registration import Registration, parse_registration
 from sieve.opened import OpenIndex
 from sieve.predicate import evaluate
 from sieve.predicate.tree import Column, Predicate, columns, not_understood, parse
-from sieve.registration import Registration, parse_registration
 from sieve.storage.interface import Store
-from sieve.types import VersionId
 from sql_ext.crowds import Crowds
 from sql_ext.held import HeldIndexes, Versions, reason_of, refused
 from sql_ext.link import Request

@@ -14,14 +14,14 @@ from sieve.build.estimate import FRONTIER, estimate_index
 from sieve.create import Wanted, check_wanted, default_name
 from sieve.errors import SieveError
 from sieve.found import Found, choose, look_up
-from sieve.history import history
-from sieve.instants import iso
-from sieve.options import IndexOptions
+from sieve.metadata.history import history
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import TableIdentity, identity_from
+from sieve.metadata.registration import registrations
+from sieve.metadata.timestamps import iso
 from sieve.predicate.evaluate import parse
-from sieve.registration import registrations
 from sieve.tables.catalog import CatalogTable, resolve_column
 from sieve.tables.kinds import UNCHANGING
-from sieve.types import TableIdentity, identity_from
 from sql_ext import commands
 from sql_ext.describe import against_now, describe_rows, estimate_row, index_bytes, stale
 from sql_ext.means import Row, Statement, database_of, options_of

@@ -11,8 +11,8 @@ from typing import Any
 from pyspark import SparkContext
 
 import sieve
+from sieve.metadata.records import CreatedBy
 from sieve.storage.interface import Store
-from sieve.types import CreatedBy
 from sieve.world import World
 from sql_ext import attach, ship
 from sql_ext.events import Followers

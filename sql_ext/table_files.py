@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from sieve.encoding.encoder import Encoder
 from sieve.errors import SieveError
-from sieve.locations import bytes_of
-from sieve.manifest import Manifest
+from sieve.metadata.file_list import bytes_of
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.records import VersionId
 from sieve.opened import OpenIndex
 from sieve.predicate.key_ranges import Requirement
-from sieve.types import VersionId
 
 Flags = npt.NDArray[np.bool_]
 

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sieve.encoding.encoder import Encoder
-from sieve.locations import Locations, render_locations
-from sieve.manifest import Manifest
+from sieve.metadata.file_list import Locations, render_locations
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
 from sieve.run_files import describe_run
 from sieve.segments.hash_map.format import build_map
 from sieve.segments.shapes.planner import Segment
 from sieve.storage.interface import READ_LIMIT, base_name
 from sieve.storage.local import LocalStore
-from sieve.types import LocationsRef, PartRef, RunId, RunRef
 from tests.unit.manifest_sample import SAMPLE
 
 RUN = RunId("ab" * 16)

@@ -29,13 +29,13 @@ from sieve.build import contents, writing
 from sieve.build.run import BuiltRun
 from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError
-from sieve.registration import DECLARED_COLUMNS, DECLARED_OPTIONS, PREFIX
+from sieve.metadata.records import CreatedBy
+from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS, PREFIX
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import Store
 from sieve.storage.local import LocalStore
 from sieve.tables.catalog import CatalogTable
-from sieve.types import CreatedBy
 from sieve.world import World
 from sql_ext import commands
 from sql_ext.execute import execute

@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
 from sieve.found import Found
-from sieve.layout import run_file
-from sieve.manifest import Manifest
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.paths import run_file
+from sieve.metadata.records import FileRef
 from sieve.runs import verified
 from sieve.segments.coverage import Coverage
 from sieve.segments.hash_map.format import SHAPE_MAP
 from sieve.segments.shapes.format import decode
 from sieve.storage.interface import Store
-from sieve.types import FileRef
 
 COLUMNS: Final = (
     ("segment", "BIGINT"),

@@ -19,7 +19,8 @@ from sieve.build.survey import Profile, beside_map
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
 from sieve.errors import InvalidInputError
-from sieve.options import IndexOptions
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import Expected
 from sieve.segments.budget import prices_for
 from sieve.segments.hash_map.format import build_map, decode_map
 from sieve.segments.hash_map.size import MOST_WORTHWHILE
@@ -33,7 +34,6 @@ from sieve.segments.intervals import (
 from sieve.segments.query_model import Mass
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Segment, fitted, plan
 from sieve.segments.stopping_rule import KINDS, mean_read
-from sieve.types import Expected
 
 SHAPES = ("intervals", "runs", "map", "auto")
 ROW_BYTES = 50

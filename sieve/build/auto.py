@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from sieve.build.probes import Probes, files_read, least_read
 from sieve.build.survey import Profile, beside_map
-from sieve.manifest import Manifest
-from sieve.options import IndexOptions
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import Expected
 from sieve.segments.hash_map.size import estimate_bytes
 from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, near, served
-from sieve.types import Expected
 
 MOST_MAP_BYTES: Final = 1 << 30
 """A map that nobody has asked for takes at most so many bytes."""

@@ -25,8 +25,8 @@ from sieve.build.rounds import Round, by_runs, ordinals_in, shared_rounds
 from sieve.cache import Cache
 from sieve.errors import CorruptError
 from sieve.found import Found
-from sieve.layout import run_file
-from sieve.locations import Counts
+from sieve.metadata.file_list import Counts
+from sieve.metadata.paths import run_file
 from sieve.opened import OpenIndex, open_version
 from sieve.runs import verified
 from sieve.standing import Standing, standings

@@ -13,16 +13,16 @@ from sieve.build.listing import NOTHING_STORED, Stored, store_list
 from sieve.build.run import BuiltRun, build_run
 from sieve.build.settle import Snapshot
 from sieve.build.unreadable import named_if_unreadable
-from sieve.claims import discard_run
 from sieve.errors import ConflictError, SieveError
-from sieve.instants import iso
-from sieve.locations import UNPROVEN, UNSETTLED, Counts, Locations, together
-from sieve.options import IndexOptions
+from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Counts, Locations, together
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.pending_writes import discard_run
+from sieve.metadata.records import BuildStats
+from sieve.metadata.timestamps import iso
+from sieve.metadata.transitions import Refresh
 from sieve.storage.interface import Store
 from sieve.tables.catalog import CatalogTable, Column, DataFile, refuse_build, roots_of
 from sieve.tables.kinds import COUNTED
-from sieve.transitions import Refresh
-from sieve.types import BuildStats
 from sieve.world import World
 
 _NONE = np.zeros(0, np.int64)

@@ -32,9 +32,10 @@ from sieve.build.reading import Seen, read_cuts
 from sieve.build.sample import zoomed
 from sieve.build.survey import Survey, survey
 from sieve.errors import InvalidInputError
-from sieve.layout import run_dir
-from sieve.locations import Locations, render_locations
-from sieve.options import IndexOptions
+from sieve.metadata.file_list import Locations, render_locations
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.paths import run_dir
+from sieve.metadata.records import Expected, RunId, RunRef
 from sieve.run_files import describe_run
 from sieve.runs import Run, read_run
 from sieve.segments.budget import within_budget
@@ -45,7 +46,6 @@ from sieve.storage.interface import join
 from sieve.storage.local import LocalStore
 from sieve.tables.catalog import CatalogTable, Column, DataFile, refuse_build, roots_of
 from sieve.tables.kinds import COUNTED
-from sieve.types import Expected, RunId, RunRef
 from sieve.world import World
 
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")

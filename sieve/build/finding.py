@@ -16,9 +16,9 @@ from sieve.build.tasks import Batches, together
 from sieve.cache import Cache
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
+from sieve.metadata.records import Range
 from sieve.runs import Run
 from sieve.storage.interface import READ_LIMIT
-from sieve.types import Range
 
 Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.int64]

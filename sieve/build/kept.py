@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from sieve.build.settle import Snapshot
 from sieve.encoding.encoder import Encoder
-from sieve.locations import NO_LOCATIONS, Locations
-from sieve.manifest import Manifest
+from sieve.metadata.file_list import NO_LOCATIONS, Locations
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.records import BuildStats, RunRef
 from sieve.standing import AS_IT_WAS, standings
-from sieve.types import BuildStats, RunRef
 
 Flags = npt.NDArray[np.bool_]
 

@@ -14,14 +14,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sieve.claims import claim_locations
 from sieve.errors import UnavailableError
-from sieve.layout import locations_file
-from sieve.locations import NO_LOCATIONS, Locations, laid_over, render_locations, what_differs
-from sieve.manifest import MAX_ROOTS, Manifest
+from sieve.metadata.file_list import (
+    NO_LOCATIONS,
+    Locations,
+    laid_over,
+    render_locations,
+    what_differs,
+)
+from sieve.metadata.manifest import MAX_ROOTS, Manifest
+from sieve.metadata.paths import locations_file
+from sieve.metadata.pending_writes import claim_locations
+from sieve.metadata.records import LocationsRef, PartRef
 from sieve.opened import read_parts, whole_list
 from sieve.storage.interface import Store
-from sieve.types import LocationsRef, PartRef
 
 STEP: Final = 4
 """A part has so many times the rows of the next one at least."""

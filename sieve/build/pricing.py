@@ -18,7 +18,7 @@ from sieve.build.arrow_jobs import map_batches
 from sieve.build.maps import SharedPairs
 from sieve.build.reading import Seen
 from sieve.build.survey import Survey
-from sieve.options import IndexOptions
+from sieve.metadata.options import IndexOptions
 from sieve.runs import SPARK_SCHEMA
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.size import MOST_WORTHWHILE

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from sieve.build.sample import Sample
 from sieve.encoding.hashing import Hashes, hash_codes
+from sieve.metadata.records import Expected
 from sieve.runs import Run
 from sieve.segments.hash_map.size import fingerprint_for
 from sieve.segments.query_model import SHORT_RANGE
 from sieve.segments.stopping_rule import KINDS
-from sieve.types import Expected
 
 EACH: Final = 400
 """Probes of a kind: a mean over them is known to about a twentieth of its spread."""

@@ -17,7 +17,7 @@ from sieve.build.arrow_jobs import map_batches
 from sieve.build.probes import Probes
 from sieve.build.survey import Survey
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.options import IndexOptions
+from sieve.metadata.options import IndexOptions
 from sieve.segments.intervals import generous_threshold
 
 Counts = npt.NDArray[np.int64]

@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.locations import Counts
-from sieve.types import Range, RunFileRef, RunRef
+from sieve.metadata.file_list import Counts
+from sieve.metadata.records import Range, RunFileRef, RunRef
 
 ROUND_BYTES: Final = 128 << 20
 """Bytes of run files in a round, but for one file that is larger by itself."""

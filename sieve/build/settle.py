@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sieve.errors import SieveError
-from sieve.locations import Locations
+from sieve.metadata.file_list import Locations
 from sieve.storage.interface import Store, parent, split
 from sieve.tables.catalog import CatalogTable, DataFile
 from sieve.tables.kinds import UNCHANGING

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 
 from sieve.build.sample import Sample, take_sample
 from sieve.encoding.encoder import Encoder
-from sieve.options import SMALLEST_SHARE, IndexOptions
+from sieve.metadata.options import SMALLEST_SHARE, IndexOptions
 from sieve.segments.intervals import generous_total
 from sieve.segments.stopping_rule import MOST_OF_TABLE, Worth
 from sieve.tables.catalog import LOCATION, Column

@@ -10,14 +10,14 @@ from pyspark.sql import DataFrame
 
 from sieve.build.shared import named_if_unseen, not_shared, seen_by_all
 from sieve.build.survey import Survey
-from sieve.claims import claim_run, discard_run
 from sieve.errors import SieveError
-from sieve.layout import run_dir
-from sieve.options import IndexOptions
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.paths import run_dir
+from sieve.metadata.pending_writes import claim_run, discard_run
+from sieve.metadata.records import RunId, RunRef
 from sieve.run_files import describe_run
 from sieve.segments.budget import within_budget
 from sieve.storage.interface import Store, join
-from sieve.types import RunId, RunRef
 
 
 def write_within(

@@ -21,7 +21,8 @@ from sieve.errors import (
     UnknownOutcomeError,
     UnsupportedError,
 )
-from sieve.registration import (
+from sieve.metadata.records import TableIdentity, identity_from
+from sieve.metadata.registration import (
     DECLARED_COLUMNS,
     Registration,
     property_key,
@@ -31,7 +32,6 @@ from sieve.registration import (
 from sieve.storage.interface import parent
 from sieve.storage.java_errors import answered, denied
 from sieve.tables.kinds import INDEXED, UNCHANGING, refuse_kind, refuse_names, refuse_option
-from sieve.types import TableIdentity, identity_from
 
 LOCATION = "__sieve_location__"
 """Name of the column that tells a row's file in `CatalogTable.frame`."""

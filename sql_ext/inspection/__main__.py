@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from sieve.encoding.encoder import Encoder
 from sieve.errors import SieveError, UnsupportedError
-from sieve.manifest import Manifest
+from sieve.metadata.commit import newest
+from sieve.metadata.manifest import Manifest
 from sieve.opened import read_locations
-from sieve.publish import newest
 from sieve.segments.shapes.format import Entries, decode
 from sieve.storage.open import store_for
 from sql_ext.commands import quote

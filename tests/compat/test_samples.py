@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sieve.manifest import FORMAT, Manifest
-from sieve.publish import newest
+from sieve.metadata.commit import newest
+from sieve.metadata.manifest import FORMAT, Manifest
 from sieve.storage.local import LocalStore
 from sql_ext.link import Request
 from sql_ext.pruning import PruneService

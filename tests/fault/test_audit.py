@@ -13,12 +13,12 @@ import pytest
 from lab import Lab
 
 from sieve.encoding.encoder import Encoder
+from sieve.metadata.commit import newest, publish
+from sieve.metadata.records import VersionId
 from sieve.opened import read_locations
-from sieve.publish import newest, publish
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.local import LocalStore
-from sieve.types import VersionId
 from tests.made_index import write_run
 
 FILES = 4

@@ -13,8 +13,8 @@ import pytest
 from scenes import age, looked_at
 
 from sieve.errors import SieveError
-from sieve.history import history
-from sieve.layout import REGISTERED
+from sieve.metadata.history import history
+from sieve.metadata.paths import REGISTERED
 from sieve.storage.local import LocalStore
 from tests.plain_world import Session, Warehouse, without_spark
 from tests.plain_writers import busy, started, watching

@@ -12,7 +12,7 @@ import pytest
 from lab import Lab
 from processes import wait_until
 
-from sieve.manifest import FORMAT
+from sieve.metadata.manifest import FORMAT
 
 FILES = 4
 QUERY = "SELECT * FROM t WHERE id = 5"

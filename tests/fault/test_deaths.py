@@ -14,7 +14,7 @@ import pytest
 from processes import wait_until
 from scenes import CREATE, STATEMENTS, looked_at, prepared, settled
 
-from sieve.history import history
+from sieve.metadata.history import history
 from sieve.storage.local import LocalStore
 from tests.plain_world import Session, Warehouse, without_spark
 from tests.plain_writers import begun, started, struck

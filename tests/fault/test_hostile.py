@@ -18,9 +18,9 @@ import pytest
 from scenes import prepared
 
 from sieve.errors import SieveError
-from sieve.locations import parse_locations
-from sieve.manifest import parse_manifest
-from sieve.registration import parse_registration
+from sieve.metadata.file_list import parse_locations
+from sieve.metadata.manifest import parse_manifest
+from sieve.metadata.registration import parse_registration
 from sql_ext.parser import parse_statement
 from tests.plain_world import Session, Warehouse, scan, without_spark
 

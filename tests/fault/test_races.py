@@ -19,11 +19,11 @@ from scenes import age, looked_at, prepared, settled
 from sieve.change import change_index
 from sieve.errors import ConflictError, SieveError, UnavailableError
 from sieve.found import look_up
-from sieve.history import history
-from sieve.publish import newest
+from sieve.metadata.commit import newest
+from sieve.metadata.history import history
+from sieve.metadata.transitions import Follow
 from sieve.storage.interface import Entries
 from sieve.storage.local import LocalStore
-from sieve.transitions import Follow
 from sql_ext.commands import TableName
 from tests.plain_world import Seam, SeamStore, Session, Warehouse, no_fault, without_spark
 

@@ -12,9 +12,9 @@ import pytest
 import tables
 from lab import Lab
 
-from sieve.manifest import Manifest
+from sieve.metadata.commit import newest
+from sieve.metadata.manifest import Manifest
 from sieve.opened import read_locations
-from sieve.publish import newest
 from sieve.storage.local import LocalStore
 
 pytestmark = pytest.mark.hudi

@@ -11,8 +11,8 @@ import tables
 from lab import Lab
 
 from sieve.build.kept import MOST_DELTAS
+from sieve.metadata.commit import newest
 from sieve.opened import read_locations
-from sieve.publish import newest
 from sieve.storage.local import LocalStore
 
 pytestmark = pytest.mark.hudi

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sieve.errors import CorruptError, UnsupportedError
-from sieve.manifest import Manifest, parse_manifest, render_manifest
-from sieve.options import SHAPES, IndexOptions
-from sieve.types import (
+from sieve.metadata.manifest import Manifest, parse_manifest, render_manifest
+from sieve.metadata.options import SHAPES, IndexOptions
+from sieve.metadata.records import (
     BuildStats,
     CreatedBy,
     Expected,

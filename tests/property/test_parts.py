@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sieve.build.listing import NOTHING_STORED, STEP, Stored, store_list
-from sieve.locations import COLUMNS, UNPROVEN, UNSETTLED, Locations, laid_over, what_differs
+from sieve.metadata.file_list import (
+    COLUMNS,
+    UNPROVEN,
+    UNSETTLED,
+    Locations,
+    laid_over,
+    what_differs,
+)
 from sieve.opened import read_part
 from sieve.storage.interface import READ_LIMIT
 from sieve.storage.local import LocalStore

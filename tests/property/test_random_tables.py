@@ -14,7 +14,7 @@ from generated_predicates import draw_predicate
 from generated_tables import GeneratedTable, draw_table, table_statements
 from lab import Lab, files_read
 
-from sieve.options import SHAPES
+from sieve.metadata.options import SHAPES
 
 # Half of the predicates are the negations of the other half. The second Spark gets a tenth.
 PAIRS = 200 if pyspark.__version__.startswith("3.") else 2000

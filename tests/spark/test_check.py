@@ -21,13 +21,13 @@ from lab import Lab
 from sieve.build import map_tasks, tasks
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
-from sieve.layout import locations_file
-from sieve.locations import UNPROVEN, UNSETTLED, Locations, render_locations
+from sieve.metadata.commit import newest, publish, read_version
+from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations, render_locations
+from sieve.metadata.paths import locations_file
+from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef, VersionId
 from sieve.opened import read_locations
-from sieve.publish import newest, publish, read_version
 from sieve.segments.query_model import Mass
 from sieve.storage.local import LocalStore
-from sieve.types import LocationsRef, PartRef, RunId, RunRef, VersionId
 from tests.made_index import Row, write_run
 
 SHAPES = ("intervals", "runs", "map", "sieve")

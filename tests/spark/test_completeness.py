@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from sieve.build import survey
 from sieve.build.run import build_run
-from sieve.options import IndexOptions
+from sieve.metadata.options import IndexOptions
 from sieve.storage.local import LocalStore
 from sieve.tables.catalog import LOCATION, Column
 

@@ -10,7 +10,7 @@ from urllib.parse import urlparse
 
 from lab import Lab
 
-from sieve.manifest import FORMAT
+from sieve.metadata.manifest import FORMAT
 
 
 def _table(lab: Lab) -> Path:

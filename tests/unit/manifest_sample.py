@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sieve.manifest import Manifest
-from sieve.options import IndexOptions
-from sieve.types import (
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import (
     BuildStats,
     CreatedBy,
     Expected,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sieve.types import Expected
+from sieve.metadata.records import Expected
 from sql_ext.describe import advice
 
 

@@ -14,15 +14,15 @@ import pytest
 from sieve.build.kept import MOST_DELTAS
 from sieve.build.settle import snapshot_since
 from sieve.found import Found
-from sieve.locations import UNPROVEN, Locations
-from sieve.manifest import Manifest, render_manifest
+from sieve.metadata.commit import newest
+from sieve.metadata.file_list import UNPROVEN, Locations
+from sieve.metadata.manifest import Manifest, render_manifest
+from sieve.metadata.records import CreatedBy, RunId
+from sieve.metadata.registration import Registration
 from sieve.opened import read_locations
-from sieve.publish import newest
 from sieve.refresh import refresh_index
-from sieve.registration import Registration
 from sieve.storage.local import LocalStore
 from sieve.tables.catalog import Changes, Column, DataFile
-from sieve.types import CreatedBy, RunId
 from tests.made_index import ROOT, write_version
 from tests.plain_world import without_spark
 from tests.unit.manifest_sample import SAMPLE

@@ -6,11 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from sieve.claims import claim_locations, claim_run, claims, discard_locations, discard_run
-from sieve.layout import claims_dir, locations_file, run_dir
+from sieve.metadata.paths import claims_dir, locations_file, run_dir
+from sieve.metadata.pending_writes import (
+    claim_locations,
+    claim_run,
+    claims,
+    discard_locations,
+    discard_run,
+)
+from sieve.metadata.records import RunId
 from sieve.storage.interface import join
 from sieve.storage.local import LocalStore
-from sieve.types import RunId
 from tests.plain_world import SeamStore
 
 RUN = RunId("ab" * 16)

@@ -16,11 +16,11 @@ from sieve.build import contents, settle
 from sieve.build.contents import ReaderChangedError
 from sieve.build.run import BuiltRun
 from sieve.errors import UnsupportedError
-from sieve.locations import UNSETTLED, Locations, parse_locations
-from sieve.options import IndexOptions
+from sieve.metadata.file_list import UNSETTLED, Locations, parse_locations
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.transitions import Refresh
 from sieve.storage.local import LocalStore
 from sieve.tables.catalog import Column, DataFile
-from sieve.transitions import Refresh
 
 OLD = 1_600_000_000_000
 

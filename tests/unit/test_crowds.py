@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from sieve.registration import Registration
-from sieve.types import IndexUuid
+from sieve.metadata.records import IndexUuid
+from sieve.metadata.registration import Registration
 from sql_ext import crowds
 from sql_ext.crowds import Crowds
 

@@ -11,10 +11,10 @@ import pytest
 
 from sieve.errors import InvalidInputError, UnavailableError
 from sieve.found import Found
-from sieve.options import IndexOptions
-from sieve.registration import Registration
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import IndexUuid
+from sieve.metadata.registration import Registration
 from sieve.tables.catalog import Column
-from sieve.types import IndexUuid
 from sql_ext.declared import Lacking, find_lacking
 from sql_ext.events import Followers
 from sql_ext.parser import parse_columns, parse_options

@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 
 from sieve.encoding.encoder import Encoder
-from sieve.manifest import FORMAT, Manifest
-from sieve.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
+from sieve.metadata.manifest import FORMAT, Manifest
+from sieve.metadata.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
+from sieve.metadata.records import (
+    BuildStats,
+    LocationsRef,
+    PartRef,
+    RunFileRef,
+    RunRef,
+    TableIdentity,
+)
 from sieve.tables.kinds import COUNTED, INDEXED
-from sieve.types import BuildStats, LocationsRef, PartRef, RunFileRef, RunRef, TableIdentity
 from sql_ext import commands
 from sql_ext.functions import FUNCTIONS
 from sql_ext.launch import wiring

@@ -10,10 +10,10 @@ import pytest
 
 from sieve.build.kept import LEAST_BASE, MOST_DELTAS, NOTHING, is_current, kept
 from sieve.build.settle import Snapshot
-from sieve.locations import UNPROVEN, UNSETTLED, Locations
-from sieve.manifest import Manifest
+from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.records import RunId, RunRef
 from sieve.tables.catalog import DataFile
-from sieve.types import RunId, RunRef
 from tests.unit.manifest_sample import SAMPLE
 
 LENGTH = 1000

@@ -18,7 +18,7 @@ from sieve.build.listing import read_list, store_list
 from sieve.cache import Cache
 from sieve.errors import CorruptError
 from sieve.found import Found
-from sieve.locations import (
+from sieve.metadata.file_list import (
     GONE,
     Locations,
     laid_over,
@@ -26,14 +26,14 @@ from sieve.locations import (
     render_locations,
     what_differs,
 )
-from sieve.manifest import Manifest, render_manifest
+from sieve.metadata.manifest import Manifest, render_manifest
+from sieve.metadata.records import CreatedBy, LocationsRef
+from sieve.metadata.registration import Registration
 from sieve.opened import open_version, read_locations
 from sieve.refresh import refresh_index
-from sieve.registration import Registration
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
 from sieve.tables.catalog import Column, DataFile
-from sieve.types import CreatedBy, LocationsRef
 from tests.made_index import ROOT, CountingStore, plain_locations, write_version
 from tests.plain_world import without_spark
 from tests.unit.manifest_sample import SAMPLE

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
-from sieve.manifest import FORMAT, parse_manifest, render_manifest
-from sieve.types import LocationsRef, PartRef
+from sieve.metadata.manifest import FORMAT, parse_manifest, render_manifest
+from sieve.metadata.records import LocationsRef, PartRef
 from tests.unit.manifest_sample import SAMPLE
 
 DATA = render_manifest(SAMPLE)

@@ -13,15 +13,15 @@ import pytest
 from sieve.cache import Cache
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.errors import CorruptError, UnsupportedError
-from sieve.locations import Locations, render_locations
-from sieve.manifest import Manifest
+from sieve.metadata.file_list import Locations, render_locations
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
 from sieve.opened import OpenIndex, open_version
 from sieve.predicate.key_ranges import Requirement
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
-from sieve.types import LocationsRef, PartRef, RunId, RunRef
 from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
 
 N = 5

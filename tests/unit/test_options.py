@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sieve.errors import InvalidInputError
-from sieve.options import IndexOptions, parse_options
+from sieve.metadata.options import IndexOptions, parse_options
 
 
 def test_nothing_given_means_the_defaults() -> None:

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from sieve.encoding.encoder import Encoder
-from sieve.manifest import Manifest, render_manifest
+from sieve.metadata.manifest import Manifest, render_manifest
+from sieve.metadata.records import IndexUuid, VersionId
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.storage.interface import READ_LIMIT
-from sieve.types import IndexUuid, VersionId
 from sql_ext.held import refused
 from sql_ext.link import Request
 from sql_ext.pruning import PruneService

@@ -17,13 +17,13 @@ from sieve.errors import (
     UnknownOutcomeError,
     UnsupportedError,
 )
-from sieve.layout import version_file, versions_dir
-from sieve.manifest import FORMAT, Manifest, render_manifest
-from sieve.publish import last_of_dense, newest, newest_number, publish, read_version
+from sieve.metadata.commit import last_of_dense, newest, newest_number, publish, read_version
+from sieve.metadata.manifest import FORMAT, Manifest, render_manifest
+from sieve.metadata.paths import version_file, versions_dir
+from sieve.metadata.records import CreatedBy, VersionId
+from sieve.metadata.transitions import Disable, Drop, SetOptions, next_version
 from sieve.storage.interface import GoneError, join
 from sieve.storage.local import LocalStore
-from sieve.transitions import Disable, Drop, SetOptions, next_version
-from sieve.types import CreatedBy, VersionId
 from tests.unit.manifest_sample import SAMPLE, UUID
 
 BY = CreatedBy("0.1.0", "4.1.4")

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from sieve.attempt import FIRST, Answer, Create, End, Look, Step, after
 from sieve.errors import ConflictError
-from sieve.manifest import Manifest
-from sieve.transitions import Change, Disable, Drop, Refresh, check_successor, next_version
-from sieve.types import CreatedBy, LocationsRef, VersionId
+from sieve.metadata.commit_protocol import FIRST, Answer, Create, End, Look, Step, after
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.records import CreatedBy, LocationsRef, VersionId
+from sieve.metadata.transitions import Change, Disable, Drop, Refresh, check_successor, next_version
 from tests.unit.manifest_sample import SAMPLE
 
 STEPS = 6

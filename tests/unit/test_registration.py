@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sieve.errors import InvalidInputError
-from sieve.registration import (
+from sieve.metadata.registration import (
     Registration,
     parse_registration,
     property_key,

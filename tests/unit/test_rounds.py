@@ -13,9 +13,9 @@ from sieve.build.finding import look_up_keys
 from sieve.build.rounds import by_runs, ordinals_in, rounds_of, shared_rounds
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_codes
-from sieve.layout import run_file
+from sieve.metadata.paths import run_file
+from sieve.metadata.records import RunFileRef, RunId, RunRef
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
-from sieve.types import RunFileRef, RunId, RunRef
 from tests.made_index import RUN, Row, map_row, write_run
 
 BIGINT = Encoder("bigint")

@@ -20,12 +20,12 @@ from sieve.cache import Cache
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.errors import CorruptError, UnsupportedError
+from sieve.metadata.records import RunFileRef, RunRef
 from sieve.run_files import describe_run, parse_run_file
 from sieve.runs import Run, read_run
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.storage.interface import READ_LIMIT, GoneError, Store
 from sieve.storage.local import LocalStore
-from sieve.types import RunFileRef, RunRef
 from tests.made_index import RUN, CountingStore, Row, map_row, run_file_bytes, write_run
 
 FILES, EACH = 6, 4

@@ -16,13 +16,13 @@ from sieve.build.sample import Sample
 from sieve.build.survey import Profile
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
-from sieve.options import IndexOptions
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import Expected
 from sieve.segments.intervals import concatenated, cut_location
 from sieve.segments.query_model import Mass
 from sieve.segments.shapes.format import decode
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 from sieve.segments.stopping_rule import NEAR, Stop, Worth, near, served
-from sieve.types import Expected
 
 ONE = np.zeros((1, 2), np.int64)
 LEAST = {"present": 1.0, "absent": 0.0, "range": 2.0}

@@ -5,8 +5,9 @@ from dataclasses import fields, replace
 import pytest
 
 from sieve.errors import ConflictError
-from sieve.options import IndexOptions
-from sieve.transitions import (
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import CreatedBy, IndexUuid, VersionId
+from sieve.metadata.transitions import (
     Change,
     Disable,
     Drop,
@@ -16,7 +17,6 @@ from sieve.transitions import (
     check_successor,
     next_version,
 )
-from sieve.types import CreatedBy, IndexUuid, VersionId
 from tests.unit.manifest_sample import SAMPLE
 
 BY = CreatedBy("0.2.0", "3.5.9")

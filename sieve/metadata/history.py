@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sieve.errors import CorruptError
-from sieve.layout import vacuumed_file, version_file, versions_dir
-from sieve.manifest import Manifest
-from sieve.publish import read_version
+from sieve.metadata.commit import read_version
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.paths import vacuumed_file, version_file, versions_dir
 from sieve.storage.interface import GoneError, Store, parent
 
 HOUR_MS = 3600 * 1000

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from sieve.errors import SieveError
-from sieve.layout import HEX_ID, LOCATIONS_FILE, claims_dir, locations_file, run_dir
-from sieve.manifest import Manifest
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.paths import HEX_ID, LOCATIONS_FILE, claims_dir, locations_file, run_dir
+from sieve.metadata.records import RunId
 from sieve.storage.interface import GoneError, Store, join
-from sieve.types import RunId
 
 FLOOR_MS: Final = 24 * 3600 * 1000
 """A writer that began so long ago, and whose work no version names, is taken to be dead."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from sieve.metadata.records import FileRef, RunId
 from sieve.storage.interface import join
-from sieve.types import FileRef, RunId
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 HEX_ID = re.compile(r"[0-9a-f]{32}")

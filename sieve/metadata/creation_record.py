@@ -7,12 +7,12 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 
-from sieve.claims import FLOOR_MS
 from sieve.errors import ConflictError, SieveError
 from sieve.found import same_table
-from sieve.layout import INTENT, REGISTERED, UUID, version_file
+from sieve.metadata.paths import INTENT, REGISTERED, UUID, version_file
+from sieve.metadata.pending_writes import FLOOR_MS
+from sieve.metadata.records import TableIdentity, identity_from
 from sieve.storage.interface import GoneError, Store, base_name, join
-from sieve.types import TableIdentity, identity_from
 
 _LIMIT = 1 << 16
 

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
-from sieve.layout import HEX_ID, LOCATIONS_FILE, RUN_FILE, UUID
-from sieve.manifest_fields import Fields
-from sieve.options import AUTO, IndexOptions, stored_options
-from sieve.types import (
+from sieve.metadata.json_reader import Fields
+from sieve.metadata.options import AUTO, IndexOptions, stored_options
+from sieve.metadata.paths import HEX_ID, LOCATIONS_FILE, RUN_FILE, UUID
+from sieve.metadata.records import (
     BuildStats,
     CreatedBy,
     Expected,

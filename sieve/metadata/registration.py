@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from sieve.errors import InvalidInputError
-from sieve.layout import UUID
+from sieve.metadata.paths import UUID
+from sieve.metadata.records import IndexUuid
 from sieve.storage.interface import join
-from sieve.types import IndexUuid
 
 FORMAT = 1
 PREFIX = "sieve.index."

@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sieve.errors import ConflictError
-from sieve.manifest import Manifest
-from sieve.options import IndexOptions
-from sieve.types import BuildStats, CreatedBy, LocationsRef, RunRef, TableIdentity, VersionId
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import (
+    BuildStats,
+    CreatedBy,
+    LocationsRef,
+    RunRef,
+    TableIdentity,
+    VersionId,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sieve.attempt import FIRST, Answer, Create, End, Step, after
 from sieve.errors import (
     ConflictError,
     CorruptError,
@@ -18,10 +17,11 @@ from sieve.errors import (
     UnavailableError,
     UnknownOutcomeError,
 )
-from sieve.layout import version_file
-from sieve.manifest import MANIFEST_LIMIT, Manifest, parse_manifest, render_manifest
+from sieve.metadata.commit_protocol import FIRST, Answer, Create, End, Step, after
+from sieve.metadata.manifest import MANIFEST_LIMIT, Manifest, parse_manifest, render_manifest
+from sieve.metadata.paths import version_file
+from sieve.metadata.transitions import check_successor
 from sieve.storage.interface import GoneError, Store, base_name
-from sieve.transitions import check_successor
 
 ATTEMPTS = 32
 """How many versions of others a writer plans on top of before it gives up."""

@@ -1,0 +1,1 @@
+"""Versions, registrations and lists of files, and how a commit becomes visible."""
