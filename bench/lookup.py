@@ -25,10 +25,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.made_version import EACH, SPAN, CountingStore, Made, make_version
-from sieve.cache import Cache
-from sieve.opened import OpenIndex, open_version
 from sieve.predicate.key_ranges import Requirement, requirement
 from sieve.predicate.tree import Leaf, parse
+from sieve.reader.cache import Cache
+from sieve.reader.version_reader import OpenIndex, open_version
 from sql_ext.link import Request
 from sql_ext.pruning import PruneService
 from sql_ext.roots import Roots

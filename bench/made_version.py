@@ -32,7 +32,7 @@ from sieve.metadata.records import (
     TableIdentity,
     VersionId,
 )
-from sieve.run_files import describe_run
+from sieve.reader.run_file import describe_run
 from sieve.segments.intervals import Intervals
 from sieve.segments.query_model import Mass
 from sieve.segments.shapes.planner import Segment, plan

@@ -12,7 +12,7 @@ from sieve.found import Found
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import BuildStats, Expected
-from sieve.opened import read_locations
+from sieve.reader.version_reader import read_locations
 from sieve.standing import standings
 from sieve.tables.catalog import CatalogTable, Column
 from sql_ext.commands import quote

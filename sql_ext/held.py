@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from sieve.cache import Cache
 from sieve.errors import CorruptError, RootRefusedError, SieveError, UnsupportedError
 from sieve.found import same_table
 from sieve.metadata.commit import newest, read_version
@@ -21,8 +20,9 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import identity_from
 from sieve.metadata.registration import Registration
 from sieve.metadata.timestamps import iso
-from sieve.opened import OpenIndex, open_version
 from sieve.predicate.tree import Column
+from sieve.reader.cache import Cache
+from sieve.reader.version_reader import OpenIndex, open_version
 from sieve.storage.interface import GoneError, Store
 from sieve.tables.kinds import is_outdated
 from sql_ext.link import Request

@@ -13,21 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sieve.cache import Cache
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
 from sieve.metadata.records import VersionId
 from sieve.metadata.registration import Registration, parse_registration
-from sieve.opened import OpenIndex
 from sieve.predicate import evaluate
 from sieve.predicate.tree import Column, Predicate, columns, not_understood, parse
-from sieve.storage.interface import Store
-from sql_ext.crowds import Crowds
-from sql_ext.held import HeldIndexes, Versions, reason_of, refused
-from sql_ext.link import Request
-from sql_ext.roots import Roots
-from sql_ext.settings import DEFAULTS, Settings, valid_settings
-from sql_ext.table_files import (
+from sieve.reader.bulkhead import Crowds
+from sieve.reader.cache import Cache
+from sieve.reader.file_numbering import (
     OverTable,
     TableFiles,
     UnreadableIndexError,
@@ -35,6 +29,12 @@ from sql_ext.table_files import (
     in_order,
     unite,
 )
+from sieve.reader.version_reader import OpenIndex
+from sieve.storage.interface import Store
+from sql_ext.held import HeldIndexes, Versions, reason_of, refused
+from sql_ext.link import Request
+from sql_ext.roots import Roots
+from sql_ext.settings import DEFAULTS, Settings, valid_settings
 
 Flags = npt.NDArray[np.bool_]
 MOST_TABLES = 256

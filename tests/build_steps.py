@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sieve.build import map_tasks, tasks
 from sieve.encoding.encoder import Encoder
-from sieve.lookup import Chunk, assemble, united
+from sieve.reader.entry_table import Chunk, assemble, united
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.format import decode_map
 from sieve.segments.hash_map.lookup import MapSegment

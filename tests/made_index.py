@@ -17,7 +17,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.metadata.file_list import Locations, render_locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
-from sieve.run_files import describe_run
+from sieve.reader.run_file import describe_run
 from sieve.segments.hash_map.format import build_map
 from sieve.segments.shapes.planner import Segment
 from sieve.storage.interface import READ_LIMIT, base_name

@@ -15,7 +15,7 @@ from sieve.found import Found
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import FileRef
-from sieve.runs import verified
+from sieve.reader.run_reader import verified
 from sieve.segments.coverage import Coverage
 from sieve.segments.hash_map.format import SHAPE_MAP
 from sieve.segments.shapes.format import decode

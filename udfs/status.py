@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from sieve.cache import Cache
+from sieve.reader.cache import Cache
 
 COLUMNS: Final = (("counter", "STRING"), ("reason", "STRING"), ("value", "BIGINT"))
 

@@ -14,7 +14,7 @@ from sieve.build.survey import Survey
 from sieve.encoding.encoder import Encoder
 from sieve.predicate.evaluate import LocationIndex, Predicate, evaluate
 from sieve.predicate.key_ranges import Requirement
-from sieve.runs import Run
+from sieve.reader.run_reader import Run
 from sieve.tables.catalog import Column, DataFile
 
 Flags = npt.NDArray[np.bool_]

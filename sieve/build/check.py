@@ -22,13 +22,13 @@ from sieve.build import finding
 from sieve.build.arrow_jobs import map_batches
 from sieve.build.kept import runs_of
 from sieve.build.rounds import Round, by_runs, ordinals_in, shared_rounds
-from sieve.cache import Cache
 from sieve.errors import CorruptError
 from sieve.found import Found
 from sieve.metadata.file_list import Counts
 from sieve.metadata.paths import run_file
-from sieve.opened import OpenIndex, open_version
-from sieve.runs import verified
+from sieve.reader.cache import Cache
+from sieve.reader.run_reader import verified
+from sieve.reader.version_reader import OpenIndex, open_version
 from sieve.standing import Standing, standings
 from sieve.tables.catalog import LOCATION, CatalogTable, Column
 from sieve.tables.kinds import is_outdated

@@ -36,8 +36,8 @@ from sieve.metadata.file_list import Locations, render_locations
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.metadata.records import Expected, RunId, RunRef
-from sieve.run_files import describe_run
-from sieve.runs import Run, read_run
+from sieve.reader.run_file import describe_run
+from sieve.reader.run_reader import Run, read_run
 from sieve.segments.budget import within_budget
 from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD

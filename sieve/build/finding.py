@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from sieve.build.rounds import Round
 from sieve.build.tasks import Batches, together
-from sieve.cache import Cache
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.metadata.records import Range
-from sieve.runs import Run
+from sieve.reader.cache import Cache
+from sieve.reader.run_reader import Run
 from sieve.storage.interface import READ_LIMIT
 
 Flags = npt.NDArray[np.bool_]

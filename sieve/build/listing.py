@@ -26,7 +26,7 @@ from sieve.metadata.manifest import MAX_ROOTS, Manifest
 from sieve.metadata.paths import locations_file
 from sieve.metadata.pending_writes import claim_locations
 from sieve.metadata.records import LocationsRef, PartRef
-from sieve.opened import read_parts, whole_list
+from sieve.reader.version_reader import read_parts, whole_list
 from sieve.storage.interface import Store
 
 STEP: Final = 4

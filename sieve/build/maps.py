@@ -14,7 +14,7 @@ from sieve.build.arrow_jobs import map_batches
 from sieve.build.reading import Seen
 from sieve.build.sample import Sample
 from sieve.errors import InvalidInputError
-from sieve.runs import SPARK_SCHEMA
+from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
 from sieve.tables.catalog import LOCATION
 

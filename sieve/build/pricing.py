@@ -19,7 +19,7 @@ from sieve.build.maps import SharedPairs
 from sieve.build.reading import Seen
 from sieve.build.survey import Survey
 from sieve.metadata.options import IndexOptions
-from sieve.runs import SPARK_SCHEMA
+from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.query_model import Mass, Numbers

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sieve.build.sample import Sample
 from sieve.encoding.hashing import Hashes, hash_codes
 from sieve.metadata.records import Expected
-from sieve.runs import Run
+from sieve.reader.run_reader import Run
 from sieve.segments.hash_map.size import fingerprint_for
 from sieve.segments.query_model import SHORT_RANGE
 from sieve.segments.stopping_rule import KINDS

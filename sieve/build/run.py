@@ -21,13 +21,13 @@ from sieve.build.probes import Probes, expectations, files_read, make_probes, ma
 from sieve.build.reading import Seen, read_cuts
 from sieve.build.survey import Survey, survey
 from sieve.build.writing import write_within
-from sieve.cache import Cache
 from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError, SieveError
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import Expected, RunRef
-from sieve.runs import Run
+from sieve.reader.cache import Cache
+from sieve.reader.run_reader import Run
 from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.stopping_rule import Stop, mean_read
 from sieve.storage.interface import Store

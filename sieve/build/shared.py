@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from sieve.build.arrow_jobs import map_batches
 from sieve.build.tasks import only_if_seen
 from sieve.errors import UnavailableError
-from sieve.runs import SPARK_SCHEMA
+from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.storage.interface import split
 
 _CLASS: Final = "SIEVE_ROOT_NOT_SHARED"

@@ -15,7 +15,7 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.metadata.pending_writes import claim_run, discard_run
 from sieve.metadata.records import RunId, RunRef
-from sieve.run_files import describe_run
+from sieve.reader.run_file import describe_run
 from sieve.segments.budget import within_budget
 from sieve.storage.interface import Store, join
 

@@ -15,7 +15,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.errors import SieveError, UnsupportedError
 from sieve.metadata.commit import newest
 from sieve.metadata.manifest import Manifest
-from sieve.opened import read_locations
+from sieve.reader.version_reader import read_locations
 from sieve.segments.shapes.format import Entries, decode
 from sieve.storage.open import store_for
 from sql_ext.commands import quote

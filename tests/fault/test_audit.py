@@ -15,7 +15,7 @@ from lab import Lab
 from sieve.encoding.encoder import Encoder
 from sieve.metadata.commit import newest, publish
 from sieve.metadata.records import VersionId
-from sieve.opened import read_locations
+from sieve.reader.version_reader import read_locations
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.local import LocalStore

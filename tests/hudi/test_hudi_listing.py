@@ -14,7 +14,7 @@ from lab import Lab
 
 from sieve.metadata.commit import newest
 from sieve.metadata.manifest import Manifest
-from sieve.opened import read_locations
+from sieve.reader.version_reader import read_locations
 from sieve.storage.local import LocalStore
 
 pytestmark = pytest.mark.hudi

@@ -12,7 +12,7 @@ from lab import Lab
 
 from sieve.build.kept import MOST_DELTAS
 from sieve.metadata.commit import newest
-from sieve.opened import read_locations
+from sieve.reader.version_reader import read_locations
 from sieve.storage.local import LocalStore
 
 pytestmark = pytest.mark.hudi

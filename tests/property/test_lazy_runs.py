@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sieve import run_files
-from sieve.cache import Cache
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_codes
-from sieve.run_files import describe_run
-from sieve.runs import Run
+from sieve.reader import run_file
+from sieve.reader.cache import Cache
+from sieve.reader.run_file import describe_run
+from sieve.reader.run_reader import Run
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.segments.hash_map.format import decode_map
@@ -76,7 +76,7 @@ def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
         return
     entries = [decode(row[-1]) for row in rows if row[0] == "sieve"]
     maps = [decode_map(row[-1]) for row in rows if row[0] == "map"]
-    with mock.patch.object(run_files, "CHUNK_BYTES", data.draw(st.sampled_from([1, 100, 1 << 16]))):
+    with mock.patch.object(run_file, "CHUNK_BYTES", data.draw(st.sampled_from([1, 100, 1 << 16]))):
         bound = data.draw(st.sampled_from([0, 2000, 1 << 20]))
         run = Run(named, "file:/x", told, Cache(bound))
         for asked in [*look_ups, *look_ups]:

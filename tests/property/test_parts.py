@@ -19,7 +19,7 @@ from sieve.metadata.file_list import (
     laid_over,
     what_differs,
 )
-from sieve.opened import read_part
+from sieve.reader.version_reader import read_part
 from sieve.storage.interface import READ_LIMIT
 from sieve.storage.local import LocalStore
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sieve.arrays.bit_packing import pack, unpack
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import SieveError
-from sieve.lookup import assemble, united
+from sieve.reader.entry_table import assemble, united
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import decode_segment, encode_segment
 from sieve.segments.shapes.format import decode

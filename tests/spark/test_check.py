@@ -25,7 +25,7 @@ from sieve.metadata.commit import newest, publish, read_version
 from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations, render_locations
 from sieve.metadata.paths import locations_file
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef, VersionId
-from sieve.opened import read_locations
+from sieve.reader.version_reader import read_locations
 from sieve.segments.query_model import Mass
 from sieve.storage.local import LocalStore
 from tests.made_index import Row, write_run

@@ -19,9 +19,9 @@ from lab import Lab
 from pyspark.sql import DataFrame
 
 from sieve.encoding.encoder import Encoder
-from sieve.lookup import united
 from sieve.predicate import evaluate, parse
 from sieve.predicate.key_ranges import Requirement
+from sieve.reader.entry_table import united
 
 TWICE = "TIMESTAMP_NTZ '2024-11-03 00:20:00'"
 

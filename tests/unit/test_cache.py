@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sieve.cache import Cache
+from sieve.reader.cache import Cache
 
 
 @dataclass(frozen=True)

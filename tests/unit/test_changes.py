@@ -19,7 +19,7 @@ from sieve.metadata.file_list import UNPROVEN, Locations
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import CreatedBy, RunId
 from sieve.metadata.registration import Registration
-from sieve.opened import read_locations
+from sieve.reader.version_reader import read_locations
 from sieve.refresh import refresh_index
 from sieve.storage.local import LocalStore
 from sieve.tables.catalog import Changes, Column, DataFile

@@ -8,8 +8,8 @@ import pytest
 
 from sieve.metadata.records import IndexUuid
 from sieve.metadata.registration import Registration
-from sql_ext import crowds
-from sql_ext.crowds import Crowds
+from sieve.reader import bulkhead
+from sieve.reader.bulkhead import Crowds
 
 
 def index(number: int, root: str = "file:/a") -> Registration:
@@ -21,7 +21,7 @@ def index(number: int, root: str = "file:/a") -> Registration:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds that have passed, to be set."""
     now = [1000.0]
-    monkeypatch.setattr(crowds.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(bulkhead.time, "monotonic", lambda: now[0])
     return now
 
 

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from sieve.build.listing import read_list, store_list
-from sieve.cache import Cache
 from sieve.errors import CorruptError
 from sieve.found import Found
 from sieve.metadata.file_list import (
@@ -29,7 +28,8 @@ from sieve.metadata.file_list import (
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import CreatedBy, LocationsRef
 from sieve.metadata.registration import Registration
-from sieve.opened import open_version, read_locations
+from sieve.reader.cache import Cache
+from sieve.reader.version_reader import open_version, read_locations
 from sieve.refresh import refresh_index
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore

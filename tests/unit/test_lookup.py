@@ -9,7 +9,7 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError
-from sieve.lookup import assemble, meeting, united
+from sieve.reader.entry_table import assemble, meeting, united
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.segments.shapes.format import decode
 

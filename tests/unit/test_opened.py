@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sieve.cache import Cache
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.metadata.file_list import Locations, render_locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
-from sieve.opened import OpenIndex, open_version
 from sieve.predicate.key_ranges import Requirement
+from sieve.reader.cache import Cache
+from sieve.reader.version_reader import OpenIndex, open_version
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import GoneError

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sieve import run_files
-from sieve.cache import Cache
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.metadata.records import RunFileRef, RunRef
-from sieve.run_files import describe_run, parse_run_file
-from sieve.runs import Run, read_run
+from sieve.reader import run_file
+from sieve.reader.cache import Cache
+from sieve.reader.run_file import describe_run, parse_run_file
+from sieve.reader.run_reader import Run, read_run
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.storage.interface import READ_LIMIT, GoneError, Store
 from sieve.storage.local import LocalStore
@@ -93,15 +93,15 @@ def test_only_the_chunks_that_can_hold_it_are_decoded(
 ) -> None:
     """A file's other segments stay as they are; short neighbours are decoded together."""
     decoded: list[bytes] = []
-    decode = run_files.decode
+    decode = run_file.decode
 
-    def noting(payload: bytes) -> run_files.Entries:
+    def noting(payload: bytes) -> run_file.Entries:
         decoded.append(payload)
         return decode(payload)
 
-    monkeypatch.setattr(run_files, "decode", noting)
+    monkeypatch.setattr(run_file, "decode", noting)
     rows = [segment(10 * k, 10 * k + 5, k) for k in range(24)]
-    monkeypatch.setattr(run_files, "CHUNK_BYTES", 3 * len(rows[0][-1]))
+    monkeypatch.setattr(run_file, "CHUNK_BYTES", 3 * len(rows[0][-1]))
     index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT, FILES * EACH), LocalStore())
     assert found(index, (41, 41)) == [4]
     assert decoded == [row[-1] for row in rows[3:6]]

@@ -16,8 +16,8 @@ from sieve.errors import SieveError
 from sieve.metadata.file_list import bytes_of
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import VersionId
-from sieve.opened import OpenIndex
 from sieve.predicate.key_ranges import Requirement
+from sieve.reader.version_reader import OpenIndex
 
 Flags = npt.NDArray[np.bool_]
 

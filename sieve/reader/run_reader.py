@@ -13,15 +13,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from sieve.cache import Cache
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.encoding.hashing import Hashes
 from sieve.errors import CorruptError, SieveError
-from sieve.lookup import Chunk, Flags, meeting, united
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import FileRef, Range, RunRef
 from sieve.predicate.key_ranges import Intervals
-from sieve.run_files import RunFile, parse_run_file
+from sieve.reader.cache import Cache
+from sieve.reader.entry_table import Chunk, Flags, meeting, united
+from sieve.reader.run_file import RunFile, parse_run_file
 from sieve.storage.interface import Reader, Store
 
 Codes = npt.NDArray[np.int64]

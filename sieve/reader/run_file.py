@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
-from sieve.lookup import Chunk, Places, assemble
 from sieve.metadata.records import FileRef, Range, RunFileRef, RunId, RunRef
+from sieve.reader.entry_table import Chunk, Places, assemble
 from sieve.segments.hash_map.format import SHAPE_MAP, decode_map
 from sieve.segments.hash_map.lookup import MapSegment
 from sieve.segments.shapes.format import LAYOUT_VERSION, SHAPE_NAMES, decode

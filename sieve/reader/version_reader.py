@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sieve.cache import Cache
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
 from sieve.metadata.file_list import Locations, check_list, laid_over, parse_locations
@@ -16,7 +15,8 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import locations_file
 from sieve.metadata.records import PartRef
 from sieve.predicate.key_ranges import Requirement
-from sieve.runs import Run, verified
+from sieve.reader.cache import Cache
+from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
 Flags = npt.NDArray[np.bool_]

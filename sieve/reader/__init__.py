@@ -1,0 +1,1 @@
+"""Opening a version and answering look-ups from its cached parts."""
