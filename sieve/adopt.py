@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sieve.environment import World
 from sieve.errors import SieveError
 from sieve.found import Found, same_table
 from sieve.metadata.commit import newest
@@ -12,7 +13,6 @@ from sieve.metadata.records import IndexUuid
 from sieve.metadata.registration import Registration
 from sieve.storage.interface import base_name
 from sieve.tables.catalog import CatalogTable
-from sieve.world import World
 
 
 def adopt(table: CatalogTable, found: Mapping[str, Found], world: World) -> list[str]:

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import replace
 
+from sieve.environment import World
 from sieve.errors import UnavailableError, UnsupportedError
 from sieve.found import Found, same_table
 from sieve.metadata.commit import newest, publish
@@ -14,7 +15,6 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import TableIdentity, VersionId
 from sieve.metadata.transitions import Change, Drop, Follow, next_version
 from sieve.tables.catalog import CatalogTable
-from sieve.world import World
 from sieve.wreck import owner_of_wreck
 
 

@@ -13,6 +13,7 @@ from sieve.build.contents import build_contents
 from sieve.build.settle import snapshot_of
 from sieve.change import end_index
 from sieve.encoding.encoder import Encoder
+from sieve.environment import World
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
 from sieve.found import Found
 from sieve.metadata.commit import publish
@@ -26,7 +27,6 @@ from sieve.metadata.registration import Registration, property_key
 from sieve.metadata.transitions import Refresh
 from sieve.storage.interface import Store, join
 from sieve.tables.catalog import CatalogTable, Column
-from sieve.world import World
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sieve.environment import World
 from sieve.errors import (
     DeniedError,
     InvalidInputError,
@@ -19,7 +20,6 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import TableIdentity
 from sieve.metadata.registration import Registration
 from sieve.storage.interface import GoneError, Store
-from sieve.world import World
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from sieve.build.contents import ReaderChangedError, build_contents
 from sieve.build.kept import NOTHING, Kept, is_current, is_one_run, kept
 from sieve.build.listing import NOTHING_STORED, Stored, read_list
 from sieve.build.settle import Snapshot, snapshot_of, snapshot_since
+from sieve.environment import World
 from sieve.errors import (
     ConflictError,
     CorruptError,
@@ -30,7 +31,6 @@ from sieve.metadata.transitions import Refresh, next_version
 from sieve.standing import standings
 from sieve.storage.interface import GoneError
 from sieve.tables.catalog import CatalogTable, Column
-from sieve.world import World
 
 _ATTEMPTS: Final = 3
 

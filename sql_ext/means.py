@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 from pyspark import SparkContext
 
+from sieve.environment import World
 from sieve.errors import UnsupportedError
 from sieve.found import Found, all_of
 from sieve.metadata.options import IndexOptions, parse_options
 from sieve.reader.cache import Cache
 from sieve.tables.catalog import CatalogTable, open_table
-from sieve.world import World
 from sql_ext import attach, commands, ship
 from sql_ext.settings import Settings
 

@@ -11,9 +11,9 @@ from typing import Any
 from pyspark import SparkContext
 
 import sieve
+from sieve.environment import World
 from sieve.metadata.records import CreatedBy
 from sieve.storage.interface import Store
-from sieve.world import World
 from sql_ext import attach, ship
 from sql_ext.events import Followers
 from sql_ext.execute import execute

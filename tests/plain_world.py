@@ -28,6 +28,7 @@ from pyspark.errors import PySparkException
 from sieve.build import contents, writing
 from sieve.build.run import BuiltRun
 from sieve.encoding.encoder import Encoder
+from sieve.environment import World
 from sieve.errors import InvalidInputError
 from sieve.metadata.records import CreatedBy
 from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS, PREFIX
@@ -36,7 +37,6 @@ from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import Store
 from sieve.storage.local import LocalStore
 from sieve.tables.catalog import CatalogTable
-from sieve.world import World
 from sql_ext import commands
 from sql_ext.execute import execute
 from sql_ext.link import Request

@@ -22,6 +22,7 @@ from sieve.build import finding
 from sieve.build.arrow_jobs import map_batches
 from sieve.build.kept import runs_of
 from sieve.build.rounds import Round, by_runs, ordinals_in, shared_rounds
+from sieve.environment import World
 from sieve.errors import CorruptError
 from sieve.found import Found
 from sieve.metadata.file_list import Counts
@@ -32,7 +33,6 @@ from sieve.reader.version_reader import OpenIndex, open_version
 from sieve.standing import Standing, standings
 from sieve.tables.catalog import LOCATION, CatalogTable, Column
 from sieve.tables.kinds import is_outdated
-from sieve.world import World
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
 """What a file is to an index: every key is found; always read, so not checked; no longer of the

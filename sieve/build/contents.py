@@ -13,6 +13,7 @@ from sieve.build.listing import NOTHING_STORED, Stored, store_list
 from sieve.build.run import BuiltRun, build_run
 from sieve.build.settle import Snapshot
 from sieve.build.unreadable import named_if_unreadable
+from sieve.environment import World
 from sieve.errors import ConflictError, SieveError
 from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Counts, Locations, together
 from sieve.metadata.options import IndexOptions
@@ -23,7 +24,6 @@ from sieve.metadata.transitions import Refresh
 from sieve.storage.interface import Store
 from sieve.tables.catalog import CatalogTable, Column, DataFile, refuse_build, roots_of
 from sieve.tables.kinds import COUNTED
-from sieve.world import World
 
 _NONE = np.zeros(0, np.int64)
 _NO_RUN = BuiltRun(None, _NONE, _NONE, _NONE, (), 0.0)

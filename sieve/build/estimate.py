@@ -31,6 +31,7 @@ from sieve.build.probes import Probes, expectations, files_read, make_probes, ma
 from sieve.build.reading import Seen, read_cuts
 from sieve.build.sample import zoomed
 from sieve.build.survey import Survey, survey
+from sieve.environment import World
 from sieve.errors import InvalidInputError
 from sieve.metadata.file_list import Locations, render_locations
 from sieve.metadata.options import IndexOptions
@@ -46,7 +47,6 @@ from sieve.storage.interface import join
 from sieve.storage.local import LocalStore
 from sieve.tables.catalog import CatalogTable, Column, DataFile, refuse_build, roots_of
 from sieve.tables.kinds import COUNTED
-from sieve.world import World
 
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
 """Budgets that are told of beside `auto`, where none is named."""

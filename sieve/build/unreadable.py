@@ -9,9 +9,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
+from sieve.environment import World
 from sieve.errors import UnavailableError
 from sieve.tables.catalog import LOCATION, CatalogTable, Column, DataFile
-from sieve.world import World
 
 _FAILURES = (Py4JJavaError, PySparkException)
 _BY_A_TASK = "Job aborted due to stage failure"
