@@ -34,7 +34,6 @@ from rich.table import Table
 from bench.made_version import TABLE, made_list, make_version
 from bench.session import start_session
 from sieve.build.listing import NOTHING_STORED, Stored, store_list
-from sieve.build.settle import settles_at
 from sieve.metadata.commit import publish, read_version
 from sieve.metadata.file_list import Locations
 from sieve.metadata.manifest import Manifest
@@ -42,6 +41,7 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import LocationsRef, VersionId
 from sieve.metadata.transitions import SetOptions, next_version
 from sieve.storage.local import LocalStore
+from sieve.tables.snapshot import settles_at
 
 FILES = 1_000
 CHANGED = (1, 10, 100)

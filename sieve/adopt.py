@@ -12,7 +12,7 @@ from sieve.metadata.creation_record import intents
 from sieve.metadata.records import IndexUuid
 from sieve.metadata.registration import Registration
 from sieve.storage.interface import base_name
-from sieve.tables.catalog import CatalogTable
+from sieve.tables.table import CatalogTable
 
 
 def adopt(table: CatalogTable, found: Mapping[str, Found], world: World) -> list[str]:

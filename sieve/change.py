@@ -14,7 +14,7 @@ from sieve.metadata.creation_record import delete_index
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import TableIdentity, VersionId
 from sieve.metadata.transitions import Change, Drop, Follow, next_version
-from sieve.tables.catalog import CatalogTable
+from sieve.tables.table import CatalogTable
 from sieve.wreck import owner_of_wreck
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sieve.build.contents import build_contents
-from sieve.build.settle import snapshot_of
 from sieve.change import end_index
 from sieve.encoding.encoder import Encoder
 from sieve.environment import World
@@ -26,7 +25,8 @@ from sieve.metadata.records import IndexUuid, VersionId
 from sieve.metadata.registration import Registration, property_key
 from sieve.metadata.transitions import Refresh
 from sieve.storage.interface import Store, join
-from sieve.tables.catalog import CatalogTable, Column
+from sieve.tables.snapshot import snapshot_of
+from sieve.tables.table import CatalogTable, Column
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import Final, Literal
 from sieve.build.contents import ReaderChangedError, build_contents
 from sieve.build.kept import NOTHING, Kept, is_current, is_one_run, kept
 from sieve.build.listing import NOTHING_STORED, Stored, read_list
-from sieve.build.settle import Snapshot, snapshot_of, snapshot_since
 from sieve.environment import World
 from sieve.errors import (
     ConflictError,
@@ -28,9 +27,10 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.pending_writes import discard_locations, discard_run, settle
 from sieve.metadata.records import VersionId
 from sieve.metadata.transitions import Refresh, next_version
-from sieve.standing import standings
 from sieve.storage.interface import GoneError
-from sieve.tables.catalog import CatalogTable, Column
+from sieve.tables.file_status import standings
+from sieve.tables.snapshot import Snapshot, snapshot_of, snapshot_since
+from sieve.tables.table import CatalogTable, Column
 
 _ATTEMPTS: Final = 3
 

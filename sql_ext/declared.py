@@ -20,7 +20,7 @@ from sieve.found import Found
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
 from sieve.refresh import refresh_index
-from sieve.tables.catalog import CatalogTable, resolve_column
+from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext.answers import Outcome, change_between
 from sql_ext.commands import ColumnPath, TableName
 from sql_ext.means import Statement, options_of

@@ -13,8 +13,8 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import BuildStats, Expected
 from sieve.reader.version_reader import read_locations
-from sieve.standing import standings
-from sieve.tables.catalog import CatalogTable, Column
+from sieve.tables.file_status import standings
+from sieve.tables.table import CatalogTable, Column
 from sql_ext.commands import quote
 from sql_ext.means import Row
 

@@ -18,7 +18,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import registrations
-from sieve.tables.catalog import resolve_column
+from sieve.tables.table import resolve_column
 from sql_ext import commands
 from sql_ext.declared import build_lacking, find_lacking
 from sql_ext.making import bring_up, follow

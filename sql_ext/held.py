@@ -24,7 +24,7 @@ from sieve.predicate.tree import Column
 from sieve.reader.cache import Cache
 from sieve.reader.version_reader import OpenIndex, open_version
 from sieve.storage.interface import GoneError, Store
-from sieve.tables.kinds import is_outdated
+from sieve.tables.formats import is_outdated
 from sql_ext.link import Request
 from sql_ext.roots import Roots
 from sql_ext.settings import Settings

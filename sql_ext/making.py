@@ -20,7 +20,7 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import TableIdentity
 from sieve.metadata.transitions import Disable, Enable, SetOptions
 from sieve.refresh import Effort, refresh_index
-from sieve.tables.catalog import CatalogTable, resolve_column
+from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext import commands
 from sql_ext.answers import Outcome, answer_rows, change_between, refused_row
 from sql_ext.declared import build_lacking, find_lacking, undeclare

@@ -14,7 +14,7 @@ from sieve.errors import UnsupportedError
 from sieve.found import Found, all_of
 from sieve.metadata.options import IndexOptions, parse_options
 from sieve.reader.cache import Cache
-from sieve.tables.catalog import CatalogTable, open_table
+from sieve.tables.table import CatalogTable, open_table
 from sql_ext import attach, commands, ship
 from sql_ext.settings import Settings
 

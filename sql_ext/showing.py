@@ -20,8 +20,8 @@ from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import registrations
 from sieve.metadata.timestamps import iso
 from sieve.predicate.evaluate import parse
-from sieve.tables.catalog import CatalogTable, resolve_column
-from sieve.tables.kinds import UNCHANGING
+from sieve.tables.formats import UNCHANGING
+from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext import commands
 from sql_ext.describe import against_now, describe_rows, estimate_row, index_bytes, stale
 from sql_ext.means import Row, Statement, database_of, options_of

@@ -36,7 +36,7 @@ from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import Store
 from sieve.storage.local import LocalStore
-from sieve.tables.catalog import CatalogTable
+from sieve.tables.table import CatalogTable
 from sql_ext import commands
 from sql_ext.execute import execute
 from sql_ext.link import Request

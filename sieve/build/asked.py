@@ -15,7 +15,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.predicate.evaluate import LocationIndex, Predicate, evaluate
 from sieve.predicate.key_ranges import Requirement
 from sieve.reader.run_reader import Run
-from sieve.tables.catalog import Column, DataFile
+from sieve.tables.table import Column, DataFile
 
 Flags = npt.NDArray[np.bool_]
 

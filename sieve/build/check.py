@@ -30,9 +30,9 @@ from sieve.metadata.paths import run_file
 from sieve.reader.cache import Cache
 from sieve.reader.run_reader import verified
 from sieve.reader.version_reader import OpenIndex, open_version
-from sieve.standing import Standing, standings
-from sieve.tables.catalog import LOCATION, CatalogTable, Column
-from sieve.tables.kinds import is_outdated
+from sieve.tables.file_status import Standing, standings
+from sieve.tables.formats import is_outdated
+from sieve.tables.table import LOCATION, CatalogTable, Column
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
 """What a file is to an index: every key is found; always read, so not checked; no longer of the

@@ -11,7 +11,6 @@ import numpy as np
 from sieve.build.kept import NOTHING, Kept
 from sieve.build.listing import NOTHING_STORED, Stored, store_list
 from sieve.build.run import BuiltRun, build_run
-from sieve.build.settle import Snapshot
 from sieve.build.unreadable import named_if_unreadable
 from sieve.environment import World
 from sieve.errors import ConflictError, SieveError
@@ -22,8 +21,9 @@ from sieve.metadata.records import BuildStats
 from sieve.metadata.timestamps import iso
 from sieve.metadata.transitions import Refresh
 from sieve.storage.interface import Store
-from sieve.tables.catalog import CatalogTable, Column, DataFile, refuse_build, roots_of
-from sieve.tables.kinds import COUNTED
+from sieve.tables.formats import COUNTED
+from sieve.tables.snapshot import Snapshot
+from sieve.tables.table import CatalogTable, Column, DataFile, refuse_build, roots_of
 
 _NONE = np.zeros(0, np.int64)
 _NO_RUN = BuiltRun(None, _NONE, _NONE, _NONE, (), 0.0)

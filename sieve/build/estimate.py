@@ -45,8 +45,8 @@ from sieve.segments.shapes.planner import SEGMENT_OVERHEAD
 from sieve.segments.stopping_rule import Stop, mean_read
 from sieve.storage.interface import join
 from sieve.storage.local import LocalStore
-from sieve.tables.catalog import CatalogTable, Column, DataFile, refuse_build, roots_of
-from sieve.tables.kinds import COUNTED
+from sieve.tables.formats import COUNTED
+from sieve.tables.table import CatalogTable, Column, DataFile, refuse_build, roots_of
 
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
 """Budgets that are told of beside `auto`, where none is named."""

@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.build.settle import Snapshot
 from sieve.encoding.encoder import Encoder
 from sieve.metadata.file_list import NO_LOCATIONS, Locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import BuildStats, RunRef
-from sieve.standing import AS_IT_WAS, standings
+from sieve.tables.file_status import AS_IT_WAS, standings
+from sieve.tables.snapshot import Snapshot
 
 Flags = npt.NDArray[np.bool_]
 

@@ -16,7 +16,7 @@ from sieve.build.sample import Sample
 from sieve.errors import InvalidInputError
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
-from sieve.tables.catalog import LOCATION
+from sieve.tables.table import LOCATION
 
 _PAIRS_PER_MAP = 2_000_000
 # Where keys share locations, what a map takes is an estimate.

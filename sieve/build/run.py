@@ -31,7 +31,7 @@ from sieve.reader.run_reader import Run
 from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.stopping_rule import Stop, mean_read
 from sieve.storage.interface import Store
-from sieve.tables.catalog import Column
+from sieve.tables.table import Column
 
 Counts = npt.NDArray[np.int64]
 

@@ -17,7 +17,7 @@ from sieve.build.zoom import Intervals, Zoom, windows
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
 from sieve.segments.query_model import Codes, Mass
-from sieve.tables.catalog import Column
+from sieve.tables.table import Column
 
 WANTED = 40_000
 """Rows to sample: a share of 1 % of them is known to about 5 % of itself."""

@@ -17,7 +17,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.metadata.options import SMALLEST_SHARE, IndexOptions
 from sieve.segments.intervals import generous_total
 from sieve.segments.stopping_rule import MOST_OF_TABLE, Worth
-from sieve.tables.catalog import LOCATION, Column
+from sieve.tables.table import LOCATION, Column
 
 Counts = npt.NDArray[np.int64]
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from sieve.environment import World
 from sieve.errors import UnavailableError
-from sieve.tables.catalog import LOCATION, CatalogTable, Column, DataFile
+from sieve.tables.table import LOCATION, CatalogTable, Column, DataFile
 
 _FAILURES = (Py4JJavaError, PySparkException)
 _BY_A_TASK = "Job aborted due to stage failure"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sieve.storage.local import LocalStore
-from sieve.tables.catalog import CatalogTable
+from sieve.tables.table import CatalogTable
 from sql_ext import frontend
 
 COUNT = Path(sys.argv[1])

@@ -17,7 +17,7 @@ from sieve.build import survey
 from sieve.build.run import build_run
 from sieve.metadata.options import IndexOptions
 from sieve.storage.local import LocalStore
-from sieve.tables.catalog import LOCATION, Column
+from sieve.tables.table import LOCATION, Column
 
 FILES = 4
 QUERY = "SELECT * FROM t WHERE id = 5"

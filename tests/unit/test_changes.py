@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from sieve.build.kept import MOST_DELTAS
-from sieve.build.settle import snapshot_since
 from sieve.found import Found
 from sieve.metadata.commit import newest
 from sieve.metadata.file_list import UNPROVEN, Locations
@@ -22,7 +21,8 @@ from sieve.metadata.registration import Registration
 from sieve.reader.version_reader import read_locations
 from sieve.refresh import refresh_index
 from sieve.storage.local import LocalStore
-from sieve.tables.catalog import Changes, Column, DataFile
+from sieve.tables.snapshot import snapshot_since
+from sieve.tables.table import Changes, Column, DataFile
 from tests.made_index import ROOT, write_version
 from tests.plain_world import without_spark
 from tests.unit.manifest_sample import SAMPLE

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sieve.advice import Advice
-from sieve.build import contents, settle
+from sieve.build import contents
 from sieve.build.contents import ReaderChangedError
 from sieve.build.run import BuiltRun
 from sieve.errors import UnsupportedError
@@ -20,7 +20,8 @@ from sieve.metadata.file_list import UNSETTLED, Locations, parse_locations
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.transitions import Refresh
 from sieve.storage.local import LocalStore
-from sieve.tables.catalog import Column, DataFile
+from sieve.tables import snapshot
+from sieve.tables.table import Column, DataFile
 
 OLD = 1_600_000_000_000
 
@@ -88,7 +89,7 @@ def build(
             store,
             directory,
             world,  # type: ignore[arg-type]
-            settle.settled_snapshot(table.files, store, directory),
+            snapshot.settled_snapshot(table.files, store, directory),
         )
     (part,) = made.locations.parts
     data = store.read(f"{directory}/locations/{part.name}")
@@ -156,7 +157,7 @@ def test_an_unsettled_file_is_not_even_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A file from the future stands behind the others, known to be one that is always read."""
-    monkeypatch.setattr(settle.time, "sleep", pytest.fail)
+    monkeypatch.setattr(snapshot.time, "sleep", pytest.fail)
     future = data_file("b", mtime=OLD + 10**13)
     table = Listed([data_file("a"), future, data_file("c")])
     made, locations = build(monkeypatch, tmp_path, table, [3, 4])

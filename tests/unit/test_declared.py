@@ -14,7 +14,7 @@ from sieve.found import Found
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import IndexUuid
 from sieve.metadata.registration import Registration
-from sieve.tables.catalog import Column
+from sieve.tables.table import Column
 from sql_ext.declared import Lacking, find_lacking
 from sql_ext.events import Followers
 from sql_ext.parser import parse_columns, parse_options

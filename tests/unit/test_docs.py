@@ -18,7 +18,7 @@ from sieve.metadata.records import (
     RunRef,
     TableIdentity,
 )
-from sieve.tables.kinds import COUNTED, INDEXED
+from sieve.tables.formats import COUNTED, INDEXED
 from sql_ext import commands
 from sql_ext.functions import FUNCTIONS
 from sql_ext.launch import wiring

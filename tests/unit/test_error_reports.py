@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from sieve.errors import DeniedError, SieveError, UnavailableError
-from sieve.tables.catalog import CatalogTable
+from sieve.tables.table import CatalogTable
 from sql_ext.sql_states import OF_CONDITION, sql_state_of
 from sql_ext.told import told
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from sieve.build.kept import LEAST_BASE, MOST_DELTAS, NOTHING, is_current, kept
-from sieve.build.settle import Snapshot
 from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import RunId, RunRef
-from sieve.tables.catalog import DataFile
+from sieve.tables.snapshot import Snapshot
+from sieve.tables.table import DataFile
 from tests.unit.manifest_sample import SAMPLE
 
 LENGTH = 1000

@@ -33,7 +33,7 @@ from sieve.reader.version_reader import open_version, read_locations
 from sieve.refresh import refresh_index
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
-from sieve.tables.catalog import Column, DataFile
+from sieve.tables.table import Column, DataFile
 from tests.made_index import ROOT, CountingStore, plain_locations, write_version
 from tests.plain_world import without_spark
 from tests.unit.manifest_sample import SAMPLE

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sieve.build.settle import Snapshot, settled_snapshot
 from sieve.errors import UnavailableError
-from sieve.tables.catalog import DataFile
+from sieve.tables.snapshot import Snapshot, settled_snapshot
+from sieve.tables.table import DataFile
 
 NOW = 1_700_000_000_000
 INDEX = "file:/warehouse/.sieve/1"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from sieve.errors import SieveError
 from sieve.metadata.file_list import Locations
 from sieve.storage.interface import Store, parent, split
-from sieve.tables.catalog import CatalogTable, DataFile
-from sieve.tables.kinds import UNCHANGING
+from sieve.tables.formats import UNCHANGING
+from sieve.tables.table import CatalogTable, DataFile
 
 SETTLE_MS = 2000
 FINE_SETTLE_MS = 1000

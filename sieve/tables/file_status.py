@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations
-from sieve.tables.catalog import DataFile
+from sieve.tables.table import DataFile
 
 Standing = Literal["same", "unproven", "unsettled", "changed", "new"]
 """As it was when it was read; the same by its time, but it proved nothing, or was too young to be

@@ -31,7 +31,7 @@ from sieve.metadata.registration import (
 )
 from sieve.storage.interface import parent
 from sieve.storage.java_errors import answered, denied
-from sieve.tables.kinds import INDEXED, UNCHANGING, refuse_kind, refuse_names, refuse_option
+from sieve.tables.formats import INDEXED, UNCHANGING, refuse_kind, refuse_names, refuse_option
 
 LOCATION = "__sieve_location__"
 """Name of the column that tells a row's file in `CatalogTable.frame`."""
