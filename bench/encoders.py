@@ -25,8 +25,8 @@ from rich.table import Table
 from bench.rivals.budgeted import cut, sample, shaped
 from bench.rivals.columns import Codes, Column
 from bench.texts import TEXTS, texts
-from sieve.build.encoders import choose_encoder
 from sieve.encoding.encoder import Encoder
+from sieve.indexing.choose_encoder import choose_encoder
 
 SAMPLED = 40_000
 BATCH = 10_000

@@ -33,7 +33,7 @@ from rich.table import Table
 
 from bench.made_version import TABLE, made_list, make_version
 from bench.session import start_session
-from sieve.build.listing import NOTHING_STORED, Stored, store_list
+from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
 from sieve.metadata.commit import publish, read_version
 from sieve.metadata.file_list import Locations
 from sieve.metadata.manifest import Manifest

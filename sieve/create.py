@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from sieve.build.contents import build_contents
 from sieve.change import end_index
 from sieve.encoding.encoder import Encoder
 from sieve.environment import World
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
 from sieve.found import Found
+from sieve.indexing.version_contents import build_contents
 from sieve.metadata.commit import publish
 from sieve.metadata.creation_record import delete_index, remove_abandoned, write_intent
 from sieve.metadata.manifest import Manifest

@@ -7,9 +7,6 @@ import secrets
 from collections.abc import Callable
 from typing import Final, Literal
 
-from sieve.build.contents import ReaderChangedError, build_contents
-from sieve.build.kept import NOTHING, Kept, is_current, is_one_run, kept
-from sieve.build.listing import NOTHING_STORED, Stored, read_list
 from sieve.environment import World
 from sieve.errors import (
     ConflictError,
@@ -20,6 +17,9 @@ from sieve.errors import (
     UnknownOutcomeError,
 )
 from sieve.found import Found
+from sieve.indexing.reuse import NOTHING, Kept, is_current, is_one_run, kept
+from sieve.indexing.version_contents import ReaderChangedError, build_contents
+from sieve.indexing.write_file_list import NOTHING_STORED, Stored, read_list
 from sieve.metadata.commit import publish
 from sieve.metadata.creation_record import told_if_dropped
 from sieve.metadata.file_list import Locations

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from sieve.build.auto import map_left_out
 from sieve.build.estimate import Estimate
 from sieve.encoding.encoder import Encoder
 from sieve.found import Found
+from sieve.indexing.auto_budget import map_left_out
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import BuildStats, Expected

@@ -13,8 +13,8 @@ from pathlib import Path
 from pyspark import SparkContext, SparkFiles
 from pyspark.sql import SparkSession
 
-from sieve.build.shared import on_this_machine
 from sieve.errors import UnavailableError
+from sieve.indexing.shared_storage import on_this_machine
 
 _NEEDED = ("numpy", "pyarrow", "pandas")
 _PROBES = 64
@@ -60,7 +60,7 @@ def check_executors(context: SparkContext) -> None:
     One small task is tried an executor slot; an executor that no task reached fails in the build
     itself, by the same names.
     """
-    needed = (*_NEEDED, "sieve.build.tasks")
+    needed = (*_NEEDED, "sieve.indexing.tasks")
 
     # All in one function: executors cannot look up names of this module.
     def lacking(_: object) -> list[str]:

@@ -10,8 +10,8 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
-from sieve.build import map_tasks, tasks
 from sieve.encoding.encoder import Encoder
+from sieve.indexing import hash_map_tasks, tasks
 from sieve.reader.entry_table import Chunk, assemble, united
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.format import decode_map
@@ -84,7 +84,7 @@ def build(
         threshold = generous_threshold(len(files), budget)
         cutting = tasks.Cutting(mass, threshold, budget, sum(map(len, files)), len(files))
     rows = list(_batches(files, hashes, batch))
-    with mock.patch("sieve.build.tasks._HELD", batch):
+    with mock.patch("sieve.indexing.tasks._HELD", batch):
         step = tasks.read_column(encoder, None, cutting, np.empty((0, 2), np.int64))
         made = [step(iter(rows[number::tasks_a_file])) for number in range(tasks_a_file)]
         lines = pa.Table.from_batches(itertools.chain(*made), tasks._CUTS)
@@ -150,8 +150,8 @@ def _until(pieces, mass, shape, n_files, borders, stop):
 
 def _maps(rows, encoder, n_files, bits):
     """Maps of all values' hashes, one for each half of the range of hashes."""
-    pairs = list(map_tasks.pack_hashes(encoder, None, 2, None)(iter(rows)))
-    made = map_tasks.write_maps(n_files, bits)(iter(pairs))
+    pairs = list(hash_map_tasks.pack_hashes(encoder, None, 2, None)(iter(rows)))
+    made = hash_map_tasks.write_maps(n_files, bits)(iter(pairs))
     return [decode_map(row["payload"]) for batch in made for row in batch.to_pylist()]
 
 

@@ -25,11 +25,11 @@ import numpy as np
 import pytest
 from pyspark.errors import PySparkException
 
-from sieve.build import contents, writing
-from sieve.build.run import BuiltRun
 from sieve.encoding.encoder import Encoder
 from sieve.environment import World
 from sieve.errors import InvalidInputError
+from sieve.indexing import version_contents, write_run
+from sieve.indexing.build_run import BuiltRun
 from sieve.metadata.records import CreatedBy
 from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS, PREFIX
 from sieve.segments.blocks.cone import cut_segments
@@ -396,7 +396,7 @@ def build_run(
         ("sieve", s.first, s.last, len(pairs), len(pairs), 1, encode_segment(s)) for s in segments
     ]
     survey = SimpleNamespace(n_files=len(sizes), sample=SimpleNamespace(encoder=Encoder("bigint")))
-    run = writing._write(told, survey, store, index_dir)  # type: ignore[arg-type]
+    run = write_run._write(told, survey, store, index_dir)  # type: ignore[arg-type]
     return BuiltRun(run, rows, none, none, (), 8.0)
 
 
@@ -412,6 +412,6 @@ def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
 def without_spark() -> Iterator[None]:
     """Builds read and write without Spark for a while."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contents, "build_run", build_run)
-        patch.setattr(writing, "write_rows", write_run)
+        patch.setattr(version_contents, "build_run", build_run)
+        patch.setattr(write_run, "write_rows", write_run)
         yield

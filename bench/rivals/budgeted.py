@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from bench.rivals.columns import Codes, Column
 from bench.rivals.structures import Answer, Lists, Structure, joined
-from sieve.build.auto import more_may_pay, plan_map, stop_for
-from sieve.build.maps import fit_maps
-from sieve.build.probes import Probes, files_read, make_probes, map_may_pay
-from sieve.build.sample import WANTED, Sample
-from sieve.build.survey import Profile, beside_map
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
 from sieve.errors import InvalidInputError
+from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
+from sieve.indexing.build_hash_map import fit_maps
+from sieve.indexing.column_profile import Profile, beside_map
+from sieve.indexing.column_sample import WANTED, Sample
+from sieve.indexing.probes import Probes, files_read, make_probes, map_may_pay
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.budget import prices_for

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from bench.texts import TEXTS
 from bench.tpch import generate
-from sieve.build.encoders import choose_encoder
-from sieve.build.sample import WANTED
 from sieve.encoding.encoder import Encoder
+from sieve.indexing.choose_encoder import choose_encoder
+from sieve.indexing.column_sample import WANTED
 
 Codes = npt.NDArray[np.int64]
 Rng = np.random.Generator

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sieve.build.reading import Seen
-from sieve.build.sample import Sample
-from sieve.build.survey import Survey
 from sieve.encoding.encoder import Encoder
+from sieve.indexing.column_profile import Survey
+from sieve.indexing.column_sample import Sample
+from sieve.indexing.read_column import Seen
 from sieve.predicate.evaluate import LocationIndex, Predicate, evaluate
 from sieve.predicate.key_ranges import Requirement
 from sieve.reader.run_reader import Run

@@ -18,13 +18,13 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.build import finding
-from sieve.build.arrow_jobs import map_batches
-from sieve.build.kept import runs_of
-from sieve.build.rounds import Round, by_runs, ordinals_in, shared_rounds
 from sieve.environment import World
 from sieve.errors import CorruptError
 from sieve.found import Found
+from sieve.indexing import check_task
+from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.check_rounds import Round, by_runs, ordinals_in, shared_rounds
+from sieve.indexing.reuse import runs_of
 from sieve.metadata.file_list import Counts
 from sieve.metadata.paths import run_file
 from sieve.reader.cache import Cache
@@ -191,9 +191,9 @@ def _lines(
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:
-        step = finding.look_up_keys(index.encoder, asked, index.directory, ordinals, files)
+        step = check_task.look_up_keys(index.encoder, asked, index.directory, ordinals, files)
         counts = [sf.sum(name) for name in ("rows", "nulls", "nans", "missed", "damaged")]
-        lines = map_batches(values, step, finding.SEEN_SCHEMA)
+        lines = map_batches(values, step, check_task.SEEN_SCHEMA)
         return [tuple(r) for r in lines.groupBy("location").agg(*counts, sf.min("key")).collect()]
 
 

@@ -21,18 +21,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row
 
-from sieve.build import tasks
-from sieve.build.arrow_jobs import map_batches
 from sieve.build.asked import Asked, Reads, ends, reads
-from sieve.build.auto import more_may_pay, plan_map, stop_for
-from sieve.build.maps import SharedPairs
-from sieve.build.pricing import CUTS_PER_TASK, FILE_OVERHEAD, Make, run_files, run_maker
-from sieve.build.probes import Probes, expectations, files_read, make_probes, map_may_pay
-from sieve.build.reading import Seen, read_cuts
-from sieve.build.sample import zoomed
-from sieve.build.survey import Survey, survey
 from sieve.environment import World
 from sieve.errors import InvalidInputError
+from sieve.indexing import tasks
+from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
+from sieve.indexing.build_hash_map import SharedPairs
+from sieve.indexing.column_profile import Survey, survey
+from sieve.indexing.column_sample import zoomed
+from sieve.indexing.fit_budget import CUTS_PER_TASK, FILE_OVERHEAD, Make, run_files, run_maker
+from sieve.indexing.probes import Probes, expectations, files_read, make_probes, map_may_pay
+from sieve.indexing.read_column import Seen, read_cuts
 from sieve.metadata.file_list import Locations, render_locations
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir

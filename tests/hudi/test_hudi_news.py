@@ -10,7 +10,7 @@ import pytest
 import tables
 from lab import Lab
 
-from sieve.build.kept import MOST_DELTAS
+from sieve.indexing.reuse import MOST_DELTAS
 from sieve.metadata.commit import newest
 from sieve.reader.version_reader import read_locations
 from sieve.storage.local import LocalStore

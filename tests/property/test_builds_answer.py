@@ -165,7 +165,7 @@ def test_values_that_share_a_hash_lose_nothing(column, data):
         return hashing.hash_bytes(images) % FEW
 
     with (
-        mock.patch("sieve.build.map_tasks.hash_codes", of_codes),
+        mock.patch("sieve.indexing.hash_map_tasks.hash_codes", of_codes),
         mock.patch("sieve.predicate.key_ranges.hash_codes", of_codes),
         mock.patch("sieve.predicate.key_ranges.hash_bytes", of_images),
     ):

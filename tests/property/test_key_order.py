@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sieve.build.encoders import choose_encoder
 from sieve.encoding.encoder import Encoder, Window
+from sieve.indexing.choose_encoder import choose_encoder
 from tests.generated_encoders import BYTES, encoders
 
 

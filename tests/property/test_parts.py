@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sieve.build.listing import NOTHING_STORED, STEP, Stored, store_list
+from sieve.indexing.write_file_list import NOTHING_STORED, STEP, Stored, store_list
 from sieve.metadata.file_list import (
     COLUMNS,
     UNPROVEN,

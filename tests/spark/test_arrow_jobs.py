@@ -13,7 +13,7 @@ import pytest
 from lab import Lab
 from pyspark.sql import DataFrame
 
-from sieve.build.arrow_jobs import map_batches
+from sieve.indexing.arrow_jobs import map_batches
 
 SCHEMA = "rereading INT, frozen INT, module STRING"
 

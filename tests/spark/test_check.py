@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 from lab import Lab
 
-from sieve.build import map_tasks, tasks
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
+from sieve.indexing import hash_map_tasks, tasks
 from sieve.metadata.commit import newest, publish, read_version
 from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations, render_locations
 from sieve.metadata.paths import locations_file
@@ -269,8 +269,8 @@ def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
     codes, places = np.array(pairs, np.int64).T
     ones = pa.array(np.ones(len(codes), np.int64))
     if shape == "map":
-        batch = map_tasks.packed(hash_codes(codes), places.astype(np.int32), 1)
-        return _made(map_tasks.write_maps(FILES, 8), batch)
+        batch = hash_map_tasks.packed(hash_codes(codes), places.astype(np.int32), 1)
+        return _made(hash_map_tasks.write_maps(FILES, 8), batch)
     if shape == "sieve":
         columns = [pa.array(codes), pa.array(places, pa.int32()), ones]
         step = tasks.segment_pairs(4, 1 << 40)

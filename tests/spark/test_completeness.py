@@ -13,8 +13,8 @@ import pytest
 from lab import Lab
 from pyspark.sql import functions as sf
 
-from sieve.build import survey
-from sieve.build.run import build_run
+from sieve.indexing import column_profile
+from sieve.indexing.build_run import build_run
 from sieve.metadata.options import IndexOptions
 from sieve.storage.local import LocalStore
 from sieve.tables.table import LOCATION, Column
@@ -159,14 +159,14 @@ def test_a_count_that_differs_leaves_the_file_unproven(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, shape: str
 ) -> None:
     """Rows seen with the column against rows counted without it: only equality proves."""
-    honest = survey._row_counts
+    honest = column_profile._row_counts
 
     def counts(*args: Any) -> np.ndarray[Any, Any]:
         found = honest(*args)
         found[1] += 1 if seen == "fewer" else -1
         return found
 
-    monkeypatch.setattr(survey, "_row_counts", counts)
+    monkeypatch.setattr(column_profile, "_row_counts", counts)
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     file = (sf.col("id") / 10).cast("int")
     frame = lab.spark.range(0, 40, 1, 1).withColumn(LOCATION, file)

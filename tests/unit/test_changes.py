@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sieve.build.kept import MOST_DELTAS
 from sieve.found import Found
+from sieve.indexing.reuse import MOST_DELTAS
 from sieve.metadata.commit import newest
 from sieve.metadata.file_list import UNPROVEN, Locations
 from sieve.metadata.manifest import Manifest, render_manifest

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from sieve.advice import Advice
-from sieve.build import contents
-from sieve.build.contents import ReaderChangedError
-from sieve.build.run import BuiltRun
 from sieve.errors import UnsupportedError
+from sieve.indexing import version_contents
+from sieve.indexing.build_run import BuiltRun
+from sieve.indexing.version_contents import ReaderChangedError
 from sieve.metadata.file_list import UNSETTLED, Locations, parse_locations
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.transitions import Refresh
@@ -68,7 +68,7 @@ def building(monkeypatch: pytest.MonkeyPatch, rows: Sequence[int]) -> Iterator[N
         counts = np.array(rows, np.int64)
         return BuiltRun(None, counts, np.ones_like(counts), np.zeros_like(counts), (), 8.0)
 
-    monkeypatch.setattr(contents, "build_run", build_run)
+    monkeypatch.setattr(version_contents, "build_run", build_run)
     yield
 
 
@@ -82,7 +82,7 @@ def build(
         store.mkdirs(f"{directory}/{name}")
     world = SimpleNamespace(check_cancelled=lambda: None, say=lambda _: None, advice=Advice())
     with building(monkeypatch, rows):
-        made = contents.build_contents(
+        made = version_contents.build_contents(
             table,  # type: ignore[arg-type]
             Column(("id",), "bigint"),
             IndexOptions(),

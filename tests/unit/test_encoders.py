@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sieve.build.encoders import choose_encoder
 from sieve.encoding.decimal_codec import DecimalCodec, Window
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.split_points import MOST_BYTES
+from sieve.indexing.choose_encoder import choose_encoder
 
 RNG = np.random.default_rng(5)
 HOSTS = [f"https://www.{name}.com/" for name in ("amber", "bluebell", "cobalt", "deep-sea")]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from sieve.build.kept import LEAST_BASE, MOST_DELTAS, NOTHING, is_current, kept
+from sieve.indexing.reuse import LEAST_BASE, MOST_DELTAS, NOTHING, is_current, kept
 from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import RunId, RunRef

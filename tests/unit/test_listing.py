@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sieve.build.listing import read_list, store_list
 from sieve.errors import CorruptError
 from sieve.found import Found
+from sieve.indexing.write_file_list import read_list, store_list
 from sieve.metadata.file_list import (
     GONE,
     Locations,
@@ -273,7 +273,7 @@ def test_roots_that_are_gone_make_no_version_too_large(
 ) -> None:
     """Partitions of places of their own come and go: a list has no more roots than it may."""
     n, most = 60, 64
-    monkeypatch.setattr("sieve.build.listing.MAX_ROOTS", most)
+    monkeypatch.setattr("sieve.indexing.write_file_list.MAX_ROOTS", most)
 
     def days(first: int) -> tuple[Locations, tuple[str, ...]]:
         roots = tuple(f"file:/day/{day}" for day in range(first, first + n))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sieve.build.map_tasks import SKETCH, distinct, packed, write_maps
 from sieve.encoding.hashing import hash_codes
+from sieve.indexing.hash_map_tasks import SKETCH, distinct, packed, write_maps
 from sieve.segments.hash_map.format import build_map
 
 LOCATIONS = 9

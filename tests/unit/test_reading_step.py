@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from sieve.build import tasks
 from sieve.encoding.encoder import Encoder
+from sieve.indexing import tasks
 
 NO_PROBES = np.empty((0, 2), np.int64)
 

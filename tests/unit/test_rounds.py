@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sieve.build.finding import look_up_keys
-from sieve.build.rounds import by_runs, ordinals_in, rounds_of, shared_rounds
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_codes
+from sieve.indexing.check_rounds import by_runs, ordinals_in, rounds_of, shared_rounds
+from sieve.indexing.check_task import look_up_keys
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import RunFileRef, RunId, RunRef
 from sieve.segments.blocks.format import CSR, Segment, encode_segment

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sieve.build import auto
-from sieve.build.probes import EACH, make_probes
-from sieve.build.sample import Sample
-from sieve.build.survey import Profile
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
+from sieve.indexing import auto_budget
+from sieve.indexing.column_profile import Profile
+from sieve.indexing.column_sample import Sample
+from sieve.indexing.probes import EACH, make_probes
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.intervals import concatenated, cut_location
@@ -143,36 +143,38 @@ def expected(present: float, least: float = 1.0) -> list[Expected]:
 def test_a_map_is_made_where_it_pays() -> None:
     """Of scattered keys; not where intervals do as well, and not for more than it saves."""
     options, wide = IndexOptions(), profile(5_000_000, 643)
-    planned = auto.plan_map(wide, options, expected(150), 5_000_000, 400_000)
+    planned = auto_budget.plan_map(wide, options, expected(150), 5_000_000, 400_000)
     assert planned is not None
     assert planned.limit is None
     assert planned.options.shape == "map"
     assert planned.options.budget_bytes(1) <= wide.budget(options) == 25_000_000
-    assert auto.plan_map(wide, options, expected(1.04), 5_000_000, 400_000) is None
-    assert auto.plan_map(wide, options, expected(2.0, least=1.95), 5_000_000, 400_000) is None
+    assert auto_budget.plan_map(wide, options, expected(1.04), 5_000_000, 400_000) is None
+    assert (
+        auto_budget.plan_map(wide, options, expected(2.0, least=1.95), 5_000_000, 400_000) is None
+    )
     # Rows of ten bytes: the map would take more than a tenth of the table.
     narrow = profile(5_000_000, 643, row_bytes=10)
-    assert auto.plan_map(narrow, options, expected(150), 5_000_000, 400_000) is None
+    assert auto_budget.plan_map(narrow, options, expected(150), 5_000_000, 400_000) is None
     # Files of some bytes each are read sooner than a map.
     cheap = profile(2_000, 1000, row_bytes=20)
-    assert auto.plan_map(cheap, options, expected(1.2), 20_000, 100) is None
+    assert auto_budget.plan_map(cheap, options, expected(1.2), 20_000, 100) is None
 
 
 def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
     """By its bytes, and by the seconds that so many keys take beside a build without it."""
-    assert auto.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
-    assert auto.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"
-    assert auto.map_limit(10 << 20, 50_000_000, 1_000_000, 10) == "seconds"
+    assert auto_budget.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
+    assert auto_budget.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"
+    assert auto_budget.map_limit(10 << 20, 50_000_000, 1_000_000, 10) == "seconds"
 
 
 def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
     """Not near the least, and as many cuts as may travel, or as many bytes as they were for."""
     of, options = profile(5_000_000, 200), IndexOptions()
     allowed = of.intervals_budget(options, "auto")
-    assert auto.more_may_pay(of, options, expected(150), 1000, allowed)
-    assert auto.more_may_pay(of, options, expected(150), of.most_cuts(options), 1000)
-    assert not auto.more_may_pay(of, options, expected(150), 1000, 1000)
-    assert not auto.more_may_pay(of, options, expected(1.0), of.most_cuts(options), allowed)
+    assert auto_budget.more_may_pay(of, options, expected(150), 1000, allowed)
+    assert auto_budget.more_may_pay(of, options, expected(150), of.most_cuts(options), 1000)
+    assert not auto_budget.more_may_pay(of, options, expected(150), 1000, 1000)
+    assert not auto_budget.more_may_pay(of, options, expected(1.0), of.most_cuts(options), allowed)
     wider = of.wider(options)
     assert wider is not None
     assert allowed < wider.intervals_budget(options, "auto") <= of.budget(options)
@@ -185,7 +187,7 @@ def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
     of = profile(100_000, 20)
     probes = make_probes(of.sample)
     hits = np.where(np.arange(len(probes.kinds)) % 7 == 0, 3, 0)
-    found = auto.stop_for(of, IndexOptions(), probes, hits)
+    found = auto_budget.stop_for(of, IndexOptions(), probes, hits)
     met = int(np.count_nonzero(hits[EACH : 2 * EACH]))
     assert [len(kind) for kind in found.probes] == [EACH, EACH - met, EACH]
     for kind in found.probes:
@@ -207,10 +209,10 @@ def version(options: IndexOptions, present: float, keys: int, **hashes: object) 
 def test_a_version_tells_which_map_was_left_out() -> None:
     """Only of the budget `auto`, without a map, where one would have saved files."""
     many = 3_000_000_000
-    assert auto.map_left_out(version(IndexOptions(), 9.0, many)) == "bytes"
-    assert auto.map_left_out(version(IndexOptions(), 9.0, 50_000_000)) == "seconds"
-    assert auto.map_left_out(version(IndexOptions(), 9.0, 1_000_000)) is None
-    assert auto.map_left_out(version(IndexOptions(), 1.0, many)) is None
-    assert auto.map_left_out(version(IndexOptions(budget="1%"), 9.0, many)) is None
-    assert auto.map_left_out(version(IndexOptions("runs"), 9.0, many)) is None
-    assert auto.map_left_out(version(IndexOptions(), 9.0, many, hashes=((1, 2),))) is None
+    assert auto_budget.map_left_out(version(IndexOptions(), 9.0, many)) == "bytes"
+    assert auto_budget.map_left_out(version(IndexOptions(), 9.0, 50_000_000)) == "seconds"
+    assert auto_budget.map_left_out(version(IndexOptions(), 9.0, 1_000_000)) is None
+    assert auto_budget.map_left_out(version(IndexOptions(), 1.0, many)) is None
+    assert auto_budget.map_left_out(version(IndexOptions(budget="1%"), 9.0, many)) is None
+    assert auto_budget.map_left_out(version(IndexOptions("runs"), 9.0, many)) is None
+    assert auto_budget.map_left_out(version(IndexOptions(), 9.0, many, hashes=((1, 2),))) is None

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sieve.build.zoom import Zoom, windows
 from sieve.encoding.encoder import GREATEST, LEAST
+from sieve.indexing.domain_sample import Zoom, windows
 from sieve.segments.query_model import Mass
 
 NOTHING = np.empty((0, 2), np.int64)

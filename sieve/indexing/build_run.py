@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame
 
-from sieve.build.auto import more_may_pay, plan_map, stop_for
-from sieve.build.pricing import run_maker
-from sieve.build.probes import Probes, expectations, files_read, make_probes, map_may_pay
-from sieve.build.reading import Seen, read_cuts
-from sieve.build.survey import Survey, survey
-from sieve.build.writing import write_within
 from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError, SieveError
+from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
+from sieve.indexing.column_profile import Survey, survey
+from sieve.indexing.fit_budget import run_maker
+from sieve.indexing.probes import Probes, expectations, files_read, make_probes, map_may_pay
+from sieve.indexing.read_column import Seen, read_cuts
+from sieve.indexing.write_run import write_within
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import Expected, RunRef

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sieve.build.tasks import run_row, together
-from sieve.build.zoom import Zoom
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
+from sieve.indexing.domain_sample import Zoom
+from sieve.indexing.tasks import run_row, together
 from sieve.segments.hash_map.format import build_map
 
 Batches = Iterator[pa.RecordBatch]

@@ -9,11 +9,11 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.build import map_tasks
-from sieve.build.arrow_jobs import map_batches
-from sieve.build.reading import Seen
-from sieve.build.sample import Sample
 from sieve.errors import InvalidInputError
+from sieve.indexing import hash_map_tasks
+from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.column_sample import Sample
+from sieve.indexing.read_column import Seen
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
@@ -39,8 +39,8 @@ class SharedPairs:
         self._n_files = len(seen.rows)
         self._parts = max(1, math.ceil(int(seen.rows.sum()) / _PAIRS_PER_MAP))
         proves = ~seen.partial if seen.partial.any() else None
-        step = map_tasks.pack_hashes(sample.encoder, sample.zoom, self._parts, proves)
-        self._pairs = map_batches(hashed, step, map_tasks.PACKED_SCHEMA)
+        step = hash_map_tasks.pack_hashes(sample.encoder, sample.zoom, self._parts, proves)
+        self._pairs = map_batches(hashed, step, hash_map_tasks.PACKED_SCHEMA)
         self._counts: tuple[int, int] | None = None
 
     def __enter__(self) -> Self:
@@ -69,7 +69,7 @@ class SharedPairs:
         joined = sf.floor(sf.col("part") * maps / parts).cast("int")
         ranges = pairs.withColumn("part", joined).drop("smallest")
         ranges = ranges.repartitionByRange(maps, "part") if maps > 1 else ranges.coalesce(1)
-        step = map_tasks.write_maps(self._n_files, min(bits, most_bits))
+        step = hash_map_tasks.write_maps(self._n_files, min(bits, most_bits))
         return map_batches(ranges, step, SPARK_SCHEMA)
 
 
@@ -77,8 +77,10 @@ def _counts(pairs: DataFrame) -> tuple[int, int]:
     """Pairs of a key and a location, and about how many distinct keys."""
     n = pairs.agg(sf.sum("pairs")).first()[0] or 0
     smallest = pairs.select(sf.explode("smallest").alias("hash")).distinct().orderBy("hash")
-    found, greatest = smallest.limit(map_tasks.SKETCH).agg(sf.count("*"), sf.max("hash")).first()
-    return n, map_tasks.distinct(found, greatest or 0)
+    found, greatest = (
+        smallest.limit(hash_map_tasks.SKETCH).agg(sf.count("*"), sf.max("hash")).first()
+    )
+    return n, hash_map_tasks.distinct(found, greatest or 0)
 
 
 def fit_maps(pairs: int, keys: int, n_files: int, budget: int) -> tuple[int, int]:

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sieve.build.splitting import STRAYS, Fronts, split
 from sieve.encoding.decimal_codec import Window
 from sieve.encoding.encoder import MAX_PREFIX, Encoder
 from sieve.encoding.split_points import LONGEST_POINT, MOST_BYTES, MOST_DIGITS
+from sieve.indexing.choose_split_points import STRAYS, Fronts, split
 
 FRONT: Final = MAX_PREFIX + LONGEST_POINT + MOST_DIGITS
 """What of a value can matter to its code."""

@@ -11,9 +11,9 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from sieve.build.arrow_jobs import map_batches
-from sieve.build.tasks import only_if_seen
 from sieve.errors import UnavailableError
+from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.tasks import only_if_seen
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.storage.interface import split
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.build.sample import Sample, take_sample
 from sieve.encoding.encoder import Encoder
+from sieve.indexing.column_sample import Sample, take_sample
 from sieve.metadata.options import SMALLEST_SHARE, IndexOptions
 from sieve.segments.intervals import generous_total
 from sieve.segments.stopping_rule import MOST_OF_TABLE, Worth

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-from sieve.build.shared import named_if_unseen, not_shared, seen_by_all
-from sieve.build.survey import Survey
 from sieve.errors import SieveError
+from sieve.indexing.column_profile import Survey
+from sieve.indexing.shared_storage import named_if_unseen, not_shared, seen_by_all
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.metadata.pending_writes import claim_run, discard_run

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from sieve.build.kept import NOTHING, Kept
-from sieve.build.listing import NOTHING_STORED, Stored, store_list
-from sieve.build.run import BuiltRun, build_run
-from sieve.build.unreadable import named_if_unreadable
 from sieve.environment import World
 from sieve.errors import ConflictError, SieveError
+from sieve.indexing.build_run import BuiltRun, build_run
+from sieve.indexing.find_unreadable_file import named_if_unreadable
+from sieve.indexing.reuse import NOTHING, Kept
+from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
 from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Counts, Locations, together
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.pending_writes import discard_run

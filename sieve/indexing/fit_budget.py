@@ -13,11 +13,11 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.build import tasks
-from sieve.build.arrow_jobs import map_batches
-from sieve.build.maps import SharedPairs
-from sieve.build.reading import Seen
-from sieve.build.survey import Survey
+from sieve.indexing import tasks
+from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.build_hash_map import SharedPairs
+from sieve.indexing.column_profile import Survey
+from sieve.indexing.read_column import Seen
 from sieve.metadata.options import IndexOptions
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.budget import choose_price, prices_for

@@ -9,8 +9,8 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sieve.build.probes import Probes, files_read, least_read
-from sieve.build.survey import Profile, beside_map
+from sieve.indexing.column_profile import Profile, beside_map
+from sieve.indexing.probes import Probes, files_read, least_read
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.build.arrow_jobs import map_batches
-from sieve.build.encoders import FRONT, choose_encoder
-from sieve.build.zoom import Intervals, Zoom, windows
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
+from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.choose_encoder import FRONT, choose_encoder
+from sieve.indexing.domain_sample import Intervals, Zoom, windows
 from sieve.segments.query_model import Codes, Mass
 from sieve.tables.table import Column
 

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.build.sample import Sample
 from sieve.encoding.hashing import Hashes, hash_codes
+from sieve.indexing.column_sample import Sample
 from sieve.metadata.records import Expected
 from sieve.reader.run_reader import Run
 from sieve.segments.hash_map.size import fingerprint_for

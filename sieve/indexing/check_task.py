@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sieve.build.rounds import Round
-from sieve.build.tasks import Batches, together
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
+from sieve.indexing.check_rounds import Round
+from sieve.indexing.tasks import Batches, together
 from sieve.metadata.records import Range
 from sieve.reader.cache import Cache
 from sieve.reader.run_reader import Run

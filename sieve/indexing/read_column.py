@@ -12,11 +12,11 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.build import tasks
-from sieve.build.arrow_jobs import map_batches
-from sieve.build.probes import Probes
-from sieve.build.survey import Survey
 from sieve.encoding.encoder import GREATEST, LEAST
+from sieve.indexing import tasks
+from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.column_profile import Survey
+from sieve.indexing.probes import Probes
 from sieve.metadata.options import IndexOptions
 from sieve.segments.intervals import generous_threshold
 

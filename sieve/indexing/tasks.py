@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sieve.build.zoom import Zoom
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnavailableError
+from sieve.indexing.domain_sample import Zoom
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.blocks.key_groups import Chunk

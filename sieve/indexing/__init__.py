@@ -1,0 +1,1 @@
+"""Building the runs of a version on Spark's executors."""
