@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 from sieve.errors import UnsupportedError
-from sieve.found import choose
 from sieve.metadata.creation_record import delete_index
 from sieve.metadata.history import HOUR_MS, Retention
 from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import identity_from
 from sieve.metadata.registration import registrations
-from sieve.orphans import Orphan, orphans
-from sieve.vacuum import vacuum_index
+from sieve.operations.orphans import Orphan, orphans
+from sieve.operations.registered_index import choose
+from sieve.operations.vacuum import vacuum_index
 from sql_ext import commands
 from sql_ext.means import Row, Statement, database_of
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sieve.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
 from sieve.errors import InvalidInputError, SieveError, UnsupportedError
-from sieve.found import Found
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
-from sieve.refresh import refresh_index
+from sieve.operations.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
+from sieve.operations.refresh import refresh_index
+from sieve.operations.registered_index import Found
 from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext.answers import Outcome, change_between
 from sql_ext.commands import ColumnPath, TableName

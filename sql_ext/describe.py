@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from sieve.build.estimate import Estimate
 from sieve.encoding.encoder import Encoder
-from sieve.found import Found
 from sieve.indexing.auto_budget import map_left_out
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import BuildStats, Expected
+from sieve.operations.estimate import Estimate
+from sieve.operations.registered_index import Found
 from sieve.reader.version_reader import read_locations
 from sieve.tables.file_status import standings
 from sieve.tables.table import CatalogTable, Column

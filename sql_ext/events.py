@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sieve.adopt import adopt
-from sieve.change import end_index
-from sieve.create import Wanted, create_indexes
 from sieve.errors import InvalidInputError, SieveError, UnsupportedError
-from sieve.found import look_up
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import registrations
+from sieve.operations.alter import end_index
+from sieve.operations.create import Wanted, create_indexes
+from sieve.operations.registered_index import look_up
+from sieve.operations.reregister import adopt
 from sieve.tables.table import resolve_column
 from sql_ext import commands
 from sql_ext.declared import build_lacking, find_lacking

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sieve.errors import InvalidInputError
-from sieve.found import choose
+from sieve.operations.registered_index import choose
 from sql_ext import commands
 from sql_ext.execute import execute
 from sql_ext.means import Row, Statement

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sieve.errors import CorruptError, RootRefusedError, SieveError, UnsupportedError
-from sieve.found import same_table
 from sieve.metadata.commit import newest, read_version
 from sieve.metadata.history import vacuumed
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import identity_from
 from sieve.metadata.registration import Registration
 from sieve.metadata.timestamps import iso
+from sieve.operations.registered_index import same_table
 from sieve.predicate.tree import Column
 from sieve.reader.cache import Cache
 from sieve.reader.version_reader import OpenIndex, open_version

@@ -9,17 +9,17 @@ from collections.abc import Set as AbstractSet
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from sieve.adopt import adopt
-from sieve.change import change_index, drop_index, follow_table
-from sieve.create import Wanted, create_indexes, default_name, refuse_taken
 from sieve.errors import ConflictError, InvalidInputError, SieveError, UnavailableError
-from sieve.found import Found, choose, same_table
 from sieve.metadata.creation_record import told_if_dropped
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import TableIdentity
 from sieve.metadata.transitions import Disable, Enable, SetOptions
-from sieve.refresh import Effort, refresh_index
+from sieve.operations.alter import change_index, drop_index, follow_table
+from sieve.operations.create import Wanted, create_indexes, default_name, refuse_taken
+from sieve.operations.refresh import Effort, refresh_index
+from sieve.operations.registered_index import Found, choose, same_table
+from sieve.operations.reregister import adopt
 from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext import commands
 from sql_ext.answers import Outcome, answer_rows, change_between, refused_row

@@ -11,8 +11,8 @@ from pyspark import SparkContext
 
 from sieve.environment import World
 from sieve.errors import UnsupportedError
-from sieve.found import Found, all_of
 from sieve.metadata.options import IndexOptions, parse_options
+from sieve.operations.registered_index import Found, all_of
 from sieve.reader.cache import Cache
 from sieve.tables.table import CatalogTable, open_table
 from sql_ext import attach, commands, ship

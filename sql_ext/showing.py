@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from sieve.build.asked import Asked
-from sieve.build.check import CheckedFile, check_index, refuse_losses
-from sieve.build.estimate import FRONTIER, estimate_index
-from sieve.create import Wanted, check_wanted, default_name
 from sieve.errors import SieveError
-from sieve.found import Found, choose, look_up
 from sieve.metadata.history import history
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import registrations
 from sieve.metadata.timestamps import iso
+from sieve.operations.check import CheckedFile, check_index, refuse_losses
+from sieve.operations.create import Wanted, check_wanted, default_name
+from sieve.operations.estimate import FRONTIER, estimate_index
+from sieve.operations.estimate_predicate import Asked
+from sieve.operations.registered_index import Found, choose, look_up
 from sieve.predicate.evaluate import parse
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable, resolve_column

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 
 from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
-from sieve.found import Found
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import FileRef
+from sieve.operations.registered_index import Found
 from sieve.reader.run_reader import verified
 from sieve.segments.coverage import Coverage
 from sieve.segments.hash_map.format import SHAPE_MAP

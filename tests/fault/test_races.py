@@ -16,12 +16,12 @@ import pytest
 from pyspark.errors import PySparkException
 from scenes import age, looked_at, prepared, settled
 
-from sieve.change import change_index
 from sieve.errors import ConflictError, SieveError, UnavailableError
-from sieve.found import look_up
 from sieve.metadata.commit import newest
 from sieve.metadata.history import history
 from sieve.metadata.transitions import Follow
+from sieve.operations.alter import change_index
+from sieve.operations.registered_index import look_up
 from sieve.storage.interface import Entries
 from sieve.storage.local import LocalStore
 from sql_ext.commands import TableName

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sieve import create as creating
 from sieve.advice import Advice
+from sieve.operations import create as creating
 from tests.plain_world import Session, Warehouse, scan, without_spark
 
 CREATE = "CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)"

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sieve.found import Found
 from sieve.indexing.reuse import MOST_DELTAS
 from sieve.metadata.commit import newest
 from sieve.metadata.file_list import UNPROVEN, Locations
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import CreatedBy, RunId
 from sieve.metadata.registration import Registration
+from sieve.operations.refresh import refresh_index
+from sieve.operations.registered_index import Found
 from sieve.reader.version_reader import read_locations
-from sieve.refresh import refresh_index
 from sieve.storage.local import LocalStore
 from sieve.tables.snapshot import snapshot_since
 from sieve.tables.table import Changes, Column, DataFile
@@ -251,7 +251,7 @@ def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -
 
 def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To look into the files of each would take the driver long."""
-    monkeypatch.setattr("sieve.refresh.MOST_ASKED", 1)
+    monkeypatch.setattr("sieve.operations.refresh.MOST_ASKED", 1)
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", "a/2", mtime=5), *BEFORE[2:]]
     table = Commits(now, {"a"}, added=frozenset({0, 1}))

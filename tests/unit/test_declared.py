@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from sieve.errors import InvalidInputError, UnavailableError
-from sieve.found import Found
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import IndexUuid
 from sieve.metadata.registration import Registration
+from sieve.operations.registered_index import Found
 from sieve.tables.table import Column
 from sql_ext.declared import Lacking, find_lacking
 from sql_ext.events import Followers

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from sieve.errors import CorruptError
-from sieve.found import Found
 from sieve.indexing.write_file_list import read_list, store_list
 from sieve.metadata.file_list import (
     GONE,
@@ -28,9 +27,10 @@ from sieve.metadata.file_list import (
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import CreatedBy, LocationsRef
 from sieve.metadata.registration import Registration
+from sieve.operations.refresh import refresh_index
+from sieve.operations.registered_index import Found
 from sieve.reader.cache import Cache
 from sieve.reader.version_reader import open_version, read_locations
-from sieve.refresh import refresh_index
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
 from sieve.tables.table import Column, DataFile

@@ -20,13 +20,13 @@ from pyspark.sql import functions as sf
 
 from sieve.environment import World
 from sieve.errors import CorruptError
-from sieve.found import Found
 from sieve.indexing import check_task
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.check_rounds import Round, by_runs, ordinals_in, shared_rounds
 from sieve.indexing.reuse import runs_of
 from sieve.metadata.file_list import Counts
 from sieve.metadata.paths import run_file
+from sieve.operations.registered_index import Found
 from sieve.reader.cache import Cache
 from sieve.reader.run_reader import verified
 from sieve.reader.version_reader import OpenIndex, open_version

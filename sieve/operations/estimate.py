@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row
 
-from sieve.build.asked import Asked, Reads, ends, reads
 from sieve.environment import World
 from sieve.errors import InvalidInputError
 from sieve.indexing import tasks
@@ -37,6 +36,7 @@ from sieve.metadata.file_list import Locations, render_locations
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.metadata.records import Expected, RunId, RunRef
+from sieve.operations.estimate_predicate import Asked, Reads, ends, reads
 from sieve.reader.run_file import describe_run
 from sieve.reader.run_reader import Run, read_run
 from sieve.segments.budget import within_budget

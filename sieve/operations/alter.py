@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from sieve.environment import World
 from sieve.errors import UnavailableError, UnsupportedError
-from sieve.found import Found, same_table
 from sieve.metadata.commit import newest, publish
 from sieve.metadata.creation_record import delete_index
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import TableIdentity, VersionId
 from sieve.metadata.transitions import Change, Drop, Follow, next_version
+from sieve.operations.damaged import owner_of_wreck
+from sieve.operations.registered_index import Found, same_table
 from sieve.tables.table import CatalogTable
-from sieve.wreck import owner_of_wreck
 
 
 def change_index(found: Found, change: Change, world: World) -> Manifest:

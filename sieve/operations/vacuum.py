@@ -6,7 +6,6 @@ import contextlib
 from dataclasses import dataclass
 
 from sieve.errors import UnavailableError
-from sieve.found import Found
 from sieve.metadata.commit import read_version
 from sieve.metadata.creation_record import told_if_dropped
 from sieve.metadata.history import Retention, published, vacuumed
@@ -19,6 +18,7 @@ from sieve.metadata.paths import (
     versions_dir,
 )
 from sieve.metadata.pending_writes import FLOOR_MS, claims
+from sieve.operations.registered_index import Found
 from sieve.storage.interface import GoneError, Store, join, parent
 
 

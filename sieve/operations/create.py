@@ -9,11 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from sieve.change import end_index
 from sieve.encoding.encoder import Encoder
 from sieve.environment import World
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
-from sieve.found import Found
 from sieve.indexing.version_contents import build_contents
 from sieve.metadata.commit import publish
 from sieve.metadata.creation_record import delete_index, remove_abandoned, write_intent
@@ -24,6 +22,8 @@ from sieve.metadata.pending_writes import settle
 from sieve.metadata.records import IndexUuid, VersionId
 from sieve.metadata.registration import Registration, property_key
 from sieve.metadata.transitions import Refresh
+from sieve.operations.alter import end_index
+from sieve.operations.registered_index import Found
 from sieve.storage.interface import Store, join
 from sieve.tables.snapshot import snapshot_of
 from sieve.tables.table import CatalogTable, Column

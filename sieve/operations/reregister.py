@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from sieve.environment import World
 from sieve.errors import SieveError
-from sieve.found import Found, same_table
 from sieve.metadata.commit import newest
 from sieve.metadata.creation_record import intents
 from sieve.metadata.records import IndexUuid
 from sieve.metadata.registration import Registration
+from sieve.operations.registered_index import Found, same_table
 from sieve.storage.interface import base_name
 from sieve.tables.table import CatalogTable
 

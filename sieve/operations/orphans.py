@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sieve.errors import CorruptError, SieveError
-from sieve.found import same_table
 from sieve.metadata.commit import newest
 from sieve.metadata.creation_record import Intent, intents
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import TableIdentity
 from sieve.metadata.registration import Registration
+from sieve.operations.damaged import owner_of_wreck
+from sieve.operations.registered_index import same_table
 from sieve.storage.interface import Store, join, parent
-from sieve.wreck import owner_of_wreck
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from sieve.errors import (
     UnavailableError,
     UnknownOutcomeError,
 )
-from sieve.found import Found
 from sieve.indexing.reuse import NOTHING, Kept, is_current, is_one_run, kept
 from sieve.indexing.version_contents import ReaderChangedError, build_contents
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, read_list
@@ -27,6 +26,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.pending_writes import discard_locations, discard_run, settle
 from sieve.metadata.records import VersionId
 from sieve.metadata.transitions import Refresh, next_version
+from sieve.operations.registered_index import Found
 from sieve.storage.interface import GoneError
 from sieve.tables.file_status import standings
 from sieve.tables.snapshot import Snapshot, snapshot_of, snapshot_since

@@ -1,1 +1,0 @@
-"""Building the contents of a version with Spark."""

@@ -1,0 +1,1 @@
+"""One operation on indexes a module, as users name them: create, refresh, vacuum, check."""
