@@ -29,9 +29,9 @@ from sieve.predicate.key_ranges import Requirement, requirement
 from sieve.predicate.tree import Leaf, parse
 from sieve.reader.cache import Cache
 from sieve.reader.version_reader import OpenIndex, open_version
+from sql_ext.driver.roots import Roots
 from sql_ext.link import Request
 from sql_ext.pruning import PruneService
-from sql_ext.roots import Roots
 
 SIZES = (1_000, 10_000, 100_000)
 LISTED = 10_000

@@ -21,9 +21,9 @@ from sieve.operations.reregister import adopt
 from sieve.tables.table import resolve_column
 from sql_ext import commands
 from sql_ext.declared import build_lacking, find_lacking
+from sql_ext.driver.roots import FOLDER
 from sql_ext.making import bring_up, follow
 from sql_ext.means import Statement
-from sql_ext.roots import FOLDER
 from sql_ext.told import told
 
 log = logging.getLogger(__name__)

@@ -32,10 +32,11 @@ def _serve() -> None:
 
     from sieve.storage.interface import Store
     from sieve.storage.open import store_for
-    from sql_ext import attach, link
+    from sql_ext import link
+    from sql_ext.driver import attach
+    from sql_ext.driver.roots import Roots
+    from sql_ext.driver.settings import valid_settings
     from sql_ext.pruning import PruneService
-    from sql_ext.roots import Roots
-    from sql_ext.settings import valid_settings
     from sql_ext.statements import StatementService
 
     logging.basicConfig(

@@ -25,9 +25,9 @@ from sieve.reader.cache import Cache
 from sieve.reader.version_reader import OpenIndex, open_version
 from sieve.storage.interface import GoneError, Store
 from sieve.tables.formats import is_outdated
+from sql_ext.driver.roots import Roots
+from sql_ext.driver.settings import Settings
 from sql_ext.link import Request
-from sql_ext.roots import Roots
-from sql_ext.settings import Settings
 
 MOST_HELD = 256
 MOST_INSTANTS = 4096

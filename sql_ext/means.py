@@ -15,8 +15,9 @@ from sieve.metadata.options import IndexOptions, parse_options
 from sieve.operations.registered_index import Found, all_of
 from sieve.reader.cache import Cache
 from sieve.tables.table import CatalogTable, open_table
-from sql_ext import attach, commands, ship
-from sql_ext.settings import Settings
+from sql_ext import commands
+from sql_ext.driver import attach, executor_setup
+from sql_ext.driver.settings import Settings
 
 Row = Sequence[Any]
 
@@ -90,9 +91,13 @@ class Statement:
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
         """Raise UnavailableError if executors cannot build indexes of columns of these types."""
         self.world.say("asking the executors")
-        ship.check_executors(self.context)
-        if any(ship.zone_matters(table.info.format_name, type_name) for type_name in types):
-            ship.check_zones(self.context, attach.wrap_session(self.context, self.session))
+        executor_setup.check_executors(self.context)
+        if any(
+            executor_setup.zone_matters(table.info.format_name, type_name) for type_name in types
+        ):
+            executor_setup.check_zones(
+                self.context, attach.wrap_session(self.context, self.session)
+            )
 
     def found(self, table: CatalogTable) -> dict[str, Found]:
         """The table's indexes by name."""

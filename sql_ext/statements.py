@@ -14,7 +14,9 @@ import sieve
 from sieve.environment import World
 from sieve.metadata.records import CreatedBy
 from sieve.storage.interface import Store
-from sql_ext import attach, ship
+from sql_ext.driver import attach, executor_setup
+from sql_ext.driver.roots import Roots
+from sql_ext.driver.settings import Settings, parse_settings, valid_settings
 from sql_ext.events import Followers
 from sql_ext.execute import execute
 from sql_ext.functions import call
@@ -22,8 +24,6 @@ from sql_ext.link import Request
 from sql_ext.means import Statement
 from sql_ext.parser import parse_statement
 from sql_ext.pruning import PruneService
-from sql_ext.roots import Roots
-from sql_ext.settings import Settings, parse_settings, valid_settings
 
 log = logging.getLogger(__name__)
 
@@ -117,6 +117,6 @@ class StatementService:
         with self._lock:
             if self._context is None:
                 context = attach.attach_context(self._gateway)
-                ship.send_code(context)
+                executor_setup.send_code(context)
                 self._context = context
             return self._context

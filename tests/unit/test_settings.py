@@ -7,7 +7,7 @@ from setting_values import INVALID, VALID
 
 from sieve.errors import InvalidInputError
 from sieve.metadata.history import Retention
-from sql_ext.settings import DEFAULTS, parse_settings, valid_settings
+from sql_ext.driver.settings import DEFAULTS, parse_settings, valid_settings
 
 ALLOWED = {
     "spark.sieve.enabled": "true or false",

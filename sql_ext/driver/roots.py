@@ -10,7 +10,7 @@ from typing import Any
 
 from sieve.errors import RootRefusedError
 from sieve.storage.interface import split
-from sql_ext.settings import Settings
+from sql_ext.driver.settings import Settings
 
 FOLDER = ".sieve"
 REMEMBERED_S = 60.0

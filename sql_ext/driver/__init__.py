@@ -1,0 +1,1 @@
+"""What this process uses of the running Spark driver: its JVM, settings, roots, executors."""
