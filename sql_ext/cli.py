@@ -16,8 +16,8 @@ from rich.console import Console
 import sieve
 from sieve.errors import SieveError
 from sql_ext import launch, metastore, servers
-from sql_ext.commands import quote
 from sql_ext.spark_home import SparkHome, conf_file, find_spark, log_option, shim_jar
+from sql_ext.statements.commands import quote
 
 # Everything not ours goes on to spark-submit, untouched and in order.
 _PASS_ON = {"ignore_unknown_options": True, "help_option_names": ["--help"]}

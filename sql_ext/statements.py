@@ -18,12 +18,12 @@ from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, parse_settings, valid_settings
 from sql_ext.events import Followers
-from sql_ext.execute import execute
-from sql_ext.functions import call
 from sql_ext.link import Request
-from sql_ext.means import Statement
-from sql_ext.parser import parse_statement
 from sql_ext.pruning import PruneService
+from sql_ext.statements.context import Statement
+from sql_ext.statements.execute import execute
+from sql_ext.statements.functions import call
+from sql_ext.statements.parser import parse_statement
 
 log = logging.getLogger(__name__)
 

@@ -37,14 +37,14 @@ from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import Store
 from sieve.storage.local import LocalStore
 from sieve.tables.table import CatalogTable
-from sql_ext import commands
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import DEFAULTS
-from sql_ext.execute import execute
 from sql_ext.link import Request
-from sql_ext.means import Row, Statement
-from sql_ext.parser import parse_statement
 from sql_ext.pruning import PruneService
+from sql_ext.statements import commands
+from sql_ext.statements.context import Row, Statement
+from sql_ext.statements.execute import execute
+from sql_ext.statements.parser import parse_statement
 from tests.made_index import Row as RunRow
 from tests.made_index import run_file_bytes
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
-from sql_ext.parser import parse_statement
+from sql_ext.statements.parser import parse_statement
 from tests.plain_world import Session, Warehouse, scan, without_spark
 
 # Loads the grammar once, in the server that writers are forked from.

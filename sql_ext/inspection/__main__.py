@@ -18,9 +18,9 @@ from sieve.metadata.manifest import Manifest
 from sieve.reader.version_reader import read_locations
 from sieve.segments.shapes.format import Entries, decode
 from sieve.storage.open import store_for
-from sql_ext.commands import quote
 from sql_ext.inspection.layout import FileLayout, lay_out
 from sql_ext.inspection.picture import draw
+from sql_ext.statements.commands import quote
 from udfs.segments import stored_segments
 
 _WIDEST = 3

@@ -21,7 +21,7 @@ from sieve.errors import SieveError
 from sieve.metadata.file_list import parse_locations
 from sieve.metadata.manifest import parse_manifest
 from sieve.metadata.registration import parse_registration
-from sql_ext.parser import parse_statement
+from sql_ext.statements.parser import parse_statement
 from tests.plain_world import Session, Warehouse, scan, without_spark
 
 SHORT, LONG = 20_000, 1_000_000

@@ -24,7 +24,7 @@ from sieve.operations.alter import change_index
 from sieve.operations.registered_index import look_up
 from sieve.storage.interface import Entries
 from sieve.storage.local import LocalStore
-from sql_ext.commands import TableName
+from sql_ext.statements.commands import TableName
 from tests.plain_world import Seam, SeamStore, Session, Warehouse, no_fault, without_spark
 
 FULL = "REFRESH SIEVE INDEX ON t FULL"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sieve.metadata.records import Expected
-from sql_ext.describe import advice
+from sql_ext.statements.describe import advice
 
 
 def _advice(expected: float, total: int, type_name: str) -> str | None:

@@ -19,9 +19,9 @@ from sieve.metadata.records import (
     TableIdentity,
 )
 from sieve.tables.formats import COUNTED, INDEXED
-from sql_ext import commands
-from sql_ext.functions import FUNCTIONS
 from sql_ext.launch import wiring
+from sql_ext.statements import commands
+from sql_ext.statements.functions import FUNCTIONS
 
 HOME = Path(__file__).resolve().parents[2]
 DOCS = sorted([HOME / "README.md", HOME / "CHANGELOG.md", *(HOME / "docs").rglob("*.md")])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sieve.errors import InvalidInputError
-from sql_ext.commands import (
+from sql_ext.statements.commands import (
     CheckIndex,
     ColumnPath,
     Command,
@@ -30,7 +30,7 @@ from sql_ext.commands import (
     VacuumIndexes,
     quote,
 )
-from sql_ext.parser import parse_statement
+from sql_ext.statements.parser import parse_statement
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -15,9 +15,9 @@ from sieve.metadata.options import IndexOptions, parse_options
 from sieve.operations.registered_index import Found, all_of
 from sieve.reader.cache import Cache
 from sieve.tables.table import CatalogTable, open_table
-from sql_ext import commands
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.settings import Settings
+from sql_ext.statements import commands
 
 Row = Sequence[Any]
 

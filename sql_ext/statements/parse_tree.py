@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from lark import Lark, Token, Tree
 
-from sql_ext.comments import unquote_name, unquote_string
-from sql_ext.syntax_error import syntax_error
+from sql_ext.statements.comments import unquote_name, unquote_string
+from sql_ext.statements.syntax_error import syntax_error
 
 if TYPE_CHECKING:
     from sieve.errors import InvalidInputError
-    from sql_ext.commands import OptionValue
+    from sql_ext.statements.commands import OptionValue
 
 Node = Tree[Token]
 

@@ -13,8 +13,8 @@ from sieve.metadata.registration import registrations
 from sieve.operations.orphans import Orphan, orphans
 from sieve.operations.registered_index import choose
 from sieve.operations.vacuum import vacuum_index
-from sql_ext import commands
-from sql_ext.means import Row, Statement, database_of
+from sql_ext.statements import commands
+from sql_ext.statements.context import Row, Statement, database_of
 
 
 def vacuum(command: commands.VacuumIndex, at: Statement) -> list[Row]:

@@ -15,8 +15,8 @@ from sieve.operations.registered_index import Found
 from sieve.reader.version_reader import read_locations
 from sieve.tables.file_status import standings
 from sieve.tables.table import CatalogTable, Column
-from sql_ext.commands import quote
-from sql_ext.means import Row
+from sql_ext.statements.commands import quote
+from sql_ext.statements.context import Row
 
 _KINDS = {
     "present": "a key that occurs",

@@ -8,8 +8,9 @@ from typing import Any, Final
 from lark import Token, Tree, UnexpectedToken
 
 from sieve.errors import InvalidInputError
-from sql_ext.commands import ColumnPath, Command, Namespace, TableName
-from sql_ext.procedures import (
+from sql_ext.statements.commands import ColumnPath, Command, Namespace, TableName
+from sql_ext.statements.parse_tree import Node, Words, first_token, grammar, identifier
+from sql_ext.statements.procedures import (
     PROCEDURES,
     Parameter,
     missing_arguments,
@@ -17,7 +18,6 @@ from sql_ext.procedures import (
     unknown_argument,
     unknown_procedure,
 )
-from sql_ext.tree import Node, Words, first_token, grammar, identifier
 
 
 class CallReader(Words):

@@ -21,10 +21,10 @@ from sieve.operations.create import Wanted, check_wanted, create_indexes, defaul
 from sieve.operations.refresh import refresh_index
 from sieve.operations.registered_index import Found
 from sieve.tables.table import CatalogTable, resolve_column
-from sql_ext.answers import Outcome, change_between
-from sql_ext.commands import ColumnPath, TableName
-from sql_ext.means import Statement, options_of
-from sql_ext.parser import parse_columns, parse_options
+from sql_ext.statements.answers import Outcome, change_between
+from sql_ext.statements.commands import ColumnPath, TableName
+from sql_ext.statements.context import Statement, options_of
+from sql_ext.statements.parser import parse_columns, parse_options
 
 
 @dataclass(frozen=True, slots=True)

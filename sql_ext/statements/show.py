@@ -22,9 +22,9 @@ from sieve.operations.registered_index import Found, choose, look_up
 from sieve.predicate.evaluate import parse
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable, resolve_column
-from sql_ext import commands
-from sql_ext.describe import against_now, describe_rows, estimate_row, index_bytes, stale
-from sql_ext.means import Row, Statement, database_of, options_of
+from sql_ext.statements import commands
+from sql_ext.statements.context import Row, Statement, database_of, options_of
+from sql_ext.statements.describe import against_now, describe_rows, estimate_row, index_bytes, stale
 
 
 def show(command: commands.ShowIndexes, at: Statement) -> list[Row]:

@@ -8,9 +8,9 @@ from typing import Literal
 
 from sieve.metadata.history import refreshed_or_rebuilt
 from sieve.metadata.manifest import Manifest
-from sql_ext.commands import quote
-from sql_ext.describe import advice_on, index_bytes
-from sql_ext.means import Row, Statement
+from sql_ext.statements.commands import quote
+from sql_ext.statements.context import Row, Statement
+from sql_ext.statements.describe import advice_on, index_bytes
 
 Change = Literal["created", "unchanged", "refreshed", "rebuilt"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from lark import Token, Tree, UnexpectedToken
 
-from sql_ext.calls import CallReader
-from sql_ext.commands import (
+from sql_ext.statements.calls import CallReader
+from sql_ext.statements.commands import (
     CheckIndex,
     ColumnPath,
     Command,
@@ -30,10 +30,10 @@ from sql_ext.commands import (
     VacuumIndex,
     VacuumIndexes,
 )
-from sql_ext.comments import blank_comments
-from sql_ext.sense import problem
-from sql_ext.syntax_error import syntax_error, unexpected
-from sql_ext.tree import Node, Words, first_token, grammar, string_of
+from sql_ext.statements.comments import blank_comments
+from sql_ext.statements.parse_tree import Node, Words, first_token, grammar, string_of
+from sql_ext.statements.syntax_error import syntax_error, unexpected
+from sql_ext.statements.validate import problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable

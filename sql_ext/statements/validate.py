@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from sql_ext import commands
+from sql_ext.statements import commands
 
 _Rule = tuple[Callable[[Any], bool], str, str]
 """Whether a record is wrong, the member that is, and a sentence that says so."""

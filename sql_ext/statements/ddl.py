@@ -21,10 +21,10 @@ from sieve.operations.refresh import Effort, refresh_index
 from sieve.operations.registered_index import Found, choose, same_table
 from sieve.operations.reregister import adopt
 from sieve.tables.table import CatalogTable, resolve_column
-from sql_ext import commands
-from sql_ext.answers import Outcome, answer_rows, change_between, refused_row
-from sql_ext.declared import build_lacking, find_lacking, undeclare
-from sql_ext.means import Row, Statement, options_of
+from sql_ext.statements import commands
+from sql_ext.statements.answers import Outcome, answer_rows, change_between, refused_row
+from sql_ext.statements.context import Row, Statement, options_of
+from sql_ext.statements.declared import build_lacking, find_lacking, undeclare
 
 
 def create(command: commands.CreateIndex, at: Statement) -> list[Row]:

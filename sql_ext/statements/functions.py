@@ -9,9 +9,9 @@ from typing import Any
 
 from sieve.errors import InvalidInputError
 from sieve.operations.registered_index import choose
-from sql_ext import commands
-from sql_ext.execute import execute
-from sql_ext.means import Row, Statement
+from sql_ext.statements import commands
+from sql_ext.statements.context import Row, Statement
+from sql_ext.statements.execute import execute
 from udfs import files, segments, status
 
 Arguments = Mapping[str, Any]

@@ -1,0 +1,37 @@
+"""Running a command record: one function a record, one table that names them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sql_ext.statements import commands, ddl, maintenance, show
+from sql_ext.statements.context import Row, Statement
+
+
+def execute(command: commands.Command, statement: Statement) -> list[Row]:
+    """The rows of a command.
+
+    Raises:
+        SieveError, Py4JJavaError: it failed, and left nothing half done.
+    """
+    return _FUNCTIONS[type(command)](command, statement)
+
+
+_FUNCTIONS: Mapping[type, Callable[[Any, Statement], list[Row]]] = {
+    commands.CreateIndex: ddl.create,
+    commands.RefreshIndex: ddl.refresh,
+    commands.DropIndex: ddl.drop,
+    commands.EnableIndex: ddl.enable,
+    commands.DisableIndex: ddl.disable,
+    commands.SetIndexOptions: ddl.set_options,
+    commands.ShowIndexes: show.show,
+    commands.DescribeIndex: show.describe,
+    commands.ExplainSieve: show.explain,
+    commands.EstimateIndex: show.estimate,
+    commands.ShowVersions: show.versions,
+    commands.OptimizeIndex: ddl.optimize,
+    commands.VacuumIndex: maintenance.vacuum,
+    commands.VacuumIndexes: maintenance.vacuum_root,
+    commands.CheckIndex: show.check,
+}
