@@ -30,8 +30,8 @@ from sieve.predicate.tree import Leaf, parse
 from sieve.reader.cache import Cache
 from sieve.reader.version_reader import OpenIndex, open_version
 from sql_ext.driver.roots import Roots
-from sql_ext.link import Request
-from sql_ext.pruning import PruneService
+from sql_ext.frontend.link import Request
+from sql_ext.frontend.pruning import PruneService
 
 SIZES = (1_000, 10_000, 100_000)
 LISTED = 10_000

@@ -39,8 +39,8 @@ from sieve.storage.local import LocalStore
 from sieve.tables.table import CatalogTable
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import DEFAULTS
-from sql_ext.link import Request
-from sql_ext.pruning import PruneService
+from sql_ext.frontend.link import Request
+from sql_ext.frontend.pruning import PruneService
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, Statement
 from sql_ext.statements.execute import execute

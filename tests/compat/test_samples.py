@@ -21,8 +21,8 @@ from sieve.metadata.commit import newest
 from sieve.metadata.manifest import FORMAT, Manifest
 from sieve.storage.local import LocalStore
 from sql_ext.driver.roots import Roots
-from sql_ext.link import Request
-from sql_ext.pruning import PruneService
+from sql_ext.frontend.link import Request
+from sql_ext.frontend.pruning import PruneService
 from tests.plain_world import Session, Warehouse, scan, without_spark
 
 SAMPLES = sorted(path for path in Path(__file__).parent.iterdir() if path.name.startswith("format"))

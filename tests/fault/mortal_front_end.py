@@ -16,7 +16,7 @@ from typing import Any
 
 from sieve.storage.local import LocalStore
 from sieve.tables.table import CatalogTable
-from sql_ext import frontend
+from sql_ext.frontend import main
 
 COUNT = Path(sys.argv[1])
 _counting = threading.Lock()
@@ -69,4 +69,4 @@ for method in ("create", "delete", "mkdirs", "restrict"):
 CatalogTable._set_property = mortal("property", CatalogTable._set_property)  # type: ignore[method-assign]
 
 if __name__ == "__main__":
-    frontend.main()
+    main.main()

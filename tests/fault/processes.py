@@ -28,7 +28,7 @@ def children(parent: int, word: str) -> list[int]:
 
 def front_ends(jvm: int) -> list[int]:
     """The living front ends that a driver's JVM has started."""
-    return children(jvm, "sql_ext.frontend")
+    return children(jvm, "sql_ext.frontend.main")
 
 
 def argv(pid: int) -> list[str]:

@@ -12,8 +12,8 @@ from pyspark.errors import PySparkException
 
 from sieve.errors import DeniedError, SieveError, UnavailableError
 from sieve.tables.table import CatalogTable
-from sql_ext.sql_states import OF_CONDITION, sql_state_of
-from sql_ext.told import told
+from sql_ext.frontend.error_report import told
+from sql_ext.frontend.sql_states import OF_CONDITION, sql_state_of
 
 CODE = Path(__file__).parents[2]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sieve.errors import ConflictError, UnavailableError
-from sql_ext.events import Followers
+from sql_ext.frontend.events import Followers
 from tests.plain_world import Session, Warehouse, registrations, without_spark
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from py4j.protocol import Py4JNetworkError
 
-from sql_ext.link import Lane, Request, _answer
+from sql_ext.frontend.link import Lane, Request, _answer
 
 
 def test_a_request_that_cannot_be_read_is_answered() -> None:

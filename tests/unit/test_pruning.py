@@ -18,13 +18,13 @@ import pytest
 from sieve.encoding.encoder import Encoder
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import IndexUuid, VersionId
+from sieve.reader.version_cache import refused
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.storage.interface import READ_LIMIT
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import DEFAULTS
-from sql_ext.held import refused
-from sql_ext.link import Request
-from sql_ext.pruning import PruneService
+from sql_ext.frontend.link import Request
+from sql_ext.frontend.pruning import PruneService
 from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
 
 N = 8

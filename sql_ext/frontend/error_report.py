@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
 from sieve.storage.java_errors import INSUFFICIENT_PRIVILEGE, causes, denied, sql_state
-from sql_ext import sql_states
+from sql_ext.frontend import sql_states
 
 INTERNAL: Final = "SIEVE_INTERNAL_ERROR"
 _SPARK: Final = "SIEVE_SPARK_ERROR"

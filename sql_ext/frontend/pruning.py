@@ -29,12 +29,12 @@ from sieve.reader.file_numbering import (
     in_order,
     unite,
 )
+from sieve.reader.version_cache import HeldIndexes, Versions, reason_of, refused
 from sieve.reader.version_reader import OpenIndex
 from sieve.storage.interface import Store
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import DEFAULTS, Settings, valid_settings
-from sql_ext.held import HeldIndexes, Versions, reason_of, refused
-from sql_ext.link import Request
+from sql_ext.frontend.link import Request
 
 Flags = npt.NDArray[np.bool_]
 MOST_TABLES = 256

@@ -20,11 +20,11 @@ from sieve.operations.registered_index import look_up
 from sieve.operations.reregister import adopt
 from sieve.tables.table import resolve_column
 from sql_ext.driver.roots import FOLDER
+from sql_ext.frontend.error_report import told
 from sql_ext.statements import commands
 from sql_ext.statements.context import Statement
 from sql_ext.statements.ddl import bring_up, follow
 from sql_ext.statements.declared import build_lacking, find_lacking
-from sql_ext.told import told
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from sieve.storage.interface import GoneError, Store
 from sieve.tables.formats import is_outdated
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings
-from sql_ext.link import Request
+from sql_ext.frontend.link import Request
 
 MOST_HELD = 256
 MOST_INSTANTS = 4096

@@ -17,7 +17,7 @@ from typing import Any
 from py4j.protocol import Py4JNetworkError
 
 from sieve.errors import UnavailableError
-from sql_ext.told import INTERNAL, told
+from sql_ext.frontend.error_report import INTERNAL, told
 
 log = logging.getLogger(__name__)
 

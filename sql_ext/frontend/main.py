@@ -32,12 +32,12 @@ def _serve() -> None:
 
     from sieve.storage.interface import Store
     from sieve.storage.open import store_for
-    from sql_ext import link
     from sql_ext.driver import attach
     from sql_ext.driver.roots import Roots
     from sql_ext.driver.settings import valid_settings
-    from sql_ext.pruning import PruneService
-    from sql_ext.statements import StatementService
+    from sql_ext.frontend import link
+    from sql_ext.frontend.pruning import PruneService
+    from sql_ext.frontend.service import StatementService
 
     logging.basicConfig(
         stream=sys.stdout, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"

@@ -17,9 +17,9 @@ from sieve.storage.interface import Store
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, parse_settings, valid_settings
-from sql_ext.events import Followers
-from sql_ext.link import Request
-from sql_ext.pruning import PruneService
+from sql_ext.frontend.events import Followers
+from sql_ext.frontend.link import Request
+from sql_ext.frontend.pruning import PruneService
 from sql_ext.statements.context import Statement
 from sql_ext.statements.execute import execute
 from sql_ext.statements.functions import call
