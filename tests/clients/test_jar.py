@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tour import cells, check, tour
 
-from sql_ext.spark_home import find_java, find_spark
+from sql_ext.launcher.spark_home import find_java, find_spark
 
 if TYPE_CHECKING:
     from conftest import Site

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from processes import wait_until
 
-from sql_ext import metastore
-from sql_ext.spark_home import find_spark
+from sql_ext.launcher import metastore
+from sql_ext.launcher.spark_home import find_spark
 
 
 def never(_: bytes) -> bool:

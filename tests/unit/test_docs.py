@@ -19,7 +19,7 @@ from sieve.metadata.records import (
     TableIdentity,
 )
 from sieve.tables.formats import COUNTED, INDEXED
-from sql_ext.launch import wiring
+from sql_ext.launcher.launch import wiring
 from sql_ext.statements import commands
 from sql_ext.statements.functions import FUNCTIONS
 

@@ -5,7 +5,7 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.segments.shapes.format import Entries
-from sql_ext.inspection.layout import FileLayout, lay_out, raster, reads
+from sql_ext.launcher.inspection.layout import FileLayout, lay_out, raster, reads
 
 
 def _layout(spans: list[tuple[int, int, int]], n_files: int) -> FileLayout:

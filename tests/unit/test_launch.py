@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from sieve.errors import ConflictError, InvalidInputError, UnavailableError, UnsupportedError
-from sql_ext import cli, launch, metastore, servers
-from sql_ext.spark_home import conf_file, find_java, find_spark, inspect, shim_jar
+from sql_ext.launcher import cli, launch, metastore, servers
+from sql_ext.launcher.spark_home import conf_file, find_java, find_spark, inspect, shim_jar
 
 JAR = Path("/opt/sieve/sieve.jar")
 

@@ -15,8 +15,8 @@ from rich.console import Console
 
 import sieve
 from sieve.errors import SieveError
-from sql_ext import launch, metastore, servers
-from sql_ext.spark_home import SparkHome, conf_file, find_spark, log_option, shim_jar
+from sql_ext.launcher import launch, metastore, servers
+from sql_ext.launcher.spark_home import SparkHome, conf_file, find_spark, log_option, shim_jar
 from sql_ext.statements.commands import quote
 
 # Everything not ours goes on to spark-submit, untouched and in order.

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from sql_ext.inspection.axis import Numbers
-from sql_ext.inspection.layout import FileLayout, raster, reads
+from sql_ext.launcher.inspection.axis import Numbers
+from sql_ext.launcher.inspection.layout import FileLayout, raster, reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sieve.segments.coverage import Coverage, disjoint
 from sieve.segments.shapes.format import Entries
-from sql_ext.inspection.axis import KeyAxis, Numbers
+from sql_ext.launcher.inspection.axis import KeyAxis, Numbers
 
 Places = npt.NDArray[np.int64]
 

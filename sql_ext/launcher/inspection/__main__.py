@@ -18,8 +18,8 @@ from sieve.metadata.manifest import Manifest
 from sieve.reader.version_reader import read_locations
 from sieve.segments.shapes.format import Entries, decode
 from sieve.storage.open import store_for
-from sql_ext.inspection.layout import FileLayout, lay_out
-from sql_ext.inspection.picture import draw
+from sql_ext.launcher.inspection.layout import FileLayout, lay_out
+from sql_ext.launcher.inspection.picture import draw
 from sql_ext.statements.commands import quote
 from udfs.segments import stored_segments
 

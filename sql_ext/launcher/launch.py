@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sql_ext.spark_home import SparkHome, conf_file, find_java, log_option, shim_jar
+from sql_ext.launcher.spark_home import SparkHome, conf_file, find_java, log_option, shim_jar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

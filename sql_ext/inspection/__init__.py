@@ -1,1 +1,0 @@
-"""``sieve inspect``: an index drawn, and told in a few lines."""

@@ -1,0 +1,1 @@
+"""``sieve inspect``: draws an index and prints its facts."""
