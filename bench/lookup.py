@@ -28,6 +28,7 @@ from bench.made_version import EACH, SPAN, CountingStore, Made, make_version
 from sieve.predicate.key_ranges import Requirement, requirement
 from sieve.predicate.tree import Leaf, parse
 from sieve.reader.cache import Cache
+from sieve.reader.pruner import Pruner
 from sieve.reader.version_reader import OpenIndex, open_version
 from sql_ext.driver.roots import Roots
 from sql_ext.frontend.link import Request
@@ -161,7 +162,7 @@ def _required(index: OpenIndex, predicate: dict[str, Any]) -> Requirement:
 
 def _service(made: Made) -> Callable[[str], str]:
     """All of the front end's work for one request, from text to text; warm."""
-    service = PruneService(Roots(None), lambda _: CountingStore())
+    service = PruneService(Roots(None), Pruner(lambda _: CountingStore(), 1 << 26))
 
     def serve(text: str) -> str:
         return json.dumps(service.prune(Request(1, "prune", json.loads(text), None)))

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Final, Self
 
 DRIVER, FRONT_END, WORKER = "driver JVM", "front end", "a Python worker"
-_COMMANDS: Final = {b"sql_ext.frontend": FRONT_END, b"pyspark.daemon": WORKER, b"java": DRIVER}
+_COMMANDS: Final = {b"sql_ext.frontend.main": FRONT_END, b"pyspark.daemon": WORKER, b"java": DRIVER}
 _EVERY: Final = 0.2
 
 

@@ -28,10 +28,12 @@ from pyspark.errors import PySparkException
 from sieve.encoding.encoder import Encoder
 from sieve.environment import World
 from sieve.errors import InvalidInputError
-from sieve.indexing import version_contents, write_run
+from sieve.indexing import version_contents
+from sieve.indexing import write_run as run_writer
 from sieve.indexing.build_run import BuiltRun
 from sieve.metadata.records import CreatedBy
 from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS, PREFIX
+from sieve.reader.pruner import Pruner
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import Store
@@ -335,7 +337,9 @@ class Scan:
 def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) -> Scan:
     """Query a key of a table as a driver that has seen nothing yet; raises on a lost row."""
     info = warehouse.info(name)
-    service = PruneService(Roots(Session(warehouse)), lambda _: store or LocalStore())
+    service = PruneService(
+        Roots(Session(warehouse)), Pruner(lambda _: store or LocalStore(), 1 << 26)
+    )
     predicate = {"op": "=", "col": ["id"], "value": key}
     answer = service.prune(
         _request(
@@ -382,7 +386,7 @@ def build_run(
     index_dir: str,
     **_words: Any,
 ) -> BuiltRun:
-    """`sieve.build.run.build_run` without Spark: one run file of equal-width blocks."""
+    """`sieve.indexing.build_run.build_run` without Spark: one run file of equal-width blocks."""
     pairs = sorted((key, k) for k, keys in enumerate(frame) for key in keys)
     # A file without rows proves nothing.
     rows = np.array([len(keys) or -1 for keys in frame], np.int64)
@@ -396,12 +400,12 @@ def build_run(
         ("sieve", s.first, s.last, len(pairs), len(pairs), 1, encode_segment(s)) for s in segments
     ]
     survey = SimpleNamespace(n_files=len(sizes), sample=SimpleNamespace(encoder=Encoder("bigint")))
-    run = write_run._write(told, survey, store, index_dir)  # type: ignore[arg-type]
+    run = run_writer._write(told, survey, store, index_dir)  # type: ignore[arg-type]
     return BuiltRun(run, rows, none, none, (), 8.0)
 
 
 def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
-    """`sieve.build.writing.write_rows` without Spark."""
+    """`sieve.indexing.write_run.write_rows` without Spark."""
     folder = Path(uri.removeprefix("file:"))
     folder.mkdir(parents=True)
     (folder / "part-00000.parquet").write_bytes(run_file_bytes(rows))
@@ -413,5 +417,5 @@ def without_spark() -> Iterator[None]:
     """Builds read and write without Spark for a while."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(version_contents, "build_run", build_run)
-        patch.setattr(write_run, "write_rows", write_run)
+        patch.setattr(run_writer, "write_rows", write_run)
         yield

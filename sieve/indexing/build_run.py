@@ -26,7 +26,7 @@ from sieve.indexing.write_run import write_within
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import Expected, RunRef
-from sieve.reader.cache import Cache
+from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run
 from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.stopping_rule import Stop, mean_read
@@ -158,7 +158,7 @@ class _Building:
             self.say("writing")
             run = write_within(make, asked, options, self.store, self.index_dir)
         with _removed_on_failure(self.store, self.index_dir, run):
-            opened = Run(self.store, self.index_dir, run, Cache(_HELD))
+            opened = Run(self.store, self.index_dir, run, FileCache(_HELD))
             told = expectations(self.probes, opened, seen.hits, seen.least, seen.greatest)
             return _Made(run, tuple(told), seen)
 

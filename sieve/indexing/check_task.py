@@ -16,7 +16,7 @@ from sieve.encoding.hashing import hash_codes
 from sieve.indexing.check_rounds import Round
 from sieve.indexing.tasks import Batches, together
 from sieve.metadata.records import Range
-from sieve.reader.cache import Cache
+from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run
 from sieve.storage.interface import READ_LIMIT
 
@@ -34,7 +34,7 @@ _SEEN = pa.schema(
 )
 
 # Run files and decoded chunks of the tasks that a worker runs one after another.
-_HELD = Cache(256 << 20)
+_HELD = FileCache(256 << 20)
 _SHOWN_CHARACTERS: Final = 100
 
 

@@ -47,6 +47,8 @@ MAX_FINGERPRINT_PARTS = 1_000
 MAX_PARTS = 64
 LONG_TEXT = 4 << 20
 ENCODER_TEXT = 32 << 10
+TEXT_FORMATS = ("csv", "json")
+"""Formats in which the rows of a damaged record depend on the columns that a query reads."""
 
 _STATES: Mapping[str, State] = {
     "ready": "ready",
@@ -112,6 +114,15 @@ class Manifest:
     roots: tuple[str, ...]
     stats: BuildStats
     created_by: CreatedBy
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether an earlier release made this version, which proves too little.
+
+        A build of such a release read one column of a text format's records. A damaged record
+        showed it other rows than it shows a query of more columns.
+        """
+        return self.format_name in TEXT_FORMATS and self.fingerprint_parts.get("records") != "whole"
 
 
 def render_manifest(manifest: Manifest) -> bytes:

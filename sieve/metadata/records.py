@@ -46,6 +46,16 @@ def identity_from(raw: Mapping[str, Any]) -> TableIdentity:
     )
 
 
+def same_table(one: TableIdentity, other: TableIdentity) -> bool:
+    """Whether an index of one table is an index of the other: the names without case."""
+    return (one.database.lower(), one.table.lower(), one.create_time_ms, one.location) == (
+        other.database.lower(),
+        other.table.lower(),
+        other.create_time_ms,
+        other.location,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class FileRef:
     """One immutable file of an index: its name in its folder, length in bytes, SHA-256 in hex."""

@@ -11,10 +11,10 @@ from sieve.errors import UnavailableError, UnsupportedError
 from sieve.metadata.commit import newest, publish
 from sieve.metadata.creation_record import delete_index
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.records import TableIdentity, VersionId
+from sieve.metadata.records import TableIdentity, VersionId, same_table
 from sieve.metadata.transitions import Change, Drop, Follow, next_version
 from sieve.operations.damaged import owner_of_wreck
-from sieve.operations.registered_index import Found, same_table
+from sieve.operations.registered_index import Found
 from sieve.tables.table import CatalogTable
 
 

@@ -27,11 +27,10 @@ from sieve.indexing.reuse import runs_of
 from sieve.metadata.file_list import Counts
 from sieve.metadata.paths import run_file
 from sieve.operations.registered_index import Found
-from sieve.reader.cache import Cache
+from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import verified
 from sieve.reader.version_reader import OpenIndex, open_version
 from sieve.tables.file_status import Standing, standings
-from sieve.tables.formats import is_outdated
 from sieve.tables.table import LOCATION, CatalogTable, Column
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
@@ -105,10 +104,10 @@ def check_index(
     manifest = found.need()
     files = table.files()
     if manifest.fingerprint != table.info.fingerprint:
-        outdated = is_outdated(manifest.format_name, manifest.fingerprint_parts)
+        outdated = manifest.is_outdated
         why = OUTDATED if outdated else OTHER_READER
         return [CheckedFile(manifest.name, file.path, STALE, why) for file in files]
-    index = open_version(found.store, found.directory, manifest, Cache(sys.maxsize))
+    index = open_version(found.store, found.directory, manifest, FileCache(sys.maxsize))
     where = index.locations()
     places = {path: place for place, path in enumerate(where.paths)}
     stale = {number: _WHY[standing] for number, standing in enumerate(standings(where, files))}

@@ -10,10 +10,9 @@ from sieve.metadata.commit import newest
 from sieve.metadata.creation_record import Intent, intents
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.pending_writes import FLOOR_MS
-from sieve.metadata.records import TableIdentity
+from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.registration import Registration
 from sieve.operations.damaged import owner_of_wreck
-from sieve.operations.registered_index import same_table
 from sieve.storage.interface import Store, join, parent
 
 

@@ -17,7 +17,7 @@ from sieve.errors import (
 )
 from sieve.metadata.commit import newest
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.records import TableIdentity
+from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.registration import Registration
 from sieve.storage.interface import GoneError, Store
 
@@ -116,16 +116,6 @@ def look_up(name: str, registration: Registration, identity: TableIdentity, worl
     if not same_table(manifest.table, identity):
         return found(None, "gone", f"it belongs to {_label(manifest.table)}")
     return found(manifest, manifest.state)
-
-
-def same_table(one: TableIdentity, other: TableIdentity) -> bool:
-    """Whether an index of one table is an index of the other: the names without case."""
-    return (one.database.lower(), one.table.lower(), one.create_time_ms, one.location) == (
-        other.database.lower(),
-        other.table.lower(),
-        other.create_time_ms,
-        other.location,
-    )
 
 
 def choose(

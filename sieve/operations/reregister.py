@@ -8,9 +8,9 @@ from sieve.environment import World
 from sieve.errors import SieveError
 from sieve.metadata.commit import newest
 from sieve.metadata.creation_record import intents
-from sieve.metadata.records import IndexUuid
+from sieve.metadata.records import IndexUuid, same_table
 from sieve.metadata.registration import Registration
-from sieve.operations.registered_index import Found, same_table
+from sieve.operations.registered_index import Found
 from sieve.storage.interface import base_name
 from sieve.tables.table import CatalogTable
 

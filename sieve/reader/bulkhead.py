@@ -1,4 +1,7 @@
-"""Stores that do not answer: only so many scans wait there, and the others go on at once."""
+"""Bulkhead: bounds how many scans may block on one unresponsive store.
+
+The others read without the index at once (Nygard, "Release It!": bulkheads).
+"""
 
 from __future__ import annotations
 
@@ -12,49 +15,49 @@ from dataclasses import dataclass, replace
 from sieve.metadata.registration import Registration
 
 _LONG_S = 1.0
-_MOST_BY_INDEX, _MOST_BY_ROOT = 2, 8
+_MAX_BY_INDEX, _MAX_BY_ROOT = 2, 8
 
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    since: float
+    since_s: float
     indexes: frozenset[Registration]
     roots: frozenset[str]
 
 
-class Crowds:
-    """Who waits for which index since when (Nygard, "Release It!": bulkheads)."""
+class Bulkhead:
+    """Which scan waits for which index, and since when."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waits: dict[object, _Wait] = {}
 
-    def stuck(self, wanted: Iterable[Registration], patience_s: float) -> set[Registration]:
-        """Those that enough others wait for in vain, for themselves or for others of their root.
+    def blocked(self, wanted: Iterable[Registration], timeout_s: float) -> set[Registration]:
+        """The indexes that enough scans wait for in vain, by index or by root.
 
         Args:
             wanted: indexes that a scan would ask.
-            patience_s: seconds that it would wait for an answer.
+            timeout_s: seconds that it would wait for an answer.
         """
         now = time.monotonic()
         indexes, roots = Counter[Registration](), Counter[str]()
         with self._lock:
             waits = list(self._waits.values())
         for wait in waits:
-            if now - wait.since > max(_LONG_S, patience_s):
+            if now - wait.since_s > max(_LONG_S, timeout_s):
                 indexes.update(wait.indexes)
-            if now - wait.since > _LONG_S:
+            if now - wait.since_s > _LONG_S:
                 roots.update(wait.roots)
         return {
             one
             for one in wanted
-            if indexes[one] >= _MOST_BY_INDEX or roots[one.root] >= _MOST_BY_ROOT
+            if indexes[one] >= _MAX_BY_INDEX or roots[one.root] >= _MAX_BY_ROOT
         }
 
-    def forget(self, directory: str) -> None:
-        """What this index was waited for has been replaced, so that the next scans ask again.
+    def invalidate(self, directory: str) -> None:
+        """This index has been replaced: the next scans ask it again.
 
-        Those that wait still hold their threads, and count for the root.
+        Scans that wait for its old files still hold their threads, and count for the root.
         """
         with self._lock:
             for ticket, wait in self._waits.items():
@@ -62,8 +65,8 @@ class Crowds:
                 self._waits[ticket] = replace(wait, indexes=left)
 
     @contextmanager
-    def at(self, wanted: Sequence[Registration]) -> Iterator[None]:
-        """While the caller may have to wait for what these hold."""
+    def waiting(self, wanted: Sequence[Registration]) -> Iterator[None]:
+        """While the caller may have to wait for the files of these indexes."""
         ticket = object()
         with self._lock:
             roots = frozenset(one.root for one in wanted)

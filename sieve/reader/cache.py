@@ -1,99 +1,173 @@
-"""What look-ups hold of an index's files: least recently used goes first, bounded by bytes."""
+"""One cache for all that the front end keeps: bounded, least recently used first, single flight.
+
+A cache is bounded by bytes, by entries, or by both. Threads that ask for the same key together wait
+for one load (single flight). An entry may have a time to live: an older one is still given out, and
+one thread in the background loads it anew (stale-while-revalidate, RFC 5861).
+"""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
-class Sized(Protocol):
-    """What can be held."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes in memory; asked once, when it is put in."""
-
-
-Held = TypeVar("Held", bound=Sized)
+@dataclass(slots=True)
+class _Entry(Generic[Value]):
+    value: Value
+    nbytes: int
+    loaded_s: float
 
 
-class Cache:
-    """Values by key, of so many bytes at most. Safe for threads.
-
-    A key says what its value is made from, for good: files of an index are never overwritten, so a
-    name and a checksum are such a key.
+class Cache(Generic[Key, Value]):
+    """Values by key. Safe for threads.
 
     Args:
-        bound: bytes, 0 or more.
+        max_bytes: sum of the values' ``nbytes`` that may be kept, 0 or more; None for any number.
+        max_entries: values that may be kept; None for any number.
     """
 
-    def __init__(self, bound: int) -> None:
-        self._bound = bound
+    def __init__(self, max_bytes: int | None = None, max_entries: int | None = None) -> None:
+        self._max_bytes = max_bytes
+        self._max_entries = max_entries
         self._lock = threading.Lock()
-        self._held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._entries: OrderedDict[Key, _Entry[Value]] = OrderedDict()
         self._nbytes = 0
-        self._loading: dict[Hashable, Future[Any]] = {}
+        self._loading: dict[Key, Future[Value]] = {}
 
     @property
     def nbytes(self) -> int:
-        """Bytes held now, never more than the bound."""
+        """Bytes kept now, never more than the bound."""
         return self._nbytes
 
     @property
-    def bound(self) -> int:
-        """Bytes that may be held."""
-        return self._bound
+    def max_bytes(self) -> int | None:
+        """Bytes that may be kept."""
+        return self._max_bytes
 
-    def resize(self, bound: int) -> None:
+    def resize(self, max_bytes: int) -> None:
         """Set another bound, in bytes, and keep to it at once."""
         with self._lock:
-            self._bound = bound
+            self._max_bytes = max_bytes
             self._shrink()
 
-    def get(self, key: Hashable, load: Callable[[], Held]) -> Held:
-        """The value of a key, loaded if it is not held.
+    def get(self, key: Key, load: Callable[[], Value]) -> Value:
+        """The value of a key, loaded if it is not kept.
 
         Threads that ask for the same key together wait for one load, and for its error. A value of
-        more bytes than the bound is given out and not held. What fails to load is forgotten.
+        more bytes than the bound is given out and not kept. An error is not kept.
 
         Args:
             key: what the value is made from.
             load: makes the value; may ask for other keys, but not in a circle.
         """
+        value, _ = self._get(key, load)
+        return value
+
+    def get_fresh(self, key: Key, load: Callable[[Value | None], Value], ttl_s: float) -> Value:
+        """The value of a key; one older than ``ttl_s`` seconds is loaded again in the background.
+
+        Nobody waits for a value that is kept, however old. Where the background load fails, the
+        old value stays for another ``ttl_s``.
+
+        Args:
+            key: what the value is made from.
+            load: makes the value, given the one that is kept, or None.
+            ttl_s: time to live, seconds.
+        """
+        value, loaded_s = self._get(key, lambda: load(None))
+        if time.monotonic() - loaded_s > ttl_s:
+            self._load_later(key, value, load)
+        return value
+
+    def peek(self, key: Key) -> Value | None:
+        """The value of a key if it is kept; its place in the order stays."""
         with self._lock:
-            found = self._held.get(key)
-            if found is not None:
-                self._held.move_to_end(key)
-                value: Held = found[0]
-                return value
+            entry = self._entries.get(key)
+            return None if entry is None else entry.value
+
+    def invalidate(self, key: Key) -> None:
+        """Drop a key. A load under way still answers its askers, and is not kept."""
+        with self._lock:
+            self._loading.pop(key, None)
+            self._drop(key)
+
+    def _get(self, key: Key, load: Callable[[], Value]) -> tuple[Value, float]:
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is not None:
+                self._entries.move_to_end(key)
+                return entry.value, entry.loaded_s
             flight = self._loading.get(key)
             first = flight is None
             if flight is None:
                 flight = self._loading[key] = Future()
-        return self._load(key, load, flight) if first else flight.result()
+        value = self._load(key, load, flight) if first else flight.result()
+        return value, time.monotonic()
 
-    def _load(self, key: Hashable, load: Callable[[], Held], flight: Future[Any]) -> Held:
+    def _load(self, key: Key, load: Callable[[], Value], flight: Future[Value]) -> Value:
+        started_s = time.monotonic()
         try:
             value = load()
-            size = value.nbytes
+            nbytes = 0 if self._max_bytes is None else int(value.nbytes)  # type: ignore[attr-defined]
         except BaseException as error:
             with self._lock:
-                del self._loading[key]
+                if self._loading.get(key) is flight:
+                    del self._loading[key]
             flight.set_exception(error)
             raise
         with self._lock:
-            del self._loading[key]
-            if size <= self._bound:
-                self._held[key] = value, size
-                self._nbytes += size
-                self._shrink()
+            # An invalidation has taken the flight away: the value may be older than the change.
+            if self._loading.get(key) is flight:
+                del self._loading[key]
+                self._keep(key, _Entry(value, nbytes, started_s))
         flight.set_result(value)
         return value
 
+    def _load_later(self, key: Key, old: Value, load: Callable[[Value | None], Value]) -> None:
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or entry.value is not old or key in self._loading:
+                return
+            flight: Future[Value] = Future()
+            self._loading[key] = flight
+
+        def reload() -> None:
+            try:
+                self._load(key, lambda: load(old), flight)
+            except Exception:  # noqa: BLE001 - the flight has it; the old value stays
+                with self._lock:
+                    entry.loaded_s = time.monotonic()
+
+        threading.Thread(target=reload, name="sieve-reload", daemon=True).start()
+
+    def _keep(self, key: Key, entry: _Entry[Value]) -> None:
+        self._drop(key)
+        if self._max_bytes is not None and entry.nbytes > self._max_bytes:
+            return
+        self._entries[key] = entry
+        self._nbytes += entry.nbytes
+        self._shrink()
+
+    def _drop(self, key: Key) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._nbytes -= entry.nbytes
+
     def _shrink(self) -> None:
-        while self._nbytes > self._bound:
-            _, (_, size) = self._held.popitem(last=False)
-            self._nbytes -= size
+        while (self._max_bytes is not None and self._nbytes > self._max_bytes) or (
+            self._max_entries is not None and len(self._entries) > self._max_entries
+        ):
+            _, entry = self._entries.popitem(last=False)
+            self._nbytes -= entry.nbytes
+
+
+FileCache: TypeAlias = Cache[Hashable, Any]
+"""Parts of index files, by name and checksum: files of an index are never overwritten."""

@@ -1,25 +1,34 @@
-"""The files that a table's indexes know, in one numbering, and asking an index in it."""
+"""One numbering of the files that a table's indexes know, and asking versions in it.
+
+Each version numbers its own files. A scan asks several versions, so their files get common numbers;
+the driver keeps the list behind them (its dictionary) and an answer is one bit a number.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from sieve.encoding.encoder import Encoder
-from sieve.errors import SieveError
+from sieve.errors import SieveError, UnsupportedError
 from sieve.metadata.file_list import bytes_of
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import VersionId
 from sieve.predicate.key_ranges import Requirement
+from sieve.reader.cache import FileCache
 from sieve.reader.version_reader import OpenIndex
 
 Flags = npt.NDArray[np.bool_]
+MAX_NUMBERINGS = 256
 
 
 class UnreadableIndexError(Exception):
@@ -40,42 +49,49 @@ def _blaming(index: OpenIndex) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TableFiles:
-    """The files that versions of a table's indexes know, and where each has them.
+class FileNumbering:
+    """The files that versions of a table's indexes know, and the number of each.
 
-    A path is there once for each length and time that some version has it with.
+    A path has a number for each length and time that some version has it with.
+
+    Attributes:
+        name: identity of the numbering, 64 hex digits.
+        paths: absolute qualified URIs.
+        lengths: bytes, as `FileState` in the list of a version.
+        times: modification times, milliseconds since the epoch.
+        ordinals: by version, for each file its ordinal there, -1 where the version lacks it.
     """
 
+    name: str
     paths: tuple[str, ...]
     lengths: npt.NDArray[np.int64]
     times: npt.NDArray[np.int64]
-    places: Mapping[VersionId, npt.NDArray[np.int64]]
-    """By version: for each file of the table its ordinal there, -1 where it is unknown."""
+    ordinals: Mapping[VersionId, npt.NDArray[np.int64]]
 
     @property
     def nbytes(self) -> int:
         """Bytes that the list takes in memory."""
-        arrays = (self.lengths, self.times, *self.places.values())
+        arrays = (self.lengths, self.times, *self.ordinals.values())
         return bytes_of(self.paths) + sum(array.nbytes for array in arrays)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OverTable:
-    """Versions of an index that code values alike, asked in the numbering of the whole table.
+class NumberedVersions:
+    """Versions of an index that encode values alike, asked in a common numbering.
 
     Attributes:
         versions: one or more; what one of them rules out is ruled out.
         files: the numbering.
-        in_part: whether rows may be seen that are hidden from other queries.
+        partial: whether the scan may see rows that are hidden from other queries.
     """
 
     versions: tuple[OpenIndex, ...]
-    files: TableFiles
-    in_part: bool
+    files: FileNumbering
+    partial: bool
 
     @property
     def encoder(self) -> Encoder:
-        """How the index codes the values of its column."""
+        """How the index encodes the values of its column."""
         return self.versions[0].encoder
 
     @property
@@ -93,9 +109,9 @@ class OverTable:
         for version in self.versions:
             with _blaming(version):
                 found = version.keep(requirement)
-                if self.in_part:
+                if self.partial:
                     found |= ~version.locations().all_rows
-            keep &= self._of_table(version, found, unknown=True)
+            keep &= self._renumbered(version, found, unknown=True)
         return keep
 
     def knows_all_rows(self) -> Flags:
@@ -108,30 +124,115 @@ class OverTable:
         for version in self.versions:
             with _blaming(version):
                 all_rows = version.locations().all_rows
-            knows |= self._of_table(version, all_rows, unknown=False)
+            knows |= self._renumbered(version, all_rows, unknown=False)
         return knows
 
-    def _of_table(self, version: OpenIndex, flags: Flags, *, unknown: bool) -> Flags:
+    def _renumbered(self, version: OpenIndex, flags: Flags, *, unknown: bool) -> Flags:
         # The extra last place stands for files that the version does not know.
-        return np.append(flags, unknown)[self.files.places[version.manifest.id]]
+        return np.append(flags, unknown)[self.files.ordinals[version.manifest.id]]
 
 
-def in_order(indexes: Iterable[OpenIndex]) -> tuple[OpenIndex, ...]:
-    """The order in which indexes are united."""
+class FileNumberings:
+    """The numberings of tables that scans have used, the latest last.
+
+    Args:
+        cache: keeps the numberings; one that had to make room is made again.
+    """
+
+    def __init__(self, cache: FileCache) -> None:
+        self._cache = cache
+        self._lock = threading.Lock()
+        # What a numbering is made from, which outlives it.
+        self._versions: OrderedDict[str, tuple[OpenIndex, ...]] = OrderedDict()
+
+    def of(self, asked: Sequence[OpenIndex], known: Sequence[OpenIndex]) -> FileNumbering:
+        """A numbering of the files that the asked versions know, and maybe others.
+
+        The latest one that has all asked versions serves, so that a new version of an index that
+        has no say does not renew the driver's list.
+
+        Args:
+            asked: versions that the predicate asks.
+            known: those and others of the same table.
+
+        Raises:
+            UnreadableIndexError: the list of an asked version cannot be read.
+        """
+        wanted = {index.manifest.id for index in asked}
+        name, versions = self._latest(wanted, known)
+        try:
+            return self._load(name, versions)
+        except UnreadableIndexError as failed:
+            if failed.manifest.id in wanted:
+                raise
+        # A version that has no say, and may have been dropped, must not keep others from serving.
+        own = _in_order(asked)
+        with self._lock:
+            self._versions.pop(name, None)
+            name = _name_of(own)
+            self._versions[name] = own
+        return self._load(name, own)
+
+    def by_name(self, name: str) -> FileNumbering:
+        """The numbering of an answer.
+
+        Raises:
+            UnsupportedError: other tables have pushed it out.
+            SieveError: the list of one of its versions cannot be read.
+        """
+        with self._lock:
+            versions = self._versions.get(name)
+        if versions is None:
+            raise UnsupportedError(
+                "SIEVE_DICTIONARY_GONE", "the list of files was replaced meanwhile"
+            )
+        try:
+            return self._load(name, versions)
+        except UnreadableIndexError as failed:
+            raise failed.cause from failed
+
+    def _load(self, name: str, versions: Sequence[OpenIndex]) -> FileNumbering:
+        found: FileNumbering = self._cache.get(name, lambda: _number(name, versions))
+        return found
+
+    def _latest(
+        self, wanted: AbstractSet[VersionId], otherwise: Sequence[OpenIndex]
+    ) -> tuple[str, tuple[OpenIndex, ...]]:
+        with self._lock:
+            name = next(
+                (
+                    name
+                    for name, indexes in reversed(self._versions.items())
+                    if wanted <= {index.manifest.id for index in indexes}
+                ),
+                None,
+            )
+            if name is None:
+                indexes = _in_order(otherwise)
+                name = _name_of(indexes)
+                self._versions[name] = indexes
+            self._versions.move_to_end(name)
+            while len(self._versions) > MAX_NUMBERINGS:
+                self._versions.popitem(last=False)
+            return name, self._versions[name]
+
+
+def _in_order(indexes: Iterable[OpenIndex]) -> tuple[OpenIndex, ...]:
+    """The order in which versions are numbered."""
     return tuple(sorted(indexes, key=lambda index: index.manifest.id))
 
 
-def dictionary_id(indexes: Sequence[OpenIndex]) -> str:
-    """The identity of what `unite` makes of these indexes, 64 hex digits."""
+def _name_of(indexes: Sequence[OpenIndex]) -> str:
+    """The identity of the numbering of these versions, 64 hex digits."""
     ids = json.dumps([index.manifest.id for index in indexes])
     return hashlib.sha256(ids.encode()).hexdigest()
 
 
-def unite(indexes: Sequence[OpenIndex]) -> TableFiles:
-    """The files of several versions, of one index or more.
+def _number(name: str, indexes: Sequence[OpenIndex]) -> FileNumbering:
+    """A numbering of the files of several versions, of one index or more.
 
     Raises:
-        UnreadableIndexError: the list of an index cannot be read.
+        UnreadableIndexError: the list of a version cannot be read.
     """
     numbers: dict[tuple[str, int, int], int] = {}
     own: dict[VersionId, npt.NDArray[np.int64]] = {}
@@ -142,8 +243,8 @@ def unite(indexes: Sequence[OpenIndex]) -> TableFiles:
         number = (numbers.setdefault(fact, len(numbers)) for fact in facts)
         own[index.manifest.id] = np.fromiter(number, np.int64, len(where.paths))
     lengths, times = np.array([fact[1:] for fact in numbers], np.int64).reshape(-1, 2).T
-    places = {version: _inverse(number, len(numbers)) for version, number in own.items()}
-    return TableFiles(tuple(path for path, _, _ in numbers), lengths, times, places)
+    ordinals = {version: _inverse(number, len(numbers)) for version, number in own.items()}
+    return FileNumbering(name, tuple(path for path, _, _ in numbers), lengths, times, ordinals)
 
 
 def _inverse(number: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:

@@ -19,7 +19,7 @@ from sieve.errors import CorruptError, SieveError
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import FileRef, Range, RunRef
 from sieve.predicate.key_ranges import Intervals
-from sieve.reader.cache import Cache
+from sieve.reader.cache import FileCache
 from sieve.reader.entry_table import Chunk, Flags, meeting, united
 from sieve.reader.run_file import RunFile, parse_run_file
 from sieve.storage.interface import Reader, Store
@@ -46,7 +46,7 @@ class Run:
         cache: what holds run files and decoded chunks.
     """
 
-    def __init__(self, store: Reader, index_dir: str, run: RunRef, cache: Cache) -> None:
+    def __init__(self, store: Reader, index_dir: str, run: RunRef, cache: FileCache) -> None:
         self._store = store
         self._files = run.files
         self._uris = [run_file(index_dir, run.id, file) for file in run.files]
@@ -166,14 +166,15 @@ class Run:
 
     def _read(self, number: int) -> RunFile:
         ref, uri = self._files[number], self._uris[number]
-        return self._cache.get(
+        file: RunFile = self._cache.get(
             (uri, ref.sha256), lambda: parse_run_file(verified(self._store, uri, ref), ref)
         )
+        return file
 
     def _chunk(self, number: int, file: RunFile, k: int) -> Chunk:
         key = (self._uris[number], self._files[number].sha256, k)
         with self._remembered(number):
-            chunk = self._cache.get(key, lambda: file.decoded(k))
+            chunk: Chunk = self._cache.get(key, lambda: file.decoded(k))
         self._check(number, chunk.n_locations)
         return chunk
 
@@ -224,7 +225,7 @@ class _Ranges:
 
 def read_run(store: Store, index_dir: str, run: RunRef) -> Run:
     """A run held whole, all its files verified and decoded; raises as `Run.locations_in`."""
-    opened = Run(store, index_dir, run, Cache(sys.maxsize))
+    opened = Run(store, index_dir, run, FileCache(sys.maxsize))
     opened.read_all()
     return opened
 

@@ -1,115 +1,110 @@
-"""The versions of indexes that scans ask, read when first needed and looked for again later."""
+"""The versions of indexes that scans ask: the newest one, and those of earlier instants.
+
+The newest version of an index is read when a scan first needs it, and looked for again in the
+background once it is older than the time to live. Versions of the past never change.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from bisect import bisect_right
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
-from sieve.errors import CorruptError, RootRefusedError, SieveError, UnsupportedError
+from sieve.errors import CorruptError, SieveError, UnsupportedError
 from sieve.metadata.commit import newest, read_version
 from sieve.metadata.history import vacuumed
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.records import identity_from
+from sieve.metadata.records import same_table
 from sieve.metadata.registration import Registration
-from sieve.metadata.timestamps import iso
-from sieve.operations.registered_index import same_table
 from sieve.predicate.tree import Column
-from sieve.reader.cache import Cache
+from sieve.reader.cache import Cache, FileCache
+from sieve.reader.reason import Reason
+from sieve.reader.request import PruneRequest
 from sieve.reader.version_reader import OpenIndex, open_version
 from sieve.storage.interface import GoneError, Store
-from sieve.tables.formats import is_outdated
-from sql_ext.driver.roots import Roots
-from sql_ext.driver.settings import Settings
-from sql_ext.frontend.link import Request
 
-MOST_HELD = 256
-MOST_INSTANTS = 4096
-MOST_VERSIONS = 8
+MAX_INDEXES = 256
+MAX_INSTANTS = 4096
+MAX_VERSIONS = 8
 """Versions of an index asked for a scan that sees file slices in part."""
 
 Versions = tuple[OpenIndex, ...]
+_PastVersion = tuple[str, int]
+"""Folder of an index and number of a version."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
-    """An index as last read: the version, or the reason there is none to use."""
+class CachedVersion:
+    """An index as last read.
+
+    Attributes:
+        index: its newest version; None where there is none to use.
+        reason: why there is none; None where there is one.
+        detail: the reason in words.
+    """
 
     index: OpenIndex | None
-    reason: str
-    detail: str
-    read_at: float
+    reason: Reason | None = None
+    detail: str = ""
 
 
-class HeldIndexes:
-    """Versions kept in memory; looks for newer ones in the background."""
+class VersionCache:
+    """Versions of indexes in memory.
 
-    def __init__(self, roots: Roots, open_store: Callable[[str], Store], cache: Cache) -> None:
-        self._roots = roots
+    Args:
+        open_store: the store that serves a URI.
+        files: what keeps the files of the versions.
+    """
+
+    def __init__(self, open_store: Callable[[str], Store], files: FileCache) -> None:
         self._open_store = open_store
-        self._cache = cache
-        self._lock = threading.Lock()
-        self._held: OrderedDict[str, Held] = OrderedDict()
-        self._reading: set[str] = set()
-        self._forgotten: Counter[str] = Counter()
-        self._first_reads: dict[str, threading.Lock] = {}
-        # Versions of the past, by folder and number, which stay what they are.
-        self._past: OrderedDict[tuple[str, int], OpenIndex] = OrderedDict()
-        self._instants: dict[tuple[str, int], str] = {}
+        self._files = files
+        self._newest = Cache[str, CachedVersion](max_entries=MAX_INDEXES)
+        self._past = Cache[_PastVersion, OpenIndex](max_entries=MAX_INDEXES)
+        self._instants = Cache[_PastVersion, str](max_entries=MAX_INSTANTS)
 
-    def forget(self, directory: str) -> None:
-        """A statement has changed the index in this folder: the next scan reads it anew."""
-        with self._lock:
-            self._held.pop(directory, None)
-            self._first_reads.pop(directory, None)
-            self._forgotten[directory] += 1
+    def invalidate(self, directory: str) -> None:
+        """A statement has changed the index in this folder: the next scan reads it again."""
+        self._newest.invalidate(directory)
 
-    def opened(
-        self, registered: Sequence[Registration | None], body: Mapping[str, Any]
+    def newest(self, registration: Registration, ttl_s: float) -> CachedVersion:
+        """The newest version of an index, as of ``ttl_s`` seconds ago at the earliest but one read.
+
+        What goes wrong becomes a reason, for this index alone.
+        """
+        return self._newest.get_fresh(
+            registration.directory, lambda known: self._read(registration, known), ttl_s
+        )
+
+    def in_memory(
+        self, registrations: Iterable[Registration | None], request: PruneRequest
     ) -> dict[Column, OpenIndex]:
         """Those of a table's indexes that have been read by now and that a scan may use."""
-        with self._lock:
-            held = [self._held.get(one.directory) for one in registered if one is not None]
-        indexes = [one.index for one in held if one is not None and one.index is not None]
+        cached = [self._newest.peek(one.directory) for one in registrations if one is not None]
+        indexes = [one.index for one in cached if one is not None and one.index is not None]
         return {
-            index.manifest.column: index for index in indexes if not refused(index.manifest, body)
+            index.manifest.column: index
+            for index in indexes
+            if why_unusable(index.manifest, request) is None
         }
 
-    def usable(
-        self, registration: Registration | None, request: Request, settings: Settings
-    ) -> Held:
-        """The index if scans may use it, else the reason why not."""
-        if registration is None:
-            return Held(None, "no-index", "the registration is not readable", 0)
-        table = request.body["table"]
-        try:
-            # At every scan: another session of this driver may be allowed other roots.
-            self._roots.check(registration.root, table["database"], settings, request.session)
-        except RootRefusedError as error:
-            return Held(None, "root-refused", error.message, 0)
-        return self._get(registration, settings)
+    def versions_for(self, newest: OpenIndex, request: PruneRequest) -> Versions:
+        """The versions that a scan asks, of those that it may use.
 
-    def asked(self, newest: OpenIndex, body: Mapping[str, Any]) -> Versions:
-        """The versions that this very scan asks, of those that it may use.
-
-        The newest one; of a scan as of an earlier instant the one of that. If it sees slices in
-        part, it is shown them with what was logged later, as later versions know them.
+        The newest one; for a scan of an earlier instant the version of that instant. A scan that
+        sees file slices in part also asks later versions, which know what was logged later.
         """
         found: list[OpenIndex] = []
-        at, in_part = body.get("instant"), body.get("in_part", False)
-        if at is not None and newest.manifest.state == "ready":
-            found = self._as_of(newest, iso(at), MOST_VERSIONS - 1 if in_part else 1)
-        allowed = [one for one in (*found, newest) if not refused(one.manifest, body)]
-        return tuple(allowed if in_part else allowed[:1])
+        partial = request.partially_visible
+        if request.instant is not None and newest.manifest.state == "ready":
+            found = self._as_of(newest, request.instant, MAX_VERSIONS - 1 if partial else 1)
+        usable = [one for one in (*found, newest) if why_unusable(one.manifest, request) is None]
+        return tuple(usable if partial else usable[:1])
 
     def _as_of(self, newest: OpenIndex, instant: str, most: int) -> list[OpenIndex]:
-        """So many earlier versions: the last one no later than an instant, and those after it.
+        """At most ``most`` earlier versions: the last one until an instant, and those after it.
 
         Locations tell for themselves whether what a version says holds for them, at any instant: it
         only knows more of those of its own. Where all are later, the oldest retained is the first;
@@ -129,12 +124,12 @@ class HeldIndexes:
         def version(number: int) -> OpenIndex | None:
             # The others may serve without it.
             with contextlib.suppress(SieveError):
-                return self._past_version(store, directory, number)
+                return self._past.get(
+                    (directory, number), lambda: self._open(store, directory, number)
+                )
             return None
 
-        with self._lock:
-            held = all((directory, number) in self._past for number in chosen)
-        if held:
+        if all(self._past.peek((directory, number)) is not None for number in chosen):
             found = [version(number) for number in chosen]
         else:
             # A store far away is waited for once.
@@ -143,109 +138,49 @@ class HeldIndexes:
         return [one for one in found if one is not None]
 
     def _instant_of(self, newest: OpenIndex, number: int) -> str:
-        key = (newest.directory, number)
-        told = self._instants.get(key)
-        if told is None:
-            told = read_version(newest.store, newest.directory, number).instant
-            if len(self._instants) >= MOST_INSTANTS:
-                self._instants.clear()
-            self._instants[key] = told
-        return told
+        store, directory = newest.store, newest.directory
+        return self._instants.get(
+            (directory, number), lambda: read_version(store, directory, number).instant
+        )
 
-    def _past_version(self, store: Store, directory: str, number: int) -> OpenIndex:
-        key = (directory, number)
-        with self._lock:
-            held = self._past.get(key)
-        if held is None:
-            manifest = read_version(store, directory, number)
-            held = open_version(store, directory, manifest, self._cache)
-        with self._lock:
-            self._past[key] = held
-            self._past.move_to_end(key)
-            while len(self._past) > MOST_HELD:
-                self._past.popitem(last=False)
-        return held
+    def _open(self, store: Store, directory: str, number: int) -> OpenIndex:
+        return open_version(store, directory, read_version(store, directory, number), self._files)
 
-    def _get(self, registration: Registration, settings: Settings) -> Held:
+    def _read(self, registration: Registration, known: CachedVersion | None) -> CachedVersion:
+        """Look for the newest version, given the one in memory."""
         directory = registration.directory
-        with self._lock:
-            held = self._held.get(directory)
-            if held is not None:
-                self._held.move_to_end(directory)
-            first = self._first_reads.setdefault(directory, threading.Lock())
-        if held is None:
-            # Scans that come together wait for one of them to read, rather than all reading.
-            with first:
-                with self._lock:
-                    held = self._held.get(directory)
-                return held or self._read(registration, None)
-        if time.monotonic() - held.read_at > settings.registry_ttl_s:
-            self._read_later(registration, held)
-        return held
-
-    def _read_later(self, registration: Registration, held: Held) -> None:
-        directory = registration.directory
-        with self._lock:
-            if directory in self._reading:
-                return
-            self._reading.add(directory)
-
-        def read() -> None:
-            try:
-                self._read(registration, held.index)
-            finally:
-                with self._lock:
-                    self._reading.discard(directory)
-
-        threading.Thread(target=read, name="sieve-reread", daemon=True).start()
-
-    def _read(self, registration: Registration, known: OpenIndex | None) -> Held:
-        """Look for the newest version; what goes wrong becomes a reason, for this index alone."""
-        now = time.monotonic()
-        directory = registration.directory
-        forgotten = self._forgotten[directory]
+        index = known.index if known is not None else None
         try:
             store = self._open_store(registration.root)
-            hint = known.manifest.version if known else 0
-            manifest = newest(store, directory, hint)
+            manifest = newest(store, directory, index.manifest.version if index else 0)
             if manifest is None:
-                held = Held(None, "index-gone", f"{directory} holds no version", now)
-            elif known is not None and manifest.id == known.manifest.id:
-                known.retry()
-                held = Held(known, "", "", now)
-            else:
-                held = Held(open_version(store, directory, manifest, self._cache), "", "", now)
+                return CachedVersion(None, Reason.INDEX_GONE, f"{directory} holds no version")
+            if index is not None and manifest.id == index.manifest.id:
+                index.retry()
+                return CachedVersion(index)
+            return CachedVersion(open_version(store, directory, manifest, self._files))
         except SieveError as error:
-            held = Held(None, reason_of(error), str(error), now)
-        with self._lock:
-            # What was read while a statement changed an index may be older than the change.
-            if forgotten == self._forgotten[directory]:
-                self._held[directory] = held
-            while len(self._held) > MOST_HELD:
-                evicted, _ = self._held.popitem(last=False)
-                self._first_reads.pop(evicted, None)
-        return held
+            return CachedVersion(None, reason_of(error), str(error))
 
 
-def reason_of(error: SieveError) -> str:
+def reason_of(error: SieveError) -> Reason:
     """Why an index that could not be read is not used."""
     if isinstance(error, GoneError):
-        return "index-gone"
+        return Reason.INDEX_GONE
     if isinstance(error, CorruptError):
-        return "index-corrupt"
-    return "version-too-new" if isinstance(error, UnsupportedError) else "error"
+        return Reason.INDEX_CORRUPT
+    return Reason.VERSION_TOO_NEW if isinstance(error, UnsupportedError) else Reason.ERROR
 
 
-def refused(manifest: Manifest, body: Mapping[str, Any]) -> str:
-    """The reason why a scan may not use a version; empty if it may."""
-    # A copied property, or a table made anew under the same name, is not this index's.
-    if not same_table(manifest.table, identity_from(body["table"])):
-        return "no-index"
+def why_unusable(manifest: Manifest, request: PruneRequest) -> Reason | None:
+    """The reason why a scan may not use a version; None if it may."""
+    # A copied property, or another table under the same name, is not this index's.
+    if not same_table(manifest.table, request.table):
+        return Reason.NO_INDEX
     if manifest.state != "ready":
-        return "disabled" if manifest.state == "disabled" else "no-index"
-    if is_outdated(manifest.format_name, manifest.fingerprint_parts):
-        return "version-too-old"
-    # The marks of the relation's session and of the executing one.
-    if any(mark != manifest.fingerprint for mark in body["fingerprints"]):
-        return "reader-changed"
-    return ""
+        return Reason.DISABLED if manifest.state == "disabled" else Reason.NO_INDEX
+    if manifest.is_outdated:
+        return Reason.VERSION_TOO_OLD
+    if any(fingerprint != manifest.fingerprint for fingerprint in request.fingerprints):
+        return Reason.READER_CHANGED
+    return None

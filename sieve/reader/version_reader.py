@@ -15,7 +15,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import locations_file
 from sieve.metadata.records import PartRef
 from sieve.predicate.key_ranges import Requirement
-from sieve.reader.cache import Cache
+from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
@@ -34,7 +34,7 @@ class OpenIndex:
     manifest: Manifest
     encoder: Encoder
     runs: tuple[Run, ...]
-    cache: Cache
+    cache: FileCache
 
     @property
     def null_proof(self) -> bool:
@@ -46,17 +46,19 @@ class OpenIndex:
         parts, roots = self.manifest.locations.parts, self.manifest.roots
         if len(parts) == 1:
             return self._part(parts[0])
-        return self.cache.get(
+        whole: Locations = self.cache.get(
             (self.directory, parts, roots), lambda: laid_over([self._part(part) for part in parts])
         )
+        return whole
 
     def _part(self, part: PartRef) -> Locations:
         roots = self.manifest.roots
-        return self.cache.get(
+        listed: Locations = self.cache.get(
             # Versions may share the file and yet have their table in another place.
             (locations_file(self.directory, part.name), part.sha256, roots),
             lambda: read_part(self.store, self.directory, part, roots),
         )
+        return listed
 
     def keep(self, requirement: Requirement) -> Flags:
         """bool[n]: which of the version's locations may hold a value that is asked for.
@@ -102,7 +104,7 @@ class OpenIndex:
         return all(first <= least and greatest <= last for least, greatest in spans)
 
 
-def open_version(store: Store, index_dir: str, manifest: Manifest, cache: Cache) -> OpenIndex:
+def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCache) -> OpenIndex:
     """A version whose list of locations is there; run files are read when a look-up needs them.
 
     Args:

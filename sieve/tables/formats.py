@@ -12,8 +12,6 @@ INDEXED = ("parquet", "orc", "csv", "json", "hudi")
 COUNTED = ("parquet", "orc", "hudi")
 """Formats that tell how many rows a location has without a look at a column."""
 
-TEXT = ("csv", "json")
-"""Formats in which the rows of a damaged record depend on the columns that a query reads."""
 
 RESERVED = "__sieve_"
 """How the names begin of columns that a build adds to those of a table, in lower case."""
@@ -49,19 +47,6 @@ def refuse_kind(name: str, kind: str) -> SieveError:
     """
     word, _, detail = kind.partition(" ")
     return UnsupportedError("SIEVE_UNSUPPORTED_TABLE", f"{name} {_what_it_is(kind, word, detail)}")
-
-
-def is_outdated(format_name: str, parts: Mapping[str, str]) -> bool:
-    """Whether an earlier release made a version that proves too little.
-
-    A build of such a release read one column of a text format's records. A damaged record showed it
-    other rows than it shows a query of more columns.
-
-    Args:
-        format_name: the table's, as the version tells it.
-        parts: what the version's fingerprint was made of.
-    """
-    return format_name in TEXT and parts.get("records") != "whole"
 
 
 def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:

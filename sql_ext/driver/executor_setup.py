@@ -13,6 +13,7 @@ from pathlib import Path
 from pyspark import SparkContext, SparkFiles
 from pyspark.sql import SparkSession
 
+import sieve
 from sieve.errors import UnavailableError
 from sieve.indexing.shared_storage import on_this_machine
 
@@ -32,7 +33,7 @@ def send_code(context: SparkContext) -> None:
     else:
         set_one = context.getConf().get("spark.pyspark.python")
         context.pythonExec = set_one or os.environ.get("PYSPARK_PYTHON") or "python3"
-    data = _zipped(Path(__file__).resolve().parent.parent / "sieve")
+    data = _zipped(Path(sieve.__file__).resolve().parent)
     # The driver's own folder, which goes when it ends. A file may be added from one place only, and
     # a front end that was started again adds it once more.
     folder = Path(SparkFiles.getRootDirectory()) / "sieve-code"

@@ -30,11 +30,12 @@ def _serve() -> None:
     # A statement that computes holds the interpreter for 5 ms at a time; scans would wait for it.
     sys.setswitchinterval(_TURN_S)
 
+    from sieve.reader.pruner import Pruner
     from sieve.storage.interface import Store
     from sieve.storage.open import store_for
     from sql_ext.driver import attach
     from sql_ext.driver.roots import Roots
-    from sql_ext.driver.settings import valid_settings
+    from sql_ext.driver.settings import DEFAULTS, valid_settings
     from sql_ext.frontend import link
     from sql_ext.frontend.pruning import PruneService
     from sql_ext.frontend.service import StatementService
@@ -56,8 +57,9 @@ def _serve() -> None:
         conf = driver.context().hadoopConfiguration()
         return store_for(uri, gateway.jvm, conf, single_writer=single_writer)
 
-    pruning = PruneService(roots, open_store)
-    statements = StatementService(gateway, roots, open_store, pruning)
+    pruner = Pruner(open_store, DEFAULTS.cache_bytes)
+    pruning = PruneService(roots, pruner)
+    statements = StatementService(gateway, roots, open_store, pruner)
     link.Lane(
         driver,
         "scan",

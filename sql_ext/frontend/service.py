@@ -13,13 +13,13 @@ from pyspark import SparkContext
 import sieve
 from sieve.environment import World
 from sieve.metadata.records import CreatedBy
+from sieve.reader.pruner import Pruner
 from sieve.storage.interface import Store
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, parse_settings, valid_settings
 from sql_ext.frontend.events import Followers
 from sql_ext.frontend.link import Request
-from sql_ext.frontend.pruning import PruneService
 from sql_ext.statements.context import Statement
 from sql_ext.statements.execute import execute
 from sql_ext.statements.functions import call
@@ -36,12 +36,12 @@ class StatementService:
         gateway: Any,
         roots: Roots,
         open_store: Callable[[str], Store],
-        pruning: PruneService,
+        pruner: Pruner,
     ) -> None:
         self._gateway = gateway
         self._roots = roots
         self._open_store = open_store
-        self._pruning = pruning
+        self._pruner = pruner
         self._lock = threading.Lock()
         self._context: SparkContext | None = None
         self._followers = Followers()
@@ -108,9 +108,9 @@ class StatementService:
             session,
             world,
             settings,
-            self._pruning.forget,
+            self._pruner.invalidate,
             self._followers,
-            self._pruning.cache,
+            self._pruner.cache,
         )
 
     def _attached(self) -> SparkContext:

@@ -14,7 +14,7 @@ from sieve.errors import InvalidInputError, UnavailableError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 JARS = PACKAGE / "jars"
 
 

@@ -13,7 +13,7 @@ from sieve.environment import World
 from sieve.errors import UnsupportedError
 from sieve.metadata.options import IndexOptions, parse_options
 from sieve.operations.registered_index import Found, all_of
-from sieve.reader.cache import Cache
+from sieve.reader.cache import FileCache
 from sieve.tables.table import CatalogTable, open_table
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.settings import Settings
@@ -72,7 +72,7 @@ class Statement:
     settings: Settings
     forget: Callable[[str], None]
     background: Background
-    cache: Cache
+    cache: FileCache
     watch: Laps = field(default_factory=Laps)
 
     def table(self, name: commands.TableName, *, jobs: bool = True) -> CatalogTable:

@@ -13,12 +13,12 @@ from sieve.errors import ConflictError, InvalidInputError, SieveError, Unavailab
 from sieve.metadata.creation_record import told_if_dropped
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
-from sieve.metadata.records import TableIdentity
+from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.transitions import Disable, Enable, SetOptions
 from sieve.operations.alter import change_index, drop_index, follow_table
 from sieve.operations.create import Wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.refresh import Effort, refresh_index
-from sieve.operations.registered_index import Found, choose, same_table
+from sieve.operations.registered_index import Found, choose
 from sieve.operations.reregister import adopt
 from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext.statements import commands

@@ -25,7 +25,9 @@ NAMES: Final = ("table", "namespace", "column", "columns", "option_list")
 @cache
 def grammar() -> Lark:
     """The parser, whose texts follow the rule ``start`` or one of `NAMES`."""
-    text = resources.files("sql_ext").joinpath("grammar.lark").read_text(encoding="utf-8")
+    text = (
+        resources.files("sql_ext.statements").joinpath("grammar.lark").read_text(encoding="utf-8")
+    )
     return Lark(
         text, parser="lalr", lexer="contextual", maybe_placeholders=False, start=["start", *NAMES]
     )

@@ -19,6 +19,7 @@ import pytest
 
 from sieve.metadata.commit import newest
 from sieve.metadata.manifest import FORMAT, Manifest
+from sieve.reader.pruner import Pruner
 from sieve.storage.local import LocalStore
 from sql_ext.driver.roots import Roots
 from sql_ext.frontend.link import Request
@@ -41,7 +42,7 @@ def asked(service: PruneService, kind: str, **body: Any) -> Mapping[str, Any]:
 
 def skipped(root: Path, index: Manifest, predicate: Mapping[str, Any]) -> tuple[set[str], str]:
     """Names of the files that a scan may leave out, and the reason where there is none."""
-    service = PruneService(Roots(None), lambda _: LocalStore())
+    service = PruneService(Roots(None), Pruner(lambda _: LocalStore(), 1 << 26))
     told = {"format": 1, "uuid": index.index, "column": index.column, "root": f"file:{root}"}
     answer = asked(
         service, "prune", table=asdict(index.table), predicate=predicate,

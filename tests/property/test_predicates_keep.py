@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sieve.encoding.encoder import Encoder
-from sieve.predicate import evaluate, parse
+from sieve.predicate.evaluate import evaluate, parse
 from sieve.reader.entry_table import assemble, united
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment

@@ -19,7 +19,7 @@ from lab import Lab
 from pyspark.sql import DataFrame
 
 from sieve.encoding.encoder import Encoder
-from sieve.predicate import evaluate, parse
+from sieve.predicate.evaluate import evaluate, parse
 from sieve.predicate.key_ranges import Requirement
 from sieve.reader.entry_table import united
 

@@ -18,6 +18,7 @@ from sieve.metadata.records import (
     RunRef,
     TableIdentity,
 )
+from sieve.reader.reason import Reason
 from sieve.tables.formats import COUNTED, INDEXED
 from sql_ext.launcher.launch import wiring
 from sql_ext.statements import commands
@@ -29,12 +30,8 @@ SQL = (HOME / "docs" / "sql.md").read_text(encoding="utf-8")
 FORMAT_PAGE = (HOME / "docs" / "format.md").read_text(encoding="utf-8")
 SHIM = HOME / "sql_ext" / "jvm" / "src"
 
-# Where a reason can come from: everything in kebab case in these files is one, or is not text.
-_REASON_SOURCES = [
-    *(SHIM / name for name in ("Pruner.scala", "Explain.scala")),
-    *(HOME / "sql_ext" / name for name in ("pruning.py", "held.py")),
-]
-_SINGLE_WORD_REASONS = {"disabled", "timeout", "error"}
+# Files of the shim that give reasons: everything in kebab case in them is one, or is not text.
+_GIVE_REASONS = ("Pruner.scala", "Explain.scala")
 
 
 def _section(title: str, page: str = SQL) -> str:
@@ -53,10 +50,16 @@ def _first_column(title: str) -> set[str]:
 
 def test_reasons_are_those_of_the_code() -> None:
     """Each reason that a scan can be given stands in the table, and no other."""
-    texts = [path.read_text(encoding="utf-8") for path in _REASON_SOURCES]
-    quoted = set(chain.from_iterable(re.findall(r'"([a-z]+(?:-[a-z]+)*)"', t) for t in texts))
-    kebab = {word for word in quoted if "-" in word and not word.startswith("sieve-")}
-    assert kebab | (quoted & _SINGLE_WORD_REASONS) == _first_column("Reasons")
+    assert {str(reason) for reason in Reason} == _first_column("Reasons")
+    texts = [_shim(name).read_text(encoding="utf-8") for name in _GIVE_REASONS]
+    quoted = set(chain.from_iterable(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', t) for t in texts))
+    assert {word for word in quoted if not word.startswith("sieve-")} <= set(Reason)
+
+
+def _shim(name: str) -> Path:
+    """A source file of the shim by its name."""
+    (path,) = SHIM.rglob(name)
+    return path
 
 
 def test_every_statement_is_described() -> None:
@@ -94,7 +97,7 @@ def test_every_function_is_described() -> None:
 
 def test_counters_are_those_of_the_code() -> None:
     """Each counter stands in its table, and each reason in the one list that is counted."""
-    counters = (SHIM / "Counters.scala").read_text(encoding="utf-8")
+    counters = _shim("Counters.scala").read_text(encoding="utf-8")
     status = (HOME / "udfs" / "status.py").read_text(encoding="utf-8")
     told = re.findall(r'put\("(\w+)"', counters) + re.findall(r'yield "(\w+)"', status)
     assert set(told) | {"index_not_used"} == _first_column("sieve_status")
@@ -115,7 +118,7 @@ def test_reasons_of_files_are_those_of_the_code() -> None:
 
 def test_keywords_of_the_grammar_are_shown() -> None:
     """No clause is left out: each keyword of the grammar stands in a statement of the docs."""
-    grammar = (HOME / "sql_ext" / "grammar.lark").read_text(encoding="utf-8")
+    grammar = (HOME / "sql_ext" / "statements" / "grammar.lark").read_text(encoding="utf-8")
     keywords = set(re.findall(r"^([A-Z]+)\.1:", grammar, re.MULTILINE)) - {"TRUE", "FALSE"}
     shown = set(re.findall(r"[A-Z]+", "".join(re.findall(r"```sql(.*?)```", SQL, re.DOTALL))))
     assert keywords <= shown
@@ -133,8 +136,8 @@ def test_options_are_those_of_the_code() -> None:
 def test_settings_are_those_of_the_code() -> None:
     """Each setting that Python or Scala reads stands in the table, and no other."""
     sources = [
-        *SHIM.glob("*.scala"),
-        *(HOME / "sql_ext").glob("*.py"),
+        *SHIM.rglob("*.scala"),
+        *(HOME / "sql_ext").rglob("*.py"),
         *(HOME / "sieve").rglob("*.py"),
     ]
     named = re.compile(r"spark\.sieve(?:\.[a-z]+)+")

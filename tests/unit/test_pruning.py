@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ import pytest
 
 from sieve.encoding.encoder import Encoder
 from sieve.metadata.manifest import Manifest, render_manifest
-from sieve.metadata.records import IndexUuid, VersionId
-from sieve.reader.version_cache import refused
+from sieve.metadata.records import IndexUuid, VersionId, identity_from
+from sieve.reader.pruner import Pruner
+from sieve.reader.version_cache import why_unusable
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.storage.interface import READ_LIMIT
 from sql_ext.driver.roots import Roots
@@ -59,7 +61,9 @@ class Table:
         self.root = root
         self.versions = [make_index(root, LEFT, "x"), make_index(root, RIGHT, "y")]
         self.store = CountingStore()
-        self.service = PruneService(Roots(None), lambda _: self.store)
+        self.pruner = Pruner(lambda _: self.store, 1 << 26)
+        self.service = PruneService(Roots(None), self.pruner)
+        self.invalidate = self.pruner.invalidate
 
     def run_file(self, uuid: IndexUuid, number: int) -> Path:
         """A run file of an index."""
@@ -71,7 +75,7 @@ class Table:
         version = dataclasses.replace(old, id=VersionId("f" * 32))
         path = self.root / uuid / "versions" / "1.json"
         path.write_bytes(render_manifest(version))
-        self.service.forget(f"file:{self.root}/{uuid}")
+        self.invalidate(f"file:{self.root}/{uuid}")
 
     def ask(self, kind: str, **body: Any) -> Mapping[str, Any]:
         """One request."""
@@ -133,7 +137,7 @@ def both(*args: dict[str, Any]) -> dict[str, Any]:
 def wait_for_rereads() -> None:
     """Until no version is being looked for in the background."""
     for thread in threading.enumerate():
-        if thread.name == "sieve-reread":
+        if thread.name == "sieve-reload":
             thread.join(30)
 
 
@@ -177,7 +181,7 @@ def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None
     table.prune(equals("y", 31), cache_bytes="0")
     first = table.prune(equals("x", 31), cache_bytes="0")["dictionary"]
     shutil.rmtree(table.root / RIGHT)
-    table.service.forget(f"file:{table.root}/{RIGHT}")
+    table.invalidate(f"file:{table.root}/{RIGHT}")
     answer = table.prune(equals("x", 31), cache_bytes="0")
     assert answer["dictionary"] != first
     assert (answer["reasons"], answer["used"]) == ({}, ["x@1"])
@@ -191,7 +195,7 @@ def test_any_number_of_lists_may_name_a_dropped_index(table: Table) -> None:
     table.renew(RIGHT)
     table.prune(predicate, cache_bytes="0")
     shutil.rmtree(table.root / RIGHT)
-    table.service.forget(f"file:{table.root}/{RIGHT}")
+    table.invalidate(f"file:{table.root}/{RIGHT}")
     answer = table.prune(equals("x", 31), cache_bytes="0")
     assert (answer["reasons"], answer["used"]) == ({}, ["x@1"])
 
@@ -212,7 +216,7 @@ def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> 
 def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
     """The default stands for it."""
     assert table.kept(equals("x", 1), cache_bytes=size) == [0]
-    assert table.service.cache.bound == DEFAULTS.cache_bytes
+    assert table.pruner.cache.max_bytes == DEFAULTS.cache_bytes
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -344,7 +348,7 @@ def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table)
             manifest = folder / "versions" / "2.json"
             if str(folder / "locations") in uri and not manifest.exists():
                 manifest.write_bytes(render_manifest(off))
-                table.service.forget(f"file:{folder}")
+                table.invalidate(f"file:{folder}")
             return CountingStore.read(self, uri, limit)
 
     table.store = Meanwhile()
@@ -359,7 +363,8 @@ def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
     here = dataclasses.asdict(version.table)
 
     def reason(version: Manifest, *marks: str, **other: object) -> str:
-        return refused(version, {"table": here | other, "fingerprints": marks})
+        asked = SimpleNamespace(table=identity_from(here | other), fingerprints=marks)
+        return why_unusable(version, asked) or ""
 
     assert reason(version, mark) == reason(version, mark, mark) == ""
     assert reason(version, mark, table=here["table"].upper()) == ""

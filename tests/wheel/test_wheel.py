@@ -71,7 +71,7 @@ def test_it_holds_what_it_needs(wheel: Path) -> None:
     for inside in (
         "conf/spark-defaults.conf",
         "conf/log4j2.properties",
-        "grammar.lark",
+        "statements/grammar.lark",
         "settings.json",
     ):
         assert f"sql_ext/{inside}" in names

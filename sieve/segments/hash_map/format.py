@@ -13,7 +13,7 @@ u32                lists: c, sets of two locations or more
 u64                postings: m, locations of all lists
 u8                 f, bits of a fingerprint
 u64                seed        \
-u8                 window_bits  } `sieve.map.function.Layout`
+u8                 window_bits  } `sieve.segments.hash_map.fuse_function.Layout`
 u32                windows     /
 cells              f + v bits each, lowest bit first; v bits hold numbers below n + c;
                    a key's three cells XORed are its fingerprint, above v bits of its value:

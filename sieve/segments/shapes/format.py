@@ -1,7 +1,7 @@
 """The bytes of a segment of the shapes `intervals` and `runs`, and of any shape as entries.
 
 Entries begin and end with cells of a `Grid`: what that adds to them is weighed against the bits it
-saves. Payload, little-endian, arrays by `sieve.shapes.coding`:
+saves. Payload, little-endian, arrays by `sieve.segments.shapes.integer_coding`:
 
 ===========  ================================================================
 u8           shape: 2, intervals; 3, runs

@@ -146,7 +146,7 @@ object Frontend extends Logging {
       .autoStartJavaServer(false).build()
     listen(gateway)
     val python = Settings.python(context)
-    val builder = new ProcessBuilder(python, "-m", "sql_ext.frontend")
+    val builder = new ProcessBuilder(python, "-m", "sql_ext.frontend.main")
     val environment = builder.environment
     val port = gateway.getJavaServer.getListeningPort
     environment.put("PYSPARK_GATEWAY_PORT", port.toString)

@@ -9,7 +9,7 @@ import pytest
 from sieve.metadata.records import IndexUuid
 from sieve.metadata.registration import Registration
 from sieve.reader import bulkhead
-from sieve.reader.bulkhead import Crowds
+from sieve.reader.bulkhead import Bulkhead
 
 
 def index(number: int, root: str = "file:/a") -> Registration:
@@ -27,51 +27,55 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_two_that_wait_for_an_index_are_enough(clock: list[float]) -> None:
     """For longer than the next one would; the others of the root are asked as before."""
-    crowd, slow = Crowds(), [index(1), index(2)]
-    with crowd.at([index(1)]), crowd.at([index(1), index(3)]):
+    scans, slow = Bulkhead(), [index(1), index(2)]
+    with scans.waiting([index(1)]), scans.waiting([index(1), index(3)]):
         clock[0] += 0.9
-        assert crowd.stuck(slow, 0.5) == set()
+        assert scans.blocked(slow, 0.5) == set()
         clock[0] += 0.2
-        assert crowd.stuck(slow, 0.5) == {index(1)}
-        assert crowd.stuck(slow, 5) == set()
+        assert scans.blocked(slow, 0.5) == {index(1)}
+        assert scans.blocked(slow, 5) == set()
         clock[0] += 5
-        assert crowd.stuck(slow, 5) == {index(1)}
-    assert crowd.stuck(slow, 0.5) == set()
+        assert scans.blocked(slow, 5) == {index(1)}
+    assert scans.blocked(slow, 0.5) == set()
 
 
 def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
     """Whichever of its indexes they wait for, and however patient others are."""
-    crowd = Crowds()
+    scans = Bulkhead()
     with ExitStack() as waiting:
         for number in range(7):
-            waiting.enter_context(crowd.at([index(number), index(number + 10)]))
+            waiting.enter_context(scans.waiting([index(number), index(number + 10)]))
         clock[0] += 1.1
-        assert crowd.stuck([index(90)], 60) == set()
-        with crowd.at([index(8)]):
-            assert crowd.stuck([index(90)], 60) == set()
+        assert scans.blocked([index(90)], 60) == set()
+        with scans.waiting([index(8)]):
+            assert scans.blocked([index(90)], 60) == set()
             clock[0] += 1.1
-            assert crowd.stuck([index(90), index(90, "file:/b")], 60) == {index(90)}
-        assert crowd.stuck([index(90)], 60) == set()
+            assert scans.blocked([index(90), index(90, "file:/b")], 60) == {index(90)}
+        assert scans.blocked([index(90)], 60) == set()
 
 
 def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[float]) -> None:
     """However often it is replaced, only so many threads wait in a store that hangs."""
-    crowd = Crowds()
+    scans = Bulkhead()
     with ExitStack() as waiting:
         for _ in range(4):
             for _ in range(2):
-                waiting.enter_context(crowd.at([index(1)]))
+                waiting.enter_context(scans.waiting([index(1)]))
             clock[0] += 1.1
-            assert crowd.stuck([index(1)], 0.5) == {index(1)}
-            crowd.forget(index(1).directory)
-        assert crowd.stuck([index(1), index(2)], 0.5) == {index(1), index(2)}
+            assert scans.blocked([index(1)], 0.5) == {index(1)}
+            scans.invalidate(index(1).directory)
+        assert scans.blocked([index(1), index(2)], 0.5) == {index(1), index(2)}
 
 
 def test_an_index_that_was_made_anew_is_asked_again(clock: list[float]) -> None:
     """Those that still wait for its old files do not count."""
-    crowd = Crowds()
-    with crowd.at([index(1)]), crowd.at([index(1), index(2)]), crowd.at([index(2)]):
+    scans = Bulkhead()
+    with (
+        scans.waiting([index(1)]),
+        scans.waiting([index(1), index(2)]),
+        scans.waiting([index(2)]),
+    ):
         clock[0] += 1.1
-        assert crowd.stuck([index(1), index(2)], 0.5) == {index(1), index(2)}
-        crowd.forget(index(1).directory)
-        assert crowd.stuck([index(1), index(2)], 0.5) == {index(2)}
+        assert scans.blocked([index(1), index(2)], 0.5) == {index(1), index(2)}
+        scans.invalidate(index(1).directory)
+        assert scans.blocked([index(1), index(2)], 0.5) == {index(2)}

@@ -1,0 +1,247 @@
+"""The read path: which files of a table a scan may skip. ``docs/read-path.md`` has an example.
+
+``prune(PruneRequest) -> PruneAnswer`` is a pipeline of stages:
+
+1. `select`: the indexes on the columns that the predicate names.
+2. `Bulkhead.blocked`: less those whose store does not answer other scans.
+3. `Pruner._resolve`: an index to the versions that serve this scan, or the reason why none does.
+4. `FileNumberings.of`: one numbering of all files that these versions know.
+5. `might_match`: the predicate over the versions, as one flag a file.
+
+Every stage can only lessen what is skipped: what is unknown, refused or broken is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.encoding.encoder import Encoder
+from sieve.errors import RootRefusedError
+from sieve.metadata.registration import Registration
+from sieve.predicate.evaluate import evaluate
+from sieve.predicate.tree import Column, Predicate, columns, not_understood
+from sieve.reader.bulkhead import Bulkhead
+from sieve.reader.cache import FileCache
+from sieve.reader.file_numbering import (
+    FileNumbering,
+    FileNumberings,
+    NumberedVersions,
+    UnreadableIndexError,
+)
+from sieve.reader.reason import Reason
+from sieve.reader.request import PartialVisibility, PruneAnswer, PruneRequest, Skip
+from sieve.reader.version_cache import VersionCache, Versions, reason_of, why_unusable
+from sieve.reader.version_reader import OpenIndex
+from sieve.storage.interface import Store
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class _Unused:
+    """Counts why indexes, or parts of a predicate, were not used."""
+
+    reasons: dict[Reason, int] = field(default_factory=dict)
+    detail: str = ""
+
+    def add(self, reason: Reason, detail: str = "", count: int = 1) -> None:
+        self.reasons[reason] = self.reasons.get(reason, 0) + count
+        self.detail = detail or self.detail
+
+    def answer(self, skip: Skip | None = None) -> PruneAnswer:
+        reasons = self.reasons
+        if skip is None and not reasons:
+            reasons = {Reason.NO_PREDICATE: 1}
+        return PruneAnswer(skip, reasons, self.detail)
+
+
+class Pruner:
+    """Answers scans from the versions that a driver keeps in memory.
+
+    Args:
+        open_store: the store that serves a URI.
+        cache_bytes: what the cache of index files may take until a scan says otherwise.
+    """
+
+    def __init__(self, open_store: Callable[[str], Store], cache_bytes: int) -> None:
+        self.cache = FileCache(cache_bytes)
+        self._versions = VersionCache(open_store, self.cache)
+        self._bulkhead = Bulkhead()
+        self._numberings = FileNumberings(self.cache)
+
+    def invalidate(self, directory: str) -> None:
+        """A statement has changed the index in this folder: the next scan reads it again."""
+        self._versions.invalidate(directory)
+        self._bulkhead.invalidate(directory)
+
+    def numbering(self, name: str) -> FileNumbering:
+        """The files behind the flags of an answer.
+
+        Raises:
+            UnsupportedError: other tables have pushed it out; the scan asks again.
+        """
+        return self._numberings.by_name(name)
+
+    def prune(self, request: PruneRequest) -> PruneAnswer:
+        """Which files a scan may skip, and why no others."""
+        # One cache serves all sessions, so the latest scan has its way.
+        self.cache.resize(request.cache_bytes)
+        unused = _Unused()
+        selected = select(request.predicate, request.registrations)
+        blocked = self._bulkhead.blocked(
+            [one for one in selected if one is not None], request.timeout_s
+        )
+        if blocked:
+            roots = "; ".join(f"{one.root} does not answer other scans either" for one in blocked)
+            unused.add(Reason.ERROR, roots, len(blocked))
+        usable: dict[Column, Versions] = {}
+        serving: list[Registration] = []
+        for registration in selected:
+            if registration in blocked:
+                continue
+            versions = self._resolve(registration, request, unused)
+            if versions and registration is not None:
+                usable[versions[0].manifest.column] = versions
+                serving.append(registration)
+        others = self._versions.in_memory(
+            [one for one in request.registrations if one not in blocked], request
+        )
+        while usable:
+            try:
+                with self._bulkhead.waiting(serving):
+                    return self._answer(usable, others, request, unused)
+            except UnreadableIndexError as failed:
+                # The others may still serve, of this index those of other times.
+                column, broken = failed.manifest.column, failed.manifest.id
+                left = tuple(one for one in usable.pop(column) if one.manifest.id != broken)
+                if left:
+                    usable[column] = left
+                else:
+                    unused.add(reason_of(failed.cause), str(failed.cause))
+        return unused.answer()
+
+    def _resolve(
+        self, registration: Registration | None, request: PruneRequest, unused: _Unused
+    ) -> Versions:
+        """The versions of an index that serve a scan; empty, with a reason, where none does."""
+        if registration is None:
+            unused.add(Reason.NO_INDEX, "the registration is not readable")
+            return ()
+        with self._bulkhead.waiting([registration]):
+            try:
+                # At every scan: another session of this driver may be allowed other roots.
+                request.check_root(registration.root)
+            except RootRefusedError as error:
+                unused.add(Reason.ROOT_REFUSED, error.message)
+                return ()
+            newest = self._versions.newest(registration, request.ttl_s)
+            if newest.index is None:
+                unused.add(newest.reason or Reason.ERROR, newest.detail)
+                return ()
+            versions = self._versions.versions_for(newest.index, request)
+        if not versions:
+            reason = why_unusable(newest.index.manifest, request)
+            unused.add(reason or Reason.ERROR, newest.detail)
+        return versions
+
+    def _answer(
+        self,
+        usable: Mapping[Column, Versions],
+        others: Mapping[Column, OpenIndex],
+        request: PruneRequest,
+        unused: _Unused,
+    ) -> PruneAnswer:
+        """What the usable indexes prove, beside the reasons why others prove nothing.
+
+        Raises:
+            UnreadableIndexError: a version turns out to be damaged, gone or out of reach.
+        """
+        predicate = request.predicate
+        unused = _Unused(dict(unused.reasons), unused.detail)
+        indexed = frozenset(column[0] for column in usable)
+        unused_parts = sum(not indexed.isdisjoint(part.names) for part in not_understood(predicate))
+        if unused_parts:
+            unused.add(Reason.UNSUPPORTED_PREDICATE, count=unused_parts)
+        asked = {column: usable[column] for column in columns(predicate) if column in usable}
+        if not asked:
+            return unused.answer()
+        also = [(index,) for column, index in others.items() if column not in usable]
+        files = self._numberings.of(
+            list(chain(*asked.values())), list(chain(*usable.values(), *also))
+        )
+        groups = {column: by_encoder(versions) for column, versions in asked.items()}
+        keep, used = might_match(predicate, groups, files, partial=False)
+        if not used:
+            return unused.answer()
+        partial = None
+        if request.partially_visible:
+            hidden, _ = might_match(predicate, groups, files, partial=True)
+            known = [
+                NumberedVersions(group, files, partial=True).knows_all_rows()
+                for column in used
+                for group in groups[column]
+            ]
+            partial = PartialVisibility(~hidden, np.any(known, axis=0))
+        names = tuple(
+            f"{version.manifest.name}@{version.manifest.version}"
+            for column in sorted(used)
+            for version in asked[column]
+        )
+        return unused.answer(Skip(files.name, ~keep, names, partial))
+
+
+def select(
+    predicate: Predicate, registrations: Sequence[Registration | None]
+) -> list[Registration | None]:
+    """The registrations on columns that a predicate names, and those that are not readable.
+
+    An index that nobody asks is not opened: each scan would wait for that after each rebuild.
+    """
+    names = {column[0] for column in columns(predicate)}
+    names.update(name for part in not_understood(predicate) for name in part.names)
+    return [one for one in registrations if one is None or one.column[0] in names]
+
+
+def by_encoder(versions: Versions) -> list[Versions]:
+    """Versions grouped by how they encode values, the newest first."""
+    groups: dict[Encoder, list[OpenIndex]] = {}
+    for version in reversed(versions):
+        groups.setdefault(version.encoder, []).append(version)
+    return [tuple(group) for group in groups.values()]
+
+
+def might_match(
+    predicate: Predicate,
+    groups: Mapping[Column, Sequence[Versions]],
+    files: FileNumbering,
+    *,
+    partial: bool,
+) -> tuple[Flags, frozenset[Column]]:
+    """Which of a table's files might hold a row that satisfies a predicate.
+
+    A file that one group of versions rules out is ruled out: each proves it by itself.
+
+    Args:
+        predicate: of the scan.
+        groups: for each asked column its versions, grouped by encoder.
+        files: the numbering.
+        partial: whether the scan may see rows that are hidden from other queries.
+
+    Returns:
+        bool[n], False only for files that cannot match; the columns whose indexes had a part in it.
+    """
+    keep, used = np.ones(len(files.paths), np.bool_), frozenset[Column]()
+    for turn in range(max(map(len, groups.values()))):
+        over = {
+            column: NumberedVersions(group[min(turn, len(group) - 1)], files, partial)
+            for column, group in groups.items()
+        }
+        verdict = evaluate(predicate, over, len(files.paths))
+        keep &= verdict.keep
+        used |= verdict.used
+    return keep, used
