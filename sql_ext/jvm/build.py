@@ -58,7 +58,7 @@ def sources(spark: Spark) -> list[Path]:
         sys.exit(
             f"No sql_ext/jvm/compat/{spark.line} or {major}.x: Spark {spark.line} is not known."
         )
-    return sorted([*(HERE / "src").glob("*.scala"), *nearest.values()])
+    return sorted([*(HERE / "src").rglob("*.scala"), *nearest.values()])
 
 
 def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
