@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
+from tests.mutants import planted
 from tests.mutants.drawing import Mutant, draw
 from tests.mutants.running import Bench
 
@@ -36,7 +37,10 @@ def main() -> int:
     parser.add_argument("--seed", default=str(random.SystemRandom().getrandbits(32)))
     parser.add_argument("--only", default="", help="modules whose paths contain this")
     parser.add_argument("--jobs", type=int, default=2, help="mutants tested at once")
+    parser.add_argument("--planted", action="store_true", help="the faults of planted.toml instead")
     given = parser.parse_args()
+    if given.planted:
+        return planted.main(given.only)
     sys.stdout.write(f"--seed {given.seed} draws these again\n")
     known = equivalent()
     drawn = [m for m in draw(ROOT, given.number, given.seed, given.only) if name(m) not in known]

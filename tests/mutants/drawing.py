@@ -52,7 +52,7 @@ def draw(root: Path, number: int, seed: str, only: str = "") -> Iterator[Mutant]
         name, occurrence = rng.choice(operators)
         source = path.read_text()
         changed = mutate_code(source, get_operator(name)(), occurrence)
-        if changed is None or _same_program(source, changed):
+        if changed is None or not _is_python(changed) or _same_program(source, changed):
             continue
         before, after = source.splitlines()[line - 1], _line(source, changed, line)
         yield Mutant(str(path.relative_to(root)), line, before.strip(), after, changed)
@@ -102,6 +102,15 @@ class _Bare(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+
+def _is_python(source: str) -> bool:
+    """Not all that cosmic-ray writes is: a minus may become ``- not``."""
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _same_program(one: str, other: str) -> bool:

@@ -9,8 +9,10 @@ import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tests.mutants.drawing import Mutant
+if TYPE_CHECKING:
+    from tests.mutants.drawing import Mutant
 
 _COPIED = (
     "sieve sql_ext udfs tests bench conf docs pyproject.toml spark-defaults.conf README.md "
@@ -20,7 +22,8 @@ _TESTS = ("tests/unit", "tests/property")
 _MOST_TESTS = 150
 _START_S, _TIMES = 60.0, 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
-_MARKS = "not soak and not services and not hudi and not wheel"
+MARKS = "not soak and not services and not hudi and not wheel"
+TIMED_OUT = 124
 
 
 class Bench:
@@ -53,13 +56,28 @@ class Bench:
         finally:
             path.write_text((self._root / mutant.module).read_text())
 
-    def pytest(self, *arguments: str, timeout: float | None = None) -> int:
-        """The exit code of pytest; 124 when it did not end in time."""
-        environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")]),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        command = [sys.executable, "-m", "pytest", *_PYTEST, _MARKS, *arguments]
+    def pytest(
+        self,
+        *arguments: str,
+        timeout: float | None = None,
+        marks: str = MARKS,
+        spark: Path | None = None,
+    ) -> int:
+        """The exit code of pytest; TIMED_OUT when it did not end in time.
+
+        Args:
+            arguments: of pytest.
+            timeout: seconds.
+            marks: the tests to run of those named.
+            spark: the ``pyspark`` folder of another Spark to run them on.
+        """
+        paths = [str(self.folder), os.environ.get("PYTHONPATH", "")]
+        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+        if spark is not None:
+            paths.insert(1, str(spark.parent))
+            environment["SPARK_HOME"] = str(spark)
+        environment["PYTHONPATH"] = os.pathsep.join(paths)
+        command = [sys.executable, "-m", "pytest", *_PYTEST, marks, *arguments]
         with (self.folder / "pytest.log").open("w") as log:
             try:
                 return subprocess.run(
@@ -72,7 +90,7 @@ class Bench:
                     check=False,
                 ).returncode
             except subprocess.TimeoutExpired:
-                return 124
+                return TIMED_OUT
 
     def measure(self) -> Reach:
         """Which tests reach which lines, from one run of all of them."""

@@ -1,0 +1,119 @@
+"""Faults that were planted by hand: a table of them, each with the test that must see it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sql_ext.spark_home import find_spark, shim_jar
+from tests.mutants.running import MARKS, TIMED_OUT, Bench
+from tests.mutants.shim import repack
+
+ROOT = Path(__file__).parents[2]
+TABLE = Path(__file__).parent / "planted.toml"
+SPARK_35 = ROOT / "build" / "spark-3.5" / "pyspark"
+_CODE = ("sieve", "sql_ext", "udfs")
+_LONGEST_S = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A change of one file that makes the code wrong.
+
+    Attributes:
+        file: base name of the changed file, Python or Scala.
+        old: its text, which occurs once.
+        new: what stands there with the fault.
+        test: base name of a file of tests, and ``::`` with a test's name, if one of them.
+    """
+
+    file: str
+    old: str
+    new: str
+    test: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {' '.join(self.old.split())}  ->  {' '.join(self.new.split())}"
+
+    def path(self) -> Path:
+        """The changed file, below the root. Raises ValueError where there is not exactly one."""
+        return _only(self.file, _CODE)
+
+    def test_id(self) -> str:
+        """The test as pytest names it. Raises ValueError where its file is not exactly one."""
+        name, _, function = self.test.partition("::")
+        path = str(_only(name, ("tests",)))
+        return f"{path}::{function}" if function else path
+
+    def planted(self) -> str:
+        """The file's text with the fault. Raises ValueError where `old` does not occur once."""
+        text = (ROOT / self.path()).read_text()
+        if text.count(self.old) != 1:
+            raise ValueError(f"{self.file} has {text.count(self.old)} times: {self.old}")
+        return text.replace(self.old, self.new)
+
+
+def faults() -> Iterator[Fault]:
+    """The table, in its order."""
+    for row in tomllib.loads(TABLE.read_text())["fault"]:
+        yield Fault(**row)
+
+
+def main(only: str) -> int:
+    """Plant each fault whose file or test contains `only`; 1 where one survives its test."""
+    ends: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="sieve-planted-") as folder:
+        bench = Bench(ROOT, Path(folder) / "bench")
+        if (ROOT / "build" / "hudi").exists():
+            (bench.folder / "build").mkdir()
+            (bench.folder / "build" / "hudi").symlink_to(ROOT / "build" / "hudi")
+        for fault in faults():
+            if only in fault.file or only in fault.test:
+                end = {True: "killed", False: "SURVIVES", None: "NO HUDI"}[_killed(fault, bench)]
+                ends[end] += 1
+                sys.stdout.write(f"{end:9} {fault}\n          by {fault.test}\n")
+                sys.stdout.flush()
+    sys.stdout.write(f"{dict(ends)}\n")
+    return 1 if ends["SURVIVES"] else 0
+
+
+def _only(name: str, below: tuple[str, ...]) -> Path:
+    found = [path for folder in below for path in (ROOT / folder).rglob(name)]
+    if len(found) != 1:
+        raise ValueError(f"{name} is at {len(found)} places below {', '.join(below)}")
+    return found[0].relative_to(ROOT)
+
+
+def _killed(fault: Fault, bench: Bench) -> bool | None:
+    """Whether the test fails with the fault; None: it needs Hudi, which was not fetched."""
+    test, path = fault.test_id(), bench.folder / fault.path()
+    hudi = test.startswith("tests/hudi/")
+    if hudi and not (ROOT / "build" / "hudi").exists():
+        return None
+    spark = find_spark({"SPARK_HOME": str(SPARK_35)} if hudi else os.environ)
+    jar, sound = shim_jar(spark), path.read_text()
+    path.write_text(fault.planted())
+    made = bench.folder / jar.relative_to(ROOT)
+    try:
+        if path.suffix == ".scala":
+            repack(spark, jar, path, made)
+        code = bench.pytest(
+            test,
+            timeout=_LONGEST_S,
+            marks="hudi" if hudi else MARKS,
+            spark=SPARK_35 if hudi else None,
+        )
+    finally:
+        path.write_text(sound)
+        shutil.copy2(jar, made)
+    # A test that is not found, or not collected, sees nothing.
+    if code not in (0, 1, TIMED_OUT):
+        raise SystemExit(f"{fault.test} does not run:\n{(bench.folder / 'pytest.log').read_text()}")
+    return code != 0

@@ -1,0 +1,41 @@
+"""Compiles one changed file of the shim, and puts its classes in place of those in a jar."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from pathlib import Path
+
+from sql_ext.spark_home import SparkHome, find_java
+
+
+def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
+    """Write `made`: the jar with the classes of one source as it is now.
+
+    The other classes are those that the jar has, so a change of what they use is not seen by them.
+    That takes a third of the time of compiling the shim whole.
+
+    Raises:
+        subprocess.CalledProcessError: the source does not compile.
+    """
+    with tempfile.TemporaryDirectory(prefix="sieve-classes-") as folder:
+        path = os.pathsep.join([f"{spark.path / 'jars'}/*", str(jar)])
+        command = [find_java(os.environ), "-Xss8m", "-cp", path, "scala.tools.nsc.Main"]
+        options = ["-usejavacp", "-nowarn", "-encoding", "UTF-8", "-d", folder]
+        subprocess.run([*command, *options, str(source)], check=True)
+        classes = {
+            path.relative_to(folder).as_posix(): path
+            for path in Path(folder).rglob("*")
+            if path.is_file()
+        }
+        partial = made.with_suffix(".partial")
+        with zipfile.ZipFile(jar) as known, zipfile.ZipFile(partial, "w") as archive:
+            for name in known.namelist():
+                if name not in classes:
+                    archive.writestr(name, known.read(name))
+            for name, file in classes.items():
+                archive.writestr(name, file.read_bytes())
+        shutil.move(partial, made)

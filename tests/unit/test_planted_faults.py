@@ -1,0 +1,18 @@
+"""The table of planted faults: each fits the code as it is, and names a test that there is."""
+
+from __future__ import annotations
+
+import re
+import pytest
+
+from tests.mutants.planted import ROOT, Fault, faults
+
+
+@pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.file)
+def test_a_fault_can_be_planted(fault: Fault) -> None:
+    """Its text occurs once in one file, changes it, and its test is defined in one file."""
+    assert fault.planted() != fault.path().read_text()
+    path, _, name = fault.test_id().partition("::")
+    if name:
+        plain = re.escape(name.partition("[")[0])
+        assert re.search(rf"^def {plain}\(", (ROOT / path).read_text(), re.MULTILINE), fault.test
