@@ -42,7 +42,7 @@ ARCHIVE := build/spark-4.1.jsa
         bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi \
         mutants \
-        test-foreign
+        test-foreign test-sqlancer
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
@@ -203,6 +203,9 @@ $(FOREIGN): build/foreign/spark-sql_%-tests.jar:
 
 test-foreign: setup $(FOREIGN) ## Spark's own SQL tests with indexes and without; ARGS="--minutes 10 --only join --spark 3.5"
 	@$(BIN)/python -m tests.foreign.spark_suite $(ARGS)
+
+test-sqlancer: setup ## SQLancer against the Thrift server, columns indexed; SQLANCER_JAR=/path ARGS="--minutes 10 --spark 3.5"
+	@SQLANCER_JAR="$(SQLANCER_JAR)" $(BIN)/python -m tests.foreign.sqlancer_suite $(ARGS)
 
 # What changes code, and what tells which tests reach a line.
 build/mutants/.fetched: Makefile | $(VENV_DONE)

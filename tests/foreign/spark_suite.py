@@ -7,6 +7,7 @@ or the same error; what Spark says of a difference by itself is listed in `UNCER
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import re
 import sys
@@ -175,6 +176,7 @@ def main() -> int:
         home = ROOT / "build" / "spark-3.5"
         other = {"SPARK_HOME": f"{home}/pyspark", "PYTHONPATH": str(home), "SIEVE_FOREIGN": "3.5"}
         os.execve(sys.executable, [*sys.orig_argv], os.environ | other)
+    logging.disable()  # PySpark logs each error of a query with both stacks
     jar = next(JARS.glob(f"spark-sql_2.1?-{given.spark}.*-tests.jar"))
     extract_data(jar, JARS)
     with tempfile.TemporaryDirectory(prefix="sieve-foreign-") as folder:

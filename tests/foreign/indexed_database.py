@@ -1,0 +1,174 @@
+"""Indexes each column of a client's tables before its first query, and asks each query twice."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.foreign.hive_proxy import Row, Session, StatementError
+
+ENOUGH_FILES = 3
+_HOUR_S = 3600
+_QUERY = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+_WRITE = re.compile(r"\s*(CREATE|INSERT|DROP|ALTER|TRUNCATE)\b", re.IGNORECASE)
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+
+Answer = Counter[str] | str
+"""Rows as a multiset, or what the error is."""
+
+
+class Tally:
+    """What all connections have seen; their threads share it.
+
+    Attributes:
+        counts: what has been done.
+        refused: statements that Sieve refused, by condition.
+        differences: of each, the database, the query and both answers.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.differences: list[str] = []
+        self._lock = threading.Lock()
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to a counter."""
+        with self._lock:
+            self.counts[name] += number
+
+    def refuse(self, condition: str) -> None:
+        """Note that Sieve has refused a statement."""
+        with self._lock:
+            self.refused[condition] += 1
+
+    def differ(self, text: str) -> None:
+        """Note a difference."""
+        with self._lock:
+            self.differences.append(text)
+
+
+class IndexedDatabase:
+    """Watches one connection, whose client fills a database of its own and then queries it.
+
+    Before a query that follows a change, the files of all tables are set back in time, so that
+    they are stable, and each column gets an index. Before each query, the same query runs in the
+    client's session with the index off; what the client gets must be the same.
+
+    Args:
+        session: the client's.
+        warehouse: the server's folder of databases.
+        tally: where it counts.
+    """
+
+    def __init__(self, session: Session, warehouse: Path, tally: Tally) -> None:
+        self._session = session
+        self._folder = warehouse / f"{session.database}.db"
+        self._tally = tally
+        self._changed = False
+        self._indexed: set[str] = set()
+        self._statements: list[str] = []
+        self._without: dict[str, Answer] = {}
+        self._clock = itertools.count()
+
+    def before(self, statement: str) -> None:
+        """Prepare a query; see ``Watcher``."""
+        self._tally.count("statements")
+        if not _QUERY.match(statement):
+            self._changed |= bool(_WRITE.match(statement))
+            return
+        if self._changed:
+            self._prepare()
+        if statement not in self._without:
+            self._without[statement] = self._run_without(statement)
+
+    def after(self, statement: str, rows: list[Row] | StatementError) -> None:
+        """Compare a query's answers; see ``Watcher``."""
+        if not _QUERY.match(statement):
+            if isinstance(rows, list) and _WRITE.match(statement):
+                self._statements.append(statement)
+            return
+        off, on = self._without[statement], _answer(rows)
+        self._tally.count("queries compared")
+        if isinstance(off, str):
+            self._tally.count("queries that fail")
+        if on == off:
+            return
+        if isinstance(off, str) and isinstance(on, Counter):
+            self._tally.count("errors spared")
+            return
+        made = ";\n    ".join(self._statements)
+        self._tally.differ(f"{made};\n    {statement}\n  without: {off}\n  with:    {on}")
+
+    def closed(self) -> None:
+        """Drop the database, so that a long run does not fill the metastore."""
+        if self._session.database != "default":
+            self._session.run("USE default")
+            self._session.run(f"DROP DATABASE IF EXISTS {self._session.database} CASCADE")
+
+    def _prepare(self) -> None:
+        tables = [str(row[1]) for row in self._session.run("SHOW TABLES")]
+        for table in tables:
+            self._tally.count("tables")
+            if self._age(table) >= ENOUGH_FILES:
+                self._tally.count(f"tables of {ENOUGH_FILES} files or more")
+            self._session.run(f"REFRESH TABLE {table}")
+            self._index(table)
+        self._changed = False
+        self._without.clear()
+
+    def _run_without(self, query: str) -> Answer:
+        self._session.run("SET spark.sieve.enabled=false")
+        try:
+            rows: list[Row] | StatementError = self._session.run(query)
+        except StatementError as error:
+            rows = error
+        self._session.run("SET spark.sieve.enabled=true")
+        return _answer(rows)
+
+    def _age(self, table: str) -> int:
+        """Set the files of a table back in time, each to its own second; say how many there are."""
+        then = int(time.time()) - 2 * _HOUR_S
+        files = [path for path in (self._folder / table).iterdir() if path.name[0] not in "._"]
+        for path in files:
+            if path.stat().st_mtime > then:
+                old = then - _HOUR_S + next(self._clock) % _HOUR_S
+                os.utime(path, (old, old))
+        return len(files)
+
+    def _index(self, table: str) -> None:
+        if table in self._indexed:
+            self._sieve(f"REFRESH SIEVE INDEX ON {table}")
+            return
+        described = [str(row[0]) for row in self._session.run(f"DESCRIBE {table}")]
+        # Behind an empty line, DESCRIBE lists the defaults of columns.
+        columns = [f"`{name}`" for name in itertools.takewhile(bool, described)]
+        if self._sieve(f"CREATE SIEVE INDEX ON {table} ({', '.join(columns)})"):
+            self._indexed.add(table)
+            self._tally.count("tables indexed")
+            self._tally.count("columns indexed", len(columns))
+
+    def _sieve(self, statement: str) -> bool:
+        try:
+            self._session.run(statement)
+        except StatementError as error:
+            self._tally.refuse(_condition(error))
+            return False
+        return True
+
+
+def _answer(rows: list[Row] | StatementError) -> Answer:
+    if isinstance(rows, StatementError):
+        return _condition(rows)
+    return Counter(repr(row) for row in rows)
+
+
+def _condition(error: StatementError) -> str:
+    text = str(error)
+    found = _CONDITION.search(text)
+    return text if "SIEVE_" in text or not found else found[1]
