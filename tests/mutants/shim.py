@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from sql_ext.spark_home import SparkHome, find_java
+from sql_ext.launcher.spark_home import SparkHome, find_java
 
 
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
