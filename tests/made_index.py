@@ -22,7 +22,7 @@ from sieve.segments.hash_map.format import build_map
 from sieve.segments.shapes.planner import Segment
 from sieve.storage.interface import READ_LIMIT, base_name
 from sieve.storage.local import LocalStore
-from tests.unit.manifest_sample import SAMPLE
+from tests.unit.metadata.manifest_sample import SAMPLE
 
 RUN = RunId("ab" * 16)
 ROOT = "file:/t"

@@ -10,7 +10,11 @@ import pytest
 from sieve.storage.hdfs import HadoopStore
 from sieve.storage.interface import Store, join
 from sieve.storage.permissions import Permissions
-from tests.unit.store_contract import AtomicCreateContract, PermissionsContract, StoreContract
+from tests.unit.storage.store_contract import (
+    AtomicCreateContract,
+    PermissionsContract,
+    StoreContract,
+)
 
 pytestmark = pytest.mark.services
 

@@ -18,7 +18,7 @@ from sieve.storage.open import store_for
 from sieve.storage.permissions import Permissions
 from sieve.storage.s3 import S3Store
 from tests.services.s3 import ANCIENT, HEEDLESS, KEEPING, Fault, Gate, jars
-from tests.unit.store_contract import AtomicCreateContract, StoreContract
+from tests.unit.storage.store_contract import AtomicCreateContract, StoreContract
 
 pytestmark = pytest.mark.services
 

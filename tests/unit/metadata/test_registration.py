@@ -13,7 +13,7 @@ from sieve.metadata.registration import (
     registrations,
     render_registration,
 )
-from tests.unit.manifest_sample import UUID
+from tests.unit.metadata.manifest_sample import UUID
 
 SAMPLE = Registration(UUID, ("größe", "a.b"), "hdfs://nn:8020/w/.sieve")
 VALUE = render_registration(SAMPLE)

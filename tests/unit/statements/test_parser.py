@@ -32,7 +32,7 @@ from sql_ext.statements.commands import (
 )
 from sql_ext.statements.parser import parse_statement
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 def _pairs(file: str) -> list[tuple[str, str]]:

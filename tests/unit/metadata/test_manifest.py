@@ -11,7 +11,7 @@ import pytest
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.metadata.manifest import FORMAT, parse_manifest, render_manifest
 from sieve.metadata.records import LocationsRef, PartRef
-from tests.unit.manifest_sample import SAMPLE
+from tests.unit.metadata.manifest_sample import SAMPLE
 
 DATA = render_manifest(SAMPLE)
 

@@ -17,7 +17,7 @@ from sieve.metadata.transitions import (
     check_successor,
     next_version,
 )
-from tests.unit.manifest_sample import SAMPLE
+from tests.unit.metadata.manifest_sample import SAMPLE
 
 BY = CreatedBy("0.2.0", "3.5.9")
 ID = VersionId("2" * 32)

@@ -18,7 +18,7 @@ from sieve.metadata.commit_protocol import FIRST, Answer, Create, End, Look, Ste
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import CreatedBy, LocationsRef, VersionId
 from sieve.metadata.transitions import Change, Disable, Drop, Refresh, check_successor, next_version
-from tests.unit.manifest_sample import SAMPLE
+from tests.unit.metadata.manifest_sample import SAMPLE
 
 STEPS = 6
 """Calls of the store or the metastore that a writer may make."""

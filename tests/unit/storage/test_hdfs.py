@@ -14,7 +14,7 @@ from pyspark.java_gateway import launch_gateway
 from sieve.errors import InvalidInputError, UnavailableError, UnknownOutcomeError, UnsupportedError
 from sieve.storage.hdfs import HadoopStore
 from sieve.storage.open import store_for
-from tests.unit.store_contract import PermissionsContract, StoreContract, open_to_others
+from tests.unit.storage.store_contract import PermissionsContract, StoreContract, open_to_others
 
 
 @pytest.fixture(scope="module")

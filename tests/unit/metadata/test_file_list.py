@@ -36,7 +36,7 @@ from sieve.storage.local import LocalStore
 from sieve.tables.table import Column, DataFile
 from tests.made_index import ROOT, CountingStore, plain_locations, write_version
 from tests.plain_world import without_spark
-from tests.unit.manifest_sample import SAMPLE
+from tests.unit.metadata.manifest_sample import SAMPLE
 
 N = 100_000
 OLD = 1_600_000_000_000

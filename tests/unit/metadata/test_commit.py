@@ -24,7 +24,7 @@ from sieve.metadata.records import CreatedBy, VersionId
 from sieve.metadata.transitions import Disable, Drop, SetOptions, next_version
 from sieve.storage.interface import GoneError, join
 from sieve.storage.local import LocalStore
-from tests.unit.manifest_sample import SAMPLE, UUID
+from tests.unit.metadata.manifest_sample import SAMPLE, UUID
 
 BY = CreatedBy("0.1.0", "4.1.4")
 Step = Callable[[], None]

@@ -19,7 +19,7 @@ from sieve.storage.local import LocalStore
 from sieve.storage.open import store_for
 from sieve.storage.permissions import Permissions, behind, mode_for, without_acl
 from sieve.storage.s3 import S3Store
-from tests.unit.store_contract import (
+from tests.unit.storage.store_contract import (
     AtomicCreateContract,
     PermissionsContract,
     StoreContract,

@@ -14,7 +14,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import RunId, RunRef
 from sieve.tables.snapshot import Snapshot
 from sieve.tables.table import DataFile
-from tests.unit.manifest_sample import SAMPLE
+from tests.unit.metadata.manifest_sample import SAMPLE
 
 LENGTH = 1000
 

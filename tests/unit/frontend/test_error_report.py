@@ -15,7 +15,7 @@ from sieve.tables.table import CatalogTable
 from sql_ext.frontend.error_report import told
 from sql_ext.frontend.sql_states import OF_CONDITION, sql_state_of
 
-CODE = Path(__file__).parents[2]
+CODE = Path(__file__).parents[3]
 
 
 class Java:

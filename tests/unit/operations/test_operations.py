@@ -25,7 +25,7 @@ from sieve.tables.snapshot import snapshot_since
 from sieve.tables.table import Changes, Column, DataFile
 from tests.made_index import ROOT, write_version
 from tests.plain_world import without_spark
-from tests.unit.manifest_sample import SAMPLE
+from tests.unit.metadata.manifest_sample import SAMPLE
 
 
 @dataclass
