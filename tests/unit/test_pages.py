@@ -23,11 +23,13 @@ FOLDERS = ("sieve", "sql_ext", "udfs", "tests", "bench", "docs")
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
 def test_paths_in_pages_exist(page: Path) -> None:
-    """A path in backquotes that begins with a folder of the project is there."""
+    """Paths in backquotes that begin with a folder of the project exist; so do Scala files."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for path in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
         if path.split("/")[0] in FOLDERS:
             assert (HOME / path).exists(), f"{page.name} names {path}"
+    for source in re.findall(r"`([\w./]+\.scala)`", text):
+        assert list((HOME / "sql_ext" / "jvm").rglob(source)), f"{page.name} names {source}"
 
 
 def test_words_of_the_glossary_have_their_modules() -> None:
