@@ -15,7 +15,8 @@ from cosmic_ray.plugins import get_operator, operator_names
 
 # What decides which files a scan may leave out; the rest of sql_ext needs a driver.
 _DECIDING = (
-    "comments held table_files crowds pruning roots settings parser syntax_error functions"
+    "driver/roots driver/settings frontend/pruning statements/comments statements/functions "
+    "statements/parser statements/syntax_error"
 ).split()
 
 _GUARDS = ("frozen", "repr", "slots", "strict")

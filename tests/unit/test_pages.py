@@ -1,0 +1,138 @@
+"""Pages for developers: the index of decisions, paths to code, the example of the read path."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sieve.encoding.encoder import Encoder
+from sieve.predicate.evaluate import evaluate
+from sieve.predicate.tree import parse
+
+HOME = Path(__file__).resolve().parents[2]
+DECISIONS = HOME / "docs" / "decisions"
+PAGES = sorted([*HOME.glob("*.md"), *(HOME / "docs").rglob("*.md")])
+READ_PATH = (HOME / "docs" / "read-path.md").read_text(encoding="utf-8")
+FOLDERS = ("sieve", "sql_ext", "udfs", "tests", "bench", "docs")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
+def test_paths_in_pages_exist(page: Path) -> None:
+    """Paths in backquotes that begin with a folder of the project exist; so do Scala files."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for path in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
+        if path.split("/")[0] in FOLDERS:
+            assert (HOME / path).exists(), f"{page.name} names {path}"
+    for source in re.findall(r"`([\w./]+\.scala)`", text):
+        assert list((HOME / "sql_ext" / "jvm").rglob(source)), f"{page.name} names {source}"
+
+
+def test_words_of_the_glossary_have_their_modules() -> None:
+    """The last column of the glossary names modules of Python, or sources and folders of Scala."""
+    python = [p for top in ("sieve", "sql_ext") for p in (HOME / top).rglob("*.py")]
+    scala = (HOME / "sql_ext" / "jvm" / "src").rglob("*.scala")
+    known = {str(p.relative_to(HOME).with_suffix("")) for p in python}
+    known |= {str(p.relative_to(HOME)) for p in scala}
+    known |= {folder + "/" for name in tuple(known) for folder in _folders(name)}
+    rows = (HOME / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()
+    cells = [row.split("|")[-2] for row in rows if row.startswith("| ") and row.count("|") == 4]
+    for name in re.findall(r"`([^`]+)`", " ".join(cells)):
+        assert any(one == name or one.endswith("/" + name) for one in known), name
+
+
+def _folders(name: str) -> list[str]:
+    return [str(folder) for folder in Path(name).parents if str(folder) != "."]
+
+
+def test_the_index_of_decisions_has_them_all() -> None:
+    """Each record stands in the index, by its number and its heading, in order."""
+    index = (DECISIONS / "README.md").read_text(encoding="utf-8")
+    row = r"^\| (\d+) \| \d{4}-\d\d-\d\d \| \[(.+)\]\((.+)\) \| (?:accepted|superseded)"
+    listed = [(f"{n}. {title}", name) for n, title, name in re.findall(row, index, re.MULTILINE)]
+    records = sorted(DECISIONS.glob("[0-9]*.md"))
+    headings = [record.read_text(encoding="utf-8").splitlines()[0] for record in records]
+    assert listed == [
+        (h.removeprefix("# "), r.name) for h, r in zip(headings, records, strict=True)
+    ]
+
+
+class Example:
+    """A column of the three files of the page: ranges of keys, and how many NULLs."""
+
+    null_proof = True
+
+    def __init__(self, type_name: str, ranges: list[list[tuple[int, int]]], nulls: list[int]):
+        self.encoder = Encoder.for_type(type_name)
+        self._files = list(zip(ranges, nulls, strict=True))
+
+    def keep(self, wanted):
+        """bool[3]: a range of the file meets one that is wanted."""
+        pairs = wanted.intervals.tolist()
+        return np.array(
+            [
+                any(low <= last and first <= high for first, last in pairs for low, high in ranges)
+                or (wanted.null and nulls > 0)
+                for ranges, nulls in self._files
+            ]
+        )
+
+
+INDEXES = {
+    ("id",): Example("bigint", [[(1, 400), (7000, 7000)], [(401, 800)], [(801, 1200)]], [0, 0, 0]),
+    ("day",): Example("date", [[(100, 103)], [(104, 107)], [(108, 111)]], [0, 3, 0]),
+}
+
+
+def _keep(tree):
+    return evaluate(parse(tree), INDEXES, 3).keep
+
+
+def test_the_example_of_the_read_path_is_true() -> None:
+    """The tree on the page skips the files that the bitmap on the page says."""
+    example = READ_PATH.partition("## Example")[2].partition("## The wire")[0]
+    tree, answer = map(json.loads, re.findall(r"```json(.*?)```", example, re.DOTALL))
+    skip = np.packbits(~_keep(tree), bitorder="little").tobytes()
+    assert answer["skip"] == base64.b64encode(skip).decode("ascii")
+    used = evaluate(parse(tree), INDEXES, 3).used
+    assert answer["used"] == [f"{column[0]}_sieve@1" for column in sorted(used)]
+
+
+UNKNOWN = {"op": "unknown", "why": "no index", "names": ["note"]}
+MIGHT, CANNOT = ({"op": "=", "col": ["id"], "value": value} for value in (500, 6000))
+
+
+@pytest.mark.parametrize("op", ["and", "or"])
+def test_the_truth_tables_of_the_read_path_are_true(op: str) -> None:
+    """Each cell is what `evaluate` makes of two parts, seen at a file that holds the first key."""
+    table = READ_PATH.partition(f"| {op.upper()} | might |")[2].partition("\n\n")[0]
+    parts = {"might": MIGHT, "cannot": CANNOT, "unknown": UNKNOWN}
+    rows = re.findall(r"^\| \*\*(\w+)\*\* \| (\w+) \| (\w+) \| (\w+) \|$", table, re.MULTILINE)
+    assert [row[0] for row in rows] == list(parts)
+    for left, *cells in rows:
+        for right, cell in zip(parts, cells, strict=True):
+            verdict = evaluate(parse({"op": op, "args": [parts[left], parts[right]]}), INDEXES, 3)
+            assert bool(verdict.keep[1]) == (cell != "cannot"), (left, op, right)
+            assert bool(verdict.used) == (cell != "unknown"), (left, op, right)
+
+
+@pytest.mark.parametrize(
+    ("tree", "skipped"),
+    [
+        (CANNOT, "a, b, c"),
+        ({"op": "=", "col": ["id"], "value": 7000}, "b, c"),
+        ({"op": "or", "args": [MIGHT, UNKNOWN]}, "none"),
+        ({"op": "and", "args": [MIGHT, UNKNOWN]}, "a, c"),
+        ({"op": "!=", "col": ["id"], "value": 500}, "none"),
+        ({"op": "is not null", "col": ["day"]}, "none"),
+    ],
+)
+def test_variations_of_the_example_are_true(tree, skipped: str) -> None:
+    """The files that each variation on the page skips."""
+    names = [name for name, kept in zip("abc", _keep(tree), strict=True) if not kept]
+    assert (", ".join(names) or "none") == skipped
+    assert f"| {skipped} |" in READ_PATH
