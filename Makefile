@@ -37,7 +37,7 @@ MOTO     := 5.2.5
 # Classes for the test run's drivers to map instead of loading: half of what a start costs.
 ARCHIVE := build/spark-4.1.jsa
 
-.PHONY: help setup jars lint type format test test-3.5 demo demo-hudi bench bench-lookup \
+.PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup \
         bench-planning bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi \
@@ -110,6 +110,14 @@ test: setup lint type $(ARCHIVE) ## everything that needs no further services
 	@$(if $(ARGS),,$(MAKE) test-3.5 >build/test-3.5.log 2>&1 & beside=$$!;) \
 	$(PYTEST) -n 3 -m 'not services and not wheel and not soak and not hudi' $(ARGS); result=$$?; \
 	$(if $(ARGS),,wait $$beside || result=1; cat build/test-3.5.log;) exit $$result
+
+unit: $(VENV_DONE) ## the unit tests, which need no Spark and no jar: below a minute
+	@$(PYTEST) -n 2 -q tests/unit $(ARGS)
+
+# The class archive halves the start of Spark; a unit test needs neither it nor the jars.
+one: $(if $(filter tests/unit/%,$(T)),$(VENV_DONE),setup $(ARCHIVE)) ## T=tests/...: one file or one test, without lint and types
+	@$(if $(T),,echo "Name a test: make one T=tests/unit/reader/test_pruner.py"; exit 1)
+	@$(BIN)/python -m pytest -q $(T) $(ARGS)
 
 test-3.5: setup ## on Spark 3.5: the SQL corpus in strict mode, a tenth of the random predicates
 	@$(call ON,3.5) $(PYTEST) -n 1 -m 'not soak' -k 'smoke or strict or random' \
