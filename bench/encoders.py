@@ -109,8 +109,8 @@ def measure(name: str, args: argparse.Namespace) -> list[Measured]:
 
 def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
     """Mean files read for some rows' keys; each row's own file must be among them."""
-    mass = sample(column)
-    index = shaped(column, mass, cut(column, mass, budget), "auto", budget)
+    query_model = sample(column)
+    index = shaped(column, query_model, cut(column, query_model, budget), "auto", budget)
     keys: Codes = column.codes[asked]
     answer = index.may_hold(keys, keys)
     if not answer[np.arange(len(asked)), column.file[asked]].all():

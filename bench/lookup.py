@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.made_version import EACH, SPAN, CountingStore, Made, make_version
-from sieve.predicate.key_ranges import Requirement, requirement
+from sieve.predicate.key_ranges import KeyRanges, key_ranges
 from sieve.predicate.tree import Leaf, parse
 from sieve.reader.cache import Cache
 from sieve.reader.pruner import Pruner
@@ -150,14 +150,14 @@ def _predicate(kind: str, rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def _required(index: OpenIndex, predicate: dict[str, Any]) -> Requirement:
+def _required(index: OpenIndex, predicate: dict[str, Any]) -> KeyRanges:
     """What the predicate asks of the index."""
     if predicate["op"] != "and":
         leaf = parse(predicate)
         assert isinstance(leaf, Leaf)
-        return requirement(leaf, index.encoder)
+        return key_ranges(leaf, index.encoder)
     low, high = (part["value"] for part in predicate["args"])
-    return Requirement(np.array([[low, high]], np.int64))
+    return KeyRanges(np.array([[low, high]], np.int64))
 
 
 def _service(made: Made) -> Callable[[str], str]:

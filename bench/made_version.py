@@ -34,7 +34,7 @@ from sieve.metadata.records import (
 )
 from sieve.reader.run_file import describe_run
 from sieve.segments.intervals import Intervals
-from sieve.segments.query_model import Mass
+from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import Segment, plan
 from sieve.storage.interface import READ_LIMIT
 from sieve.storage.local import LocalStore
@@ -132,14 +132,16 @@ def _stretches(n_locations: int) -> Iterator[list[Segment]]:
     first[::EACH] = np.arange(n_locations) * own
     last[::EACH] = first[::EACH] + own - 1
     location = np.repeat(np.arange(n_locations, dtype=np.int32), EACH)
-    mass = Mass.of_sample(rng.integers(0, SPAN, 1 << 16))
+    query_model = QueryModel.of_sample(rng.integers(0, SPAN, 1 << 16))
     files = -(-n // _INTERVALS_A_FILE)
     for number in range(files):
         low, high = SPAN * number // files, SPAN * (number + 1) // files - 1
         inside = (first <= high) & (last >= low)
         ones = np.ones(int(inside.sum()), np.int64)
         clipped = np.maximum(first[inside], low), np.minimum(last[inside], high)
-        yield list(plan(Intervals(*clipped, location[inside], ones, ones), mass).emit(_PRICE))
+        yield list(
+            plan(Intervals(*clipped, location[inside], ones, ones), query_model).emit(_PRICE)
+        )
 
 
 def _run_file(segments: list[Segment]) -> bytes:

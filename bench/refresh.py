@@ -41,7 +41,7 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import LocationsRef, VersionId
 from sieve.metadata.transitions import SetOptions, next_version
 from sieve.storage.local import LocalStore
-from sieve.tables.snapshot import settles_at
+from sieve.tables.snapshot import stable_from
 
 FILES = 1_000
 CHANGED = (1, 10, 100)
@@ -122,8 +122,8 @@ def _change(spark: SparkSession, count: int) -> None:
 
 def _young(spark: SparkSession) -> float:
     """Seconds until the newest file is settled."""
-    settled = max(settles_at(int(path.stat().st_mtime * 1000)) for path in _files(spark))
-    return max(0.0, settled / 1000 - time.time())
+    stable = max(stable_from(int(path.stat().st_mtime * 1000)) for path in _files(spark))
+    return max(0.0, stable / 1000 - time.time())
 
 
 def _lists(n: int, changed: list[int]) -> Table:

@@ -11,7 +11,7 @@ from sieve.storage.interface import Store
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Environment:
     """The means of one statement.
 
     Attributes:
@@ -20,7 +20,7 @@ class World:
         check_root: raises RootRefusedError unless indexes of a database may lie in a root.
         check_shared: raises RootRefusedError where this session alone would use them there.
         check_cancelled: raises UnavailableError once the user has given up.
-        say: labels the Spark jobs that follow.
+        describe_job: labels the Spark jobs that follow.
         software: what writes new versions.
         changing: called before each change that others see; until the first one, a statement
             that breaks off has changed nothing.
@@ -32,7 +32,7 @@ class World:
     check_root: Callable[[str, str], None]
     check_shared: Callable[[str, str], None]
     check_cancelled: Callable[[], None]
-    say: Callable[[str], None]
+    describe_job: Callable[[str], None]
     software: CreatedBy
     changing: Callable[[], None] = lambda: None
     advice: Advice = field(default_factory=Advice)

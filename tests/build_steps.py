@@ -17,7 +17,7 @@ from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.format import decode_map
 from sieve.segments.hash_map.lookup import MapSegment
 from sieve.segments.intervals import generous_threshold
-from sieve.segments.query_model import Mass
+from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.format import decode
 from sieve.segments.stopping_rule import KINDS, Stop, Worth
 
@@ -78,11 +78,11 @@ def build(
     """
     encoded = [encoder.encode(values) for values in files]
     keys = np.concatenate([e.codes[e.valid & ~e.nan] for e in encoded])
-    mass = Mass.of_sample(keys) if len(keys) else None
+    query_model = QueryModel.of_sample(keys) if len(keys) else None
     cutting = tasks.Cutting()
-    if shape != "sieve" and mass is not None:
+    if shape != "sieve" and query_model is not None:
         threshold = generous_threshold(len(files), budget)
-        cutting = tasks.Cutting(mass, threshold, budget, sum(map(len, files)), len(files))
+        cutting = tasks.Cutting(query_model, threshold, budget, sum(map(len, files)), len(files))
     rows = list(_batches(files, hashes, batch))
     with mock.patch("sieve.indexing.tasks._HELD", batch):
         step = tasks.read_column(encoder, None, cutting, np.empty((0, 2), np.int64))
@@ -93,22 +93,30 @@ def build(
         if kind != tasks.KEY:
             counts[kind][location] += count
     cuts = lines.filter(pa.array(lines[0].to_numpy() == tasks.KEY)).drop_columns(["kind"])
-    stop = None if payback is None or mass is None else _stop(mass, len(files), budget, payback)
-    payloads = _payloads(cuts, mass, shape, budget, len(files), borders, stop) if mass else []
+    stop = (
+        None
+        if payback is None or query_model is None
+        else _stop(query_model, len(files), budget, payback)
+    )
+    payloads = (
+        _payloads(cuts, query_model, shape, budget, len(files), borders, stop)
+        if query_model
+        else []
+    )
     maps = []
-    if shape == "map" and mass is not None:
+    if shape == "map" and query_model is not None:
         maps = _maps(rows, encoder, len(files), bits)
     return Built(encoder, assemble(map(decode, payloads)), maps, *counts.values())
 
 
-def _stop(mass, n_files, budget, payback):
+def _stop(query_model, n_files, budget, payback):
     """For files of a hundred bytes; no probe is ever near the least."""
-    points = np.stack([mass.codes, mass.codes], axis=1)
+    points = np.stack([query_model.codes, query_model.codes], axis=1)
     price = Worth(n_files, 100 * n_files, payback).price
     return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))
 
 
-def _payloads(cuts, mass, shape, budget, n_files, borders, stop):
+def _payloads(cuts, query_model, shape, budget, n_files, borders, stop):
     """The segments' bytes."""
     if shape == "sieve":
         cuts = cuts.sort_by([("first", "ascending"), ("location", "ascending")])
@@ -120,32 +128,36 @@ def _payloads(cuts, mass, shape, budget, n_files, borders, stop):
     pieces = _table(tasks.split_cuts(borders)(iter(cuts.combine_chunks().to_batches())))
     pieces = pieces.sort_by("stretch").combine_chunks().to_batches()
     if stop is not None:
-        return _until(pieces, mass, shape, n_files, borders, stop)
+        return _until(pieces, query_model, shape, n_files, borders, stop)
     prices = prices_for(n_files, budget)
     if len(borders) == 0:
-        whole = tasks.write_whole(mass, shape, prices, budget, 1.0)
+        whole = tasks.write_whole(query_model, shape, prices, budget, 1.0)
         return _table(whole(iter(pieces)))["payload"].to_pylist()
-    weighed = tasks.weigh_stretches(mass, shape, prices, budget / len(cuts))(iter(pieces))
+    weighed = tasks.weigh_stretches(query_model, shape, prices, budget / len(cuts))(iter(pieces))
     curve = _table(weighed)
     sizes = np.bincount(curve["price"].to_numpy(), curve["bytes"].to_numpy(), len(prices))
     price = choose_price(prices, sizes, budget)
-    return _table(tasks.write_stretches(mass, shape, price)(iter(pieces)))["payload"].to_pylist()
+    return _table(tasks.write_stretches(query_model, shape, price)(iter(pieces)))[
+        "payload"
+    ].to_pylist()
 
 
-def _until(pieces, mass, shape, n_files, borders, stop):
+def _until(pieces, query_model, shape, n_files, borders, stop):
     prices = stop.prices(n_files)
     if len(borders) == 0:
-        made = tasks.write_until(mass, shape, prices, stop, 1.0)(iter(pieces))
+        made = tasks.write_until(query_model, shape, prices, stop, 1.0)(iter(pieces))
         return _table(made)["payload"].to_pylist()
 
     def trial(price):
-        tried = _table(tasks.try_stretches(mass, shape, price, stop)(iter(pieces)))
+        tried = _table(tasks.try_stretches(query_model, shape, price, stop)(iter(pieces)))
         size, *reads = (sum(column.to_pylist()) for column in tried.columns)
         return size, reads
 
     trials = [partial(trial, price) for price in prices.tolist()]
     price = float(prices[stop.choose(trials)])
-    return _table(tasks.write_stretches(mass, shape, price)(iter(pieces)))["payload"].to_pylist()
+    return _table(tasks.write_stretches(query_model, shape, price)(iter(pieces)))[
+        "payload"
+    ].to_pylist()
 
 
 def _maps(rows, encoder, n_files, bits):

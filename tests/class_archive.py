@@ -11,9 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from client_smoke import tour
 from conftest import JVM_OPTIONS
-from lab import start_session
-from tour import tour
+from spark_session import start_session
 
 
 def main(archive: str) -> None:

@@ -13,7 +13,7 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from lab import THRIFT_PORT, Lab, start_session
+from spark_session import THRIFT_PORT, Lab, start_session
 from xdist.scheduler import LoadFileScheduling
 
 # Drivers of tests live for seconds or minutes: what the JVM's second compiler and a parallel

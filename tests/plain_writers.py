@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
 from sql_ext.statements.parser import parse_statement
-from tests.plain_world import Session, Warehouse, scan, without_spark
+from tests.fake_spark import Session, Warehouse, scan, without_spark
 
 # Loads the grammar once, in the server that writers are forked from.
 parse_statement("SHOW SIEVE INDEXES")

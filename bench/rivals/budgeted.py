@@ -31,7 +31,7 @@ from sieve.segments.intervals import (
     generous_most,
     generous_threshold,
 )
-from sieve.segments.query_model import Mass
+from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Segment, fitted, plan
 from sieve.segments.stopping_rule import KINDS, mean_read
 
@@ -74,20 +74,20 @@ class Builder:
 
     def __init__(self, of: Column, exact: Structure) -> None:
         self._of = of
-        self.mass = sample(of)
+        self.query_model = sample(of)
         self._hashes: tuple[Hashes, npt.NDArray[np.int32]] | None = None
         # The encoder's codes stand for the values, so they are hashed in their place.
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
-        self._sample = Sample(encoder, self.mass, drawn, hashes, n, of.width, n)
+        self._sample = Sample(encoder, self.query_model, drawn, hashes, n, of.width, n)
         self._probes = make_probes(self._sample)
         self._hits = _counts(self._probes, exact)
 
     def within(self, budget: float, wanted: Sequence[str]) -> Iterator[Structure]:
         """The wanted of `SHAPES` within a budget in bytes, but for a map that it cannot pay."""
         budget = max(1.0, budget - self._of.encoder)
-        intervals = cut(self._of, self.mass, budget)
+        intervals = cut(self._of, self.query_model, budget)
         for shape in wanted:
             if shape == "map":
                 with contextlib.suppress(InvalidInputError):
@@ -95,7 +95,7 @@ class Builder:
             elif shape == "auto":
                 yield self._auto(intervals, budget)
             else:
-                yield shaped(self._of, self.mass, intervals, shape, budget)
+                yield shaped(self._of, self.query_model, intervals, shape, budget)
 
     def automatic(self) -> Structure:
         """What a build makes with the budget `auto`, in a table of rows of `ROW_BYTES`."""
@@ -106,7 +106,12 @@ class Builder:
         while asked is not None:
             made, more = self._automatic(asked, options)
             attempts.append(
-                (asked.worth(options).cost(made.nbytes, files_read(self._expected(made))), made)
+                (
+                    asked.skip_probability(options).cost(
+                        made.nbytes, files_read(self._expected(made))
+                    ),
+                    made,
+                )
             )
             asked = asked.wider(options) if more else None
         made = min(attempts, key=lambda pair: pair[0])[1]
@@ -115,11 +120,11 @@ class Builder:
 
     def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
         """What comes of one reading, and whether a wider one may save more."""
-        of, worth = self._of, asked.worth(options)
+        of, skip_probability = self._of, asked.skip_probability(options)
         stop = stop_for(asked, options, self._probes, self._hits)
-        threshold = max(worth.price, generous_threshold(of.files, stop.budget))
-        intervals = cut(of, self.mass, stop.budget, threshold)
-        planned, prices = plan(intervals, self.mass), stop.prices(of.files)
+        threshold = max(skip_probability.price, generous_threshold(of.files, stop.budget))
+        intervals = cut(of, self.query_model, stop.budget, threshold)
+        planned, prices = plan(intervals, self.query_model), stop.prices(of.files)
         trials = [partial(planned.trial, price, stop.probes) for price in prices.tolist()]
         plain = _lists("auto", list(planned.emit(float(prices[stop.choose(trials)]))), of.files)
         told = self._expected(plain)
@@ -132,12 +137,15 @@ class Builder:
             other = self._mapped(intervals, asked.budget(wanted.options), most_bits=0)
         except InvalidInputError:
             return plain, more
-        costs = [worth.cost(one.nbytes, files_read(self._expected(one))) for one in (plain, other)]
+        costs = [
+            skip_probability.cost(one.nbytes, files_read(self._expected(one)))
+            for one in (plain, other)
+        ]
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
         """As a build does: a map where it may pay and probes read fewer files with it."""
-        plain = shaped(self._of, self.mass, intervals, "auto", budget)
+        plain = shaped(self._of, self.query_model, intervals, "auto", budget)
         told = self._expected(plain)
         if not map_may_pay(told, len(self._pairs()[0]), self._of.files, int(budget), exact=True):
             return plain
@@ -154,7 +162,7 @@ class Builder:
         self, intervals: Intervals, budget: float, most_bits: int = MOST_WORTHWHILE
     ) -> Mapped:
         ranges = beside_map(int(budget))
-        lists = shaped(self._of, self.mass, intervals, "auto", ranges)
+        lists = shaped(self._of, self.query_model, intervals, "auto", ranges)
         hashes, file = self._pairs()
         keys = 1 + int(np.count_nonzero(hashes[1:] != hashes[:-1]))
         parts, bits = fit_maps(len(hashes), keys, self._of.files, int(budget) - ranges)
@@ -194,9 +202,9 @@ def _counts(probes: Probes, structure: Structure) -> Codes:
     return np.count_nonzero(structure.may_hold(first, last), axis=1)
 
 
-def sample(column: Column) -> Mass:
+def sample(column: Column) -> QueryModel:
     """What a build learns of a column before it reads it: some rows of every file."""
-    return Mass.of_sample(_drawn(column))
+    return QueryModel.of_sample(_drawn(column))
 
 
 def _drawn(column: Column) -> Codes:
@@ -204,27 +212,31 @@ def _drawn(column: Column) -> Codes:
     return column.codes[rng.choice(len(column.codes), min(WANTED, len(column.codes)), False)]
 
 
-def cut(column: Column, mass: Mass, budget: float, threshold: float | None = None) -> Intervals:
+def cut(
+    column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
+) -> Intervals:
     """What travels: each file cut by itself, more finely than the budget will allow."""
     least = generous_threshold(column.files, budget) if threshold is None else threshold
     parts = []
     for file, (codes, rows) in enumerate(column.keys_of_files()):
         most = generous_most(int(rows.sum()), len(column.codes), column.files, budget)
-        parts.append(cut_location(codes, rows, file, mass, least, most))
+        parts.append(cut_location(codes, rows, file, query_model, least, most))
     return concatenated(parts)
 
 
-def shaped(column: Column, mass: Mass, intervals: Intervals, shape: str, budget: float) -> Lists:
+def shaped(
+    column: Column, query_model: QueryModel, intervals: Intervals, shape: str, budget: float
+) -> Lists:
     """A version of one shape, without a map, that fits a budget if any of its size can.
 
     Args:
         column: what is indexed.
-        mass: of its sample.
+        query_model: of its sample.
         intervals: of `cut` at that budget.
         shape: `intervals`, `runs`, or `auto` for either.
         budget: bytes.
     """
-    planned = plan(intervals, mass, shape)
+    planned = plan(intervals, query_model, shape)
     *_, segments = fitted(planned, prices_for(column.files, budget), budget)
     return _lists(shape, segments, column.files)
 

@@ -56,7 +56,7 @@ def stop_for(
         if len(of_kind):
             least[kind] = float(hits[chosen].mean())
     return Stop(
-        profile.worth(options).price,
+        profile.skip_probability(options).price,
         profile.intervals_budget(options, options.shape),
         profile.little,
         tuple(intervals),
@@ -107,8 +107,8 @@ def plan_map(
     after = served(reads) | {"present": least["present"]}
     if "absent" in after:
         after["absent"] = 1.0
-    worth = profile.worth(options)
-    cheaper = worth.cost(size, after) < worth.cost(index_bytes, reads)
+    skip_probability = profile.skip_probability(options)
+    cheaper = skip_probability.cost(size, after) < skip_probability.cost(index_bytes, reads)
     if not cheaper or size > profile.budget(options):
         return None
     share = profile.sample.share

@@ -39,7 +39,7 @@ class SharedPairs:
         self._n_files = len(seen.rows)
         self._parts = max(1, math.ceil(int(seen.rows.sum()) / _PAIRS_PER_MAP))
         proves = ~seen.partial if seen.partial.any() else None
-        step = hash_map_tasks.pack_hashes(sample.encoder, sample.zoom, self._parts, proves)
+        step = hash_map_tasks.pack_hashes(sample.encoder, sample.domain_sample, self._parts, proves)
         self._pairs = map_batches(hashed, step, hash_map_tasks.PACKED_SCHEMA)
         self._counts: tuple[int, int] | None = None
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError, SieveError
 from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
-from sieve.indexing.column_profile import Survey, survey
+from sieve.indexing.column_profile import ColumnProfile, column_profile
 from sieve.indexing.fit_budget import run_maker
 from sieve.indexing.probes import Probes, expectations, files_read, make_probes, map_may_pay
 from sieve.indexing.read_column import Seen, read_cuts
@@ -75,7 +75,7 @@ def build_run(
     index_dir: str,
     *,
     counted: bool,
-    say: Callable[[str], None],
+    describe_job: Callable[[str], None],
     encoder: Encoder | None = None,
     added: npt.NDArray[np.bool_] | None = None,
 ) -> BuiltRun:
@@ -90,7 +90,7 @@ def build_run(
         index_dir: the index's folder.
         counted: compare the rows seen of each file with a count that reads no column; for formats
             whose metadata tell it. Files that differ prove nothing.
-        say: told what the next job does, for its label.
+        describe_job: told what the next job does, for its label.
         encoder: for the values, where runs that stand beside this one have settled it.
         added: bool[n], files of which only a part is read, that may be without rows: the other part
             is in other runs, and where there are such files no map is chosen.
@@ -98,10 +98,14 @@ def build_run(
     Raises:
         Py4JJavaError: a file cannot be read; names it.
     """
-    asked = survey(frame, column, sizes, counted=counted, say=say, encoder=encoder)
+    asked = column_profile(
+        frame, column, sizes, counted=counted, describe_job=describe_job, encoder=encoder
+    )
     in_parts = np.zeros(len(sizes), np.bool_) if added is None else added
     probes = make_probes(asked.sample)
-    building = _Building(options, probes, store, index_dir, say, with_maps=not in_parts.any())
+    building = _Building(
+        options, probes, store, index_dir, describe_job, with_maps=not in_parts.any()
+    )
     made, seen = building.run(asked, in_parts)
     wider = asked.wider(options)
     if made is not None and made.more_may_pay and wider is not None:
@@ -124,12 +128,14 @@ class _Building:
     probes: Probes
     store: Store
     index_dir: str
-    say: Callable[[str], None]
+    describe_job: Callable[[str], None]
     with_maps: bool
 
-    def run(self, asked: Survey, in_parts: npt.NDArray[np.bool_]) -> tuple[_Made | None, Seen]:
+    def run(
+        self, asked: ColumnProfile, in_parts: npt.NDArray[np.bool_]
+    ) -> tuple[_Made | None, Seen]:
         """Read the column and write the best run of what was read."""
-        self.say("reading")
+        self.describe_job("reading")
         with read_cuts(asked, self.options, self.probes, in_parts) as (cuts, seen):
             stop = None
             if self.options.automatic:
@@ -147,22 +153,22 @@ class _Building:
         self,
         cuts: DataFrame,
         seen: Seen,
-        asked: Survey,
+        asked: ColumnProfile,
         options: IndexOptions,
         stop: Stop | None = None,
         most_bits: int = MOST_WORTHWHILE,
     ) -> _Made | None:
-        with run_maker(cuts, seen, asked, options, self.say, stop, most_bits) as make:
+        with run_maker(cuts, seen, asked, options, self.describe_job, stop, most_bits) as make:
             if make is None:
                 return None
-            self.say("writing")
+            self.describe_job("writing")
             run = write_within(make, asked, options, self.store, self.index_dir)
         with _removed_on_failure(self.store, self.index_dir, run):
             opened = Run(self.store, self.index_dir, run, FileCache(_HELD))
             told = expectations(self.probes, opened, seen.hits, seen.least, seen.greatest)
             return _Made(run, tuple(told), seen)
 
-    def _priced(self, made: _Made, cuts: DataFrame, seen: Seen, asked: Survey) -> _Made:
+    def _priced(self, made: _Made, cuts: DataFrame, seen: Seen, asked: ColumnProfile) -> _Made:
         """The run, or one with a map where that saves more bytes read than it costs."""
         size, keys = made.run.bytes, made.run.keys
         more = more_may_pay(asked, self.options, made.expected, seen.cuts[0], size)
@@ -178,7 +184,9 @@ class _Building:
         other = self._map(made, cuts, seen, asked, planned.options, most_bits=0)
         return made if other is None else self.cheaper(asked, made, other)
 
-    def _with_map_if_better(self, made: _Made, cuts: DataFrame, seen: Seen, asked: Survey) -> _Made:
+    def _with_map_if_better(
+        self, made: _Made, cuts: DataFrame, seen: Seen, asked: ColumnProfile
+    ) -> _Made:
         """The run, or one with a map where the budget pays for it and it reads fewer files."""
         exact, budget = asked.sample.encoder.exact, asked.budget(self.options)
         if not map_may_pay(made.expected, made.run.keys, asked.n_files, budget, exact=exact):
@@ -194,7 +202,7 @@ class _Building:
         made: _Made,
         cuts: DataFrame,
         seen: Seen,
-        asked: Survey,
+        asked: ColumnProfile,
         options: IndexOptions,
         most_bits: int,
     ) -> _Made | None:
@@ -205,11 +213,11 @@ class _Building:
             except InvalidInputError:
                 return None
 
-    def cheaper(self, asked: Survey, made: _Made, other: _Made) -> _Made:
+    def cheaper(self, asked: ColumnProfile, made: _Made, other: _Made) -> _Made:
         """The run that costs less, the bytes that queries read counted; the other is removed."""
-        worth = asked.worth(self.options)
+        skip_probability = asked.skip_probability(self.options)
         return self._better(
-            made, other, lambda one: worth.cost(one.run.bytes, files_read(one.expected))
+            made, other, lambda one: skip_probability.cost(one.run.bytes, files_read(one.expected))
         )
 
     def _better(self, made: _Made, other: _Made, cost: Callable[[_Made], float]) -> _Made:

@@ -56,7 +56,7 @@ class Profile:
         """Bytes that hardly count beside the column."""
         return self.sample.share * max(_LEAST_LITTLE, self.column_bytes // _LITTLE)
 
-    def worth(self, options: IndexOptions) -> Worth:
+    def skip_probability(self, options: IndexOptions) -> Worth:
         """What reads are worth, for the budget ``auto``."""
         return Worth(self.n_files, self.table_bytes, options.payback, self.sample.share)
 
@@ -100,7 +100,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Survey(Profile):
+class ColumnProfile(Profile):
     """A column of some files.
 
     Attributes:
@@ -118,15 +118,15 @@ def beside_map(budget: int) -> int:
     return max(budget // _SHARE_BESIDE_MAP, min(budget // 2, SMALLEST_SHARE // 2))
 
 
-def survey(
+def column_profile(
     frame: DataFrame,
     column: Column,
     sizes: Sequence[int],
     *,
     counted: bool,
-    say: Callable[[str], None],
+    describe_job: Callable[[str], None],
     encoder: Encoder | None = None,
-) -> Survey:
+) -> ColumnProfile:
     """Count and sample.
 
     Args:
@@ -134,16 +134,16 @@ def survey(
         column: which one.
         sizes: bytes of each file.
         counted: whether the format's metadata tell how many rows a file has.
-        say: told what the next job does, for its label.
+        describe_job: told what the next job does, for its label.
         encoder: for the values; None: the one that suits the sample.
     """
     values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
-    say("counting")
+    describe_job("counting")
     counts = _row_counts(frame, len(sizes)) if counted else None
-    say("sampling")
+    describe_job("sampling")
     total = None if counts is None else int(counts.sum())
     sample = take_sample(values, column, total, sum(sizes), encoder)
-    return Survey(
+    return ColumnProfile(
         n_files=len(sizes),
         table_bytes=sum(sizes),
         sample=sample,

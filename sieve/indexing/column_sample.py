@@ -15,8 +15,8 @@ from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.choose_encoder import FRONT, choose_encoder
-from sieve.indexing.domain_sample import Intervals, Zoom, windows
-from sieve.segments.query_model import Codes, Mass
+from sieve.indexing.domain_sample import DomainSample, Intervals, windows
+from sieve.segments.query_model import Codes, QueryModel
 from sieve.tables.table import Column
 
 WANTED = 40_000
@@ -34,28 +34,29 @@ class Sample:
 
     Attributes:
         encoder: how its values become key codes.
-        mass: where the keys lie; None where no key was seen.
+        query_model: where the keys lie; None where no key was seen.
         codes: int64[n], key code of each sampled value.
         hashes: uint64[n], its hash.
         rows: rows of the table, counted or else estimated.
         width: mean bytes of a value.
         shown: those of them that the rest is of.
-        zoom: the part of the domain that `mass`, `codes` and `hashes` are of; None: all.
+        domain_sample: the part of the domain that `query_model`, `codes` and `hashes` are of; None:
+            all of it.
     """
 
     encoder: Encoder
-    mass: Mass | None
+    query_model: QueryModel | None
     codes: Codes
     hashes: Hashes
     rows: int
     width: float
     shown: int
-    zoom: Zoom | None = None
+    domain_sample: DomainSample | None = None
 
     @property
     def share(self) -> float:
         """Of all that queries ask for, how much lies in the part that this is of."""
-        return 1.0 if self.zoom is None else self.zoom.share
+        return 1.0 if self.domain_sample is None else self.domain_sample.share
 
 
 def zoomed(sample: Sample, share: float, asked: Intervals) -> Sample:
@@ -66,25 +67,25 @@ def zoomed(sample: Sample, share: float, asked: Intervals) -> Sample:
         share: above 0; all is taken at 1 or more.
         asked: int64[k, 2], key codes of a query that must be seen.
     """
-    if sample.mass is None or share >= 1:
+    if sample.query_model is None or share >= 1:
         return sample
-    zoom = windows(sample.mass, share, asked)
-    inside = np.flatnonzero(zoom.within(sample.codes))
-    mass = zoom.of_mass(sample.mass)
-    if mass is None:
+    domain_sample = windows(sample.query_model, share, asked)
+    inside = np.flatnonzero(domain_sample.within(sample.codes))
+    query_model = domain_sample.of_mass(sample.query_model)
+    if query_model is None:
         return sample
     # Drawn again by what each stands for, so that later draws need no weights.
-    weights = zoom.rates(sample.mass, sample.codes[inside])
+    weights = domain_sample.rates(sample.query_model, sample.codes[inside])
     drawn = np.random.default_rng(3).choice(inside, len(inside), p=weights / weights.sum())
     return Sample(
         sample.encoder,
-        mass,
-        zoom.codes(sample.codes[drawn]),
+        query_model,
+        domain_sample.codes(sample.codes[drawn]),
         sample.hashes[drawn],
         sample.rows,
         sample.width,
         int(sample.rows * len(inside) / len(sample.codes)),
-        zoom,
+        domain_sample,
     )
 
 
@@ -131,7 +132,7 @@ def take_sample(
     given = table["hash"].to_numpy()[keys].view(np.uint64)
     return Sample(
         encoder,
-        Mass.of_sample(codes) if len(codes) else None,
+        QueryModel.of_sample(codes) if len(codes) else None,
         codes,
         hash_codes(codes) if encoder.exact else given,
         rows,

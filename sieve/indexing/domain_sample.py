@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.segments.query_model import Codes, Mass, Numbers
+from sieve.segments.query_model import Codes, Numbers, QueryModel
 
 Intervals = npt.NDArray[np.int64]
 
@@ -26,7 +26,7 @@ _BISECTIONS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Zoom:
+class DomainSample:
     """Disjoint windows of the domain, and what a query asks for that must stay in sight.
 
     Attributes:
@@ -42,22 +42,28 @@ class Zoom:
     asked: Intervals
     share: float
 
-    def of_mass(self, mass: Mass) -> Mass | None:
+    def of_mass(self, query_model: QueryModel) -> QueryModel | None:
         """What is seen of where the keys lie; None where no key is."""
-        inside = np.flatnonzero(self.within(mass.codes))
+        inside = np.flatnonzero(self.within(query_model.codes))
         if len(inside) == 0:
             return None
-        codes = self.codes(mass.codes[inside])
+        codes = self.codes(query_model.codes[inside])
         # Keys that are seen for their many rows would else count as many times more.
-        rows = np.maximum(1, (mass.rows * self.rates(mass, mass.codes))[inside].round())
-        seen, whole = (int(c[-1]) - int(c[0]) + 1 for c in (codes, mass.codes))
-        return Mass(
-            codes, rows.astype(np.int64), mass.unseen, seen / whole, len(codes) / len(mass.codes)
+        rows = np.maximum(
+            1, (query_model.rows * self.rates(query_model, query_model.codes))[inside].round()
+        )
+        seen, whole = (int(c[-1]) - int(c[0]) + 1 for c in (codes, query_model.codes))
+        return QueryModel(
+            codes,
+            rows.astype(np.int64),
+            query_model.unseen,
+            seen / whole,
+            len(codes) / len(query_model.codes),
         )
 
-    def rates(self, mass: Mass, codes: Codes) -> Numbers:
+    def rates(self, query_model: QueryModel, codes: Codes) -> Numbers:
         """How much a key in a window stands for, against one of many rows, which is always seen."""
-        heavy = np.isin(codes, mass.codes[_heavy(mass)])
+        heavy = np.isin(codes, query_model.codes[_heavy(query_model)])
         rates: Numbers = np.where(heavy, 1.0, 1 / self.share)
         return rates
 
@@ -100,34 +106,36 @@ class Zoom:
         return moved
 
 
-def windows(mass: Mass, share: float, asked: Intervals) -> Zoom:
+def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSample:
     """Windows over about a share of what queries ask for, one at random in each of 32 strata.
 
     Args:
-        mass: where the keys lie.
+        query_model: where the keys lie.
         share: above 0 and below 1.
         asked: int64[k, 2], of a query whose ends must be seen: each gets a window around it.
     """
     random = np.random.default_rng(2)
     begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA
-    ends = np.clip(asked.ravel(), mass.codes[0], mass.codes[-1])
-    begin = np.append(begin, mass.up_to(ends) - share / _STRATA / 2)
+    ends = np.clip(asked.ravel(), query_model.codes[0], query_model.codes[-1])
+    begin = np.append(begin, query_model.up_to(ends) - share / _STRATA / 2)
     # A window ends with a key if the key's own weight does, so that each is as likely to be in one.
-    first, last = _code_at(mass, begin), _code_at(mass, begin + share / _STRATA)
+    first, last = _code_at(query_model, begin), _code_at(query_model, begin + share / _STRATA)
     first += first < last
-    heavy = mass.codes[_heavy(mass)]
+    heavy = query_model.codes[_heavy(query_model)]
     first, last = np.concatenate([first, heavy, ends]), np.concatenate([last, heavy, ends])
     first, last = _united(first, last)
-    shares = mass.shares(first, last)[:3].mean(axis=0).sum()
-    weight = mass.shares(heavy, heavy)[:3].mean(axis=0).sum()
-    first[first == mass.codes[0]] = LEAST
-    last[last == mass.codes[-1]] = GREATEST
-    return Zoom(first, last, asked, float(np.clip((shares - weight) / (1 - weight), 1e-9, 1)))
+    shares = query_model.shares(first, last)[:3].mean(axis=0).sum()
+    weight = query_model.shares(heavy, heavy)[:3].mean(axis=0).sum()
+    first[first == query_model.codes[0]] = LEAST
+    last[last == query_model.codes[-1]] = GREATEST
+    return DomainSample(
+        first, last, asked, float(np.clip((shares - weight) / (1 - weight), 1e-9, 1))
+    )
 
 
-def _heavy(mass: Mass) -> npt.NDArray[np.intp]:
+def _heavy(query_model: QueryModel) -> npt.NDArray[np.intp]:
     """Keys of so many rows that a chance to be seen is not enough, as places among the codes."""
-    return np.flatnonzero(mass.rows * 2 * _STRATA >= mass.rows.sum())
+    return np.flatnonzero(query_model.rows * 2 * _STRATA >= query_model.rows.sum())
 
 
 def _united(first: Codes, last: Codes) -> tuple[Codes, Codes]:
@@ -137,14 +145,14 @@ def _united(first: Codes, last: Codes) -> tuple[Codes, Codes]:
     return first[starts], reach[np.append(starts[1:], len(first)) - 1]
 
 
-def _code_at(mass: Mass, share: Numbers) -> Codes:
+def _code_at(query_model: QueryModel, share: Numbers) -> Codes:
     """The least code up to which a share lies."""
-    low = np.full(len(share), int(mass.codes[0]), np.int64)
-    high = np.full(len(share), int(mass.codes[-1]), np.int64)
+    low = np.full(len(share), int(query_model.codes[0]), np.int64)
+    high = np.full(len(share), int(query_model.codes[-1]), np.int64)
     for _ in range(_BISECTIONS):
         half = (high.view(np.uint64) - low.view(np.uint64)) >> np.uint64(1)
         middle = (low.view(np.uint64) + half).view(np.int64)
-        enough = mass.up_to(middle) >= share
+        enough = query_model.up_to(middle) >= share
         high = np.where(enough, middle, high)
         low = np.where(enough | (low >= high), low, middle + 1)
     return high

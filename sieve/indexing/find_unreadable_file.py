@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.errors import UnavailableError
 from sieve.tables.table import LOCATION, CatalogTable, Column, DataFile
 
@@ -26,7 +26,7 @@ def named_if_unreadable(
     column: Column,
     files: Sequence[DataFile],
     numbers: Sequence[int],
-    world: World,
+    environment: Environment,
 ) -> Iterator[None]:
     """Raise an error that names the file when the block fails because one cannot be read.
 
@@ -37,7 +37,7 @@ def named_if_unreadable(
         column: what is read of it.
         files: those that the block reads.
         numbers: of each, in the table's last listing.
-        world: the means.
+        environment: the means.
 
     Raises:
         UnavailableError: a file cannot be read; the cause is Spark's error.
@@ -46,7 +46,7 @@ def named_if_unreadable(
     try:
         yield
     except _FAILURES as error:
-        world.check_cancelled()
+        environment.check_cancelled()
         told = str(error)
         by_reading = _BY_A_TASK in told and _READER in told
         if not by_reading or any(file.path.rpartition("/")[2] in told for file in files):

@@ -16,13 +16,13 @@ from pyspark.sql import functions as sf
 from sieve.indexing import tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.build_hash_map import SharedPairs
-from sieve.indexing.column_profile import Survey
+from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.read_column import Seen
 from sieve.metadata.options import IndexOptions
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.size import MOST_WORTHWHILE
-from sieve.segments.query_model import Mass, Numbers
+from sieve.segments.query_model import Numbers, QueryModel
 from sieve.segments.stopping_rule import Stop, Trial
 
 _PAIRS_PER_TASK = 4_000_000
@@ -40,9 +40,9 @@ Make = Callable[[float], DataFrame]
 def run_maker(
     cuts: DataFrame,
     seen: Seen,
-    survey: Survey,
+    column_profile: ColumnProfile,
     options: IndexOptions,
-    say: Callable[[str], None],
+    describe_job: Callable[[str], None],
     stop: Stop | None = None,
     most_bits: int = MOST_WORTHWHILE,
     pairs: SharedPairs | None = None,
@@ -54,9 +54,9 @@ def run_maker(
     Args:
         cuts: of the reading step.
         seen: its counts.
-        survey: what it was read with.
+        column_profile: what it was read with.
         options: shape and budget.
-        say: told what the next job does, for its label.
+        describe_job: told what the next job does, for its label.
         stop: when spending on intervals stops; None: where the budget is used.
         most_bits: of a map's fingerprints.
         pairs: for the maps of several runs; None: this run reads its own.
@@ -71,15 +71,19 @@ def run_maker(
         yield lambda _: _sieve_rows(cuts, n, greatest - least, options)
     else:
         # A sample that met no key where there are some: every query is as likely as any other.
-        mass = survey.sample.mass or Mass.of_sample(np.array([least, greatest], np.int64))
-        with _priced(cuts, n, mass, survey, options, say, stop) as make:
+        query_model = column_profile.sample.query_model or QueryModel.of_sample(
+            np.array([least, greatest], np.int64)
+        )
+        with _priced(cuts, n, query_model, column_profile, options, describe_job, stop) as make:
             if options.shape != "map":
                 yield make
                 return
-            say("mapping")
-            budget = survey.budget(options) - survey.intervals_budget(options, "map")
+            describe_job("mapping")
+            budget = column_profile.budget(options) - column_profile.intervals_budget(
+                options, "map"
+            )
             shared = contextlib.nullcontext(pairs) if pairs is not None else None
-            with shared or SharedPairs(survey.values, survey.sample, seen) as read:
+            with shared or SharedPairs(column_profile.values, column_profile.sample, seen) as read:
                 maps = read.map_rows(budget, most_bits)
                 yield lambda times: make(times).unionByName(maps)
 
@@ -88,79 +92,83 @@ def run_maker(
 def _priced(
     cuts: DataFrame,
     n: int,
-    mass: Mass,
-    survey: Survey,
+    query_model: QueryModel,
+    column_profile: ColumnProfile,
     options: IndexOptions,
-    say: Callable[[str], None],
+    describe_job: Callable[[str], None],
     stop: Stop | None,
 ) -> Iterator[Make]:
-    stretches = min(math.ceil(n / CUTS_PER_TASK), len(mass.codes))
-    pieces = _in_stretches(cuts, mass, stretches)
+    stretches = min(math.ceil(n / CUTS_PER_TASK), len(query_model.codes))
+    pieces = _in_stretches(cuts, query_model, stretches)
     shape = "auto" if options.shape == "map" else options.shape
-    budget = survey.intervals_budget(options, options.shape)
-    left = max(1, budget - int(FILE_OVERHEAD * run_files(n, survey) * survey.sample.share))
+    budget = column_profile.intervals_budget(options, options.shape)
+    left = max(
+        1, budget - int(FILE_OVERHEAD * run_files(n, column_profile) * column_profile.sample.share)
+    )
     if stop is None:
-        prices = prices_for(survey.n_files, left)
+        prices = prices_for(column_profile.n_files, left)
     else:
         stop = replace(stop, budget=left)
-        prices = stop.prices(survey.n_files)
+        prices = stop.prices(column_profile.n_files)
     if stretches == 1:
         # One task sees all there is, so it finds the price by itself.
         def whole(times: float) -> DataFrame:
             if stop is None:
-                step = tasks.write_whole(mass, shape, prices, left, times)
+                step = tasks.write_whole(query_model, shape, prices, left, times)
             else:
-                step = tasks.write_until(mass, shape, prices, stop, times)
+                step = tasks.write_until(query_model, shape, prices, stop, times)
             return map_batches(pieces, step, SPARK_SCHEMA)
 
         yield whole
         return
-    say("weighing")
+    describe_job("weighing")
     # Both to be weighed and to be written.
     pieces = pieces.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         if stop is None:
-            price = _price_of(pieces, mass, shape, prices, left, n)
+            price = _price_of(pieces, query_model, shape, prices, left, n)
         else:
-            trials = [partial(_trial, pieces, mass, shape, price, stop) for price in prices]
+            trials = [partial(_trial, pieces, query_model, shape, price, stop) for price in prices]
             price = float(prices[stop.choose(trials)])
         yield lambda times: map_batches(
-            pieces, tasks.write_stretches(mass, shape, price * times), SPARK_SCHEMA
+            pieces, tasks.write_stretches(query_model, shape, price * times), SPARK_SCHEMA
         )
     finally:
         pieces.unpersist()
 
 
 def _price_of(
-    pieces: DataFrame, mass: Mass, shape: str, prices: Numbers, budget: float, n: int
+    pieces: DataFrame, query_model: QueryModel, shape: str, prices: Numbers, budget: float, n: int
 ) -> float:
     """The price that a budget for n cuts allows."""
     curve = np.zeros(len(prices))
-    weigh = tasks.weigh_stretches(mass, shape, prices, budget / n)
+    weigh = tasks.weigh_stretches(query_model, shape, prices, budget / n)
     weighed = map_batches(pieces, weigh, tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
     for number, size in weighed.collect():
         curve[number] = size
     return choose_price(prices, curve, budget)
 
 
-def _trial(pieces: DataFrame, mass: Mass, shape: str, price: float, stop: Stop) -> Trial:
+def _trial(
+    pieces: DataFrame, query_model: QueryModel, shape: str, price: float, stop: Stop
+) -> Trial:
     """What a price leads to, over all stretches."""
     tried = map_batches(
-        pieces, tasks.try_stretches(mass, shape, float(price), stop), tasks.TRIAL_SCHEMA
+        pieces, tasks.try_stretches(query_model, shape, float(price), stop), tasks.TRIAL_SCHEMA
     )
     size, *reads = tried.agg(*map(sf.sum, tried.columns)).collect()[0]
     return size, reads
 
 
-def run_files(n: int, survey: Survey) -> int:
+def run_files(n: int, column_profile: ColumnProfile) -> int:
     """How many run files a build makes of a column of which so many cuts are shown."""
-    return math.ceil(n / survey.sample.share / CUTS_PER_TASK)
+    return math.ceil(n / column_profile.sample.share / CUTS_PER_TASK)
 
 
-def _in_stretches(cuts: DataFrame, mass: Mass, stretches: int) -> DataFrame:
+def _in_stretches(cuts: DataFrame, query_model: QueryModel, stretches: int) -> DataFrame:
     """Cuts clipped to stretches of the domain; each stretch together and in one partition."""
-    places = np.arange(1, stretches) * len(mass.codes) // stretches
-    borders = mass.codes[places]
+    places = np.arange(1, stretches) * len(query_model.codes) // stretches
+    borders = query_model.codes[places]
     pieces = map_batches(cuts, tasks.split_cuts(borders), tasks.PIECES_SCHEMA)
     pieces = pieces.repartition(stretches, "stretch") if stretches > 1 else pieces.coalesce(1)
     return pieces.sortWithinPartitions("stretch")

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
-from sieve.indexing.domain_sample import Zoom
+from sieve.indexing.domain_sample import DomainSample
 from sieve.indexing.tasks import run_row, together
 from sieve.segments.hash_map.format import build_map
 
@@ -44,13 +44,13 @@ _SIGN: Final = np.uint64(1 << 63)
 
 
 def pack_hashes(
-    encoder: Encoder, zoom: Zoom | None, parts: int, proves: Flags | None
+    encoder: Encoder, domain_sample: DomainSample | None, parts: int, proves: Flags | None
 ) -> Callable[[Batches], Batches]:
     """(value, location, hash by the JVM) rows to packed pairs, most of them once.
 
     Args:
         encoder: the column's.
-        zoom: the part of the domain to look at; None: all.
+        domain_sample: the part of the domain to look at; None: all.
         parts: ranges of hashes, of one length each, in signed order.
         proves: bool[n], locations to take; None: all.
     """
@@ -62,7 +62,7 @@ def pack_hashes(
             for location, rows in together(batch, 1):
                 if location < 0 or (proves is not None and not proves[location]):
                     continue
-                hashes = _hashes(encoder, zoom, rows)
+                hashes = _hashes(encoder, domain_sample, rows)
                 held.append((hashes, np.full(len(hashes), location, np.int32)))
                 n += len(hashes)
             if n >= _HELD:
@@ -74,11 +74,11 @@ def pack_hashes(
     return run
 
 
-def _hashes(encoder: Encoder, zoom: Zoom | None, rows: pa.RecordBatch) -> Hashes:
+def _hashes(encoder: Encoder, domain_sample: DomainSample | None, rows: pa.RecordBatch) -> Hashes:
     encoded = encoder.encode(rows.column(0))
     keys = encoded.valid & ~encoded.nan
-    if zoom is not None:
-        keys &= zoom.within(encoded.codes)
+    if domain_sample is not None:
+        keys &= domain_sample.within(encoded.codes)
     if encoder.exact:
         return hash_codes(_once(np.sort(encoded.codes[keys])))
     return _once(np.sort(rows.column(2).to_numpy()[keys])).view(np.uint64)

@@ -43,18 +43,18 @@ class Probes:
 
 def make_probes(sample: Sample) -> Probes:
     """Probes for keys that lie as a sample of them does; none where there is no key."""
-    mass = sample.mass
-    if mass is None:
+    query_model = sample.query_model
+    if query_model is None:
         none = np.empty(0, np.int64)
         return Probes(none.reshape(0, 2), none, none.view(np.uint64))
     random = np.random.default_rng(1)
-    low, high = int(mass.codes[0]), int(mass.codes[-1])
+    low, high = int(query_model.codes[0]), int(query_model.codes[-1])
     drawn = random.integers(0, len(sample.codes), EACH)
     present = sample.codes[drawn]
     anywhere = random.integers(low, high, EACH, np.int64, endpoint=True)
-    begin = random.choice(mass.codes, EACH)
+    begin = random.choice(query_model.codes, EACH)
     room = np.int64(high).view(np.uint64) - begin.view(np.uint64)
-    length = np.minimum(room, np.uint64((high - low) * min(1.0, SHORT_RANGE / mass.length)))
+    length = np.minimum(room, np.uint64((high - low) * min(1.0, SHORT_RANGE / query_model.length)))
     end = (begin.view(np.uint64) + length).view(np.int64)
     return Probes(
         np.stack(

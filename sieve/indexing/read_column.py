@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.indexing import tasks
 from sieve.indexing.arrow_jobs import map_batches
-from sieve.indexing.column_profile import Survey
+from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.probes import Probes
 from sieve.metadata.options import IndexOptions
 from sieve.segments.intervals import generous_threshold
@@ -54,12 +54,15 @@ class Seen:
 
 @contextlib.contextmanager
 def read_cuts(
-    survey: Survey, options: IndexOptions, probes: Probes, may_be_empty: Flags | None = None
+    column_profile: ColumnProfile,
+    options: IndexOptions,
+    probes: Probes,
+    may_be_empty: Flags | None = None,
 ) -> Iterator[tuple[DataFrame, Seen]]:
     """Cuts of all locations that were read whole, kept until the block ends, and the counts.
 
     Args:
-        survey: of the column.
+        column_profile: of the column.
         options: shape and budget.
         probes: what is counted on the way.
         may_be_empty: bool[n], locations that show something even without rows; None: none does.
@@ -67,16 +70,16 @@ def read_cuts(
     Raises:
         Py4JJavaError: a file cannot be read; names it.
     """
-    sample = survey.sample
+    sample = column_profile.sample
     step = tasks.read_column(
-        sample.encoder, sample.zoom, _cutting(survey, options), probes.intervals
+        sample.encoder, sample.domain_sample, _cutting(column_profile, options), probes.intervals
     )
-    lines = map_batches(survey.values, step, tasks.CUTS_SCHEMA).persist(
+    lines = map_batches(column_profile.values, step, tasks.CUTS_SCHEMA).persist(
         StorageLevel.MEMORY_AND_DISK
     )
     try:
-        shown = np.zeros(survey.n_files, np.bool_) if may_be_empty is None else may_be_empty
-        seen = _seen(lines, survey, len(probes.intervals), shown)
+        shown = np.zeros(column_profile.n_files, np.bool_) if may_be_empty is None else may_be_empty
+        seen = _seen(lines, column_profile, len(probes.intervals), shown)
         cuts = lines.where(sf.col("kind") == tasks.KEY).drop("kind")
         if (whole := seen.whole) is not None:
             cuts = cuts.where(sf.col("location").isin(whole)) if whole else cuts.limit(0)
@@ -85,21 +88,25 @@ def read_cuts(
         lines.unpersist()
 
 
-def _cutting(survey: Survey, options: IndexOptions) -> tasks.Cutting:
-    sample = survey.sample
-    if options.shape == "sieve" or sample.mass is None:
+def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> tasks.Cutting:
+    sample = column_profile.sample
+    if options.shape == "sieve" or sample.query_model is None:
         return tasks.Cutting()
-    budget = survey.intervals_budget(options, options.shape)
-    threshold = generous_threshold(survey.n_files, budget)
+    budget = column_profile.intervals_budget(options, options.shape)
+    threshold = generous_threshold(column_profile.n_files, budget)
     if options.automatic:
         # An interval takes about a byte at least.
-        threshold = max(threshold, survey.worth(options).price)
-    return tasks.Cutting(sample.mass, threshold, budget, sample.shown, survey.n_files)
+        threshold = max(threshold, column_profile.skip_probability(options).price)
+    return tasks.Cutting(
+        sample.query_model, threshold, budget, sample.shown, column_profile.n_files
+    )
 
 
-def _seen(lines: DataFrame, survey: Survey, n_probes: int, may_be_empty: Flags) -> Seen:
+def _seen(
+    lines: DataFrame, column_profile: ColumnProfile, n_probes: int, may_be_empty: Flags
+) -> Seen:
     """The counts of the reading step; what is read by several tasks is added up."""
-    n = survey.n_files
+    n = column_profile.n_files
     kinds = (tasks.ROWS, tasks.NULLS, tasks.NANS, tasks.KEY, tasks.DAMAGED)
     counts = {kind: np.zeros(n, np.int64) for kind in kinds}
     counts[tasks.PROBE] = np.zeros(n_probes, np.int64)
@@ -114,8 +121,8 @@ def _seen(lines: DataFrame, survey: Survey, n_probes: int, may_be_empty: Flags) 
     # A location without rows shows nothing, and one read in part shows too little. What a damaged
     # record shows depends on the columns that a query reads.
     partial = ((read == 0) & ~may_be_empty) | (counts[tasks.DAMAGED] > 0)
-    if survey.counted is not None:
-        partial |= read != survey.counted
+    if column_profile.counted is not None:
+        partial |= read != column_profile.counted
     cuts = (
         int(counts[tasks.KEY][~partial].sum()),
         int(least[~partial].min(initial=GREATEST)),

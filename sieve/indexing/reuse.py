@@ -13,7 +13,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.metadata.file_list import NO_LOCATIONS, Locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import BuildStats, RunRef
-from sieve.tables.file_status import AS_IT_WAS, standings
+from sieve.tables.file_status import AS_IT_WAS, file_statuses
 from sieve.tables.snapshot import Snapshot
 
 Flags = npt.NDArray[np.bool_]
@@ -31,20 +31,20 @@ Below it a refresh reads all of the table and makes a new base (major compaction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class ReusedRuns:
     """Part of a version.
 
     Attributes:
         runs: those that a location is left of, the base first.
         locations: what is left, with its slots in these runs.
         stats: of the version; None where nothing is left.
-        grown: paths of those that have more rows by now, of which the version tells the others.
+        appended: paths of those that have more rows by now, of which the version tells the others.
     """
 
     runs: tuple[RunRef, ...]
     locations: Locations
     stats: BuildStats | None
-    grown: frozenset[str] = frozenset()
+    appended: frozenset[str] = frozenset()
 
     @property
     def encoder(self) -> Encoder | None:
@@ -59,7 +59,7 @@ class Kept:
         return self.stats.column_bytes * int(self.locations.rows.sum()) / max(1, self.stats.rows)
 
 
-NOTHING: Final = Kept((), NO_LOCATIONS, None)
+NOTHING: Final = ReusedRuns((), NO_LOCATIONS, None)
 
 
 def is_current(known: Locations, snapshot: Snapshot) -> bool:
@@ -67,10 +67,8 @@ def is_current(known: Locations, snapshot: Snapshot) -> bool:
 
     One that was unsettled and still is, is as it was.
     """
-    found = zip(standings(known, snapshot.files), snapshot.settled, strict=True)
-    same = all(
-        standing in AS_IT_WAS if settled else standing == "unsettled" for standing, settled in found
-    )
+    found = zip(file_statuses(known, snapshot.files), snapshot.stable, strict=True)
+    same = all(status in AS_IT_WAS if stable else status == "unsettled" for status, stable in found)
     return same and len(known.paths) == len(snapshot.files)
 
 
@@ -82,24 +80,24 @@ def is_one_run(base: Manifest, known: Locations) -> bool:
 
 def _unchanged(known: Locations, snapshot: Snapshot) -> Flags:
     """bool[n]: which locations of a version are settled files of the table as they were."""
-    found = zip(snapshot.files, standings(known, snapshot.files), snapshot.settled, strict=True)
-    same = {f.path for f, standing, settled in found if settled and standing in AS_IT_WAS}
+    found = zip(snapshot.files, file_statuses(known, snapshot.files), snapshot.stable, strict=True)
+    same = {f.path for f, status, stable in found if stable and status in AS_IT_WAS}
     return np.array([path in same for path in known.paths], np.bool_)
 
 
-def kept(
-    base: Manifest, known: Locations, snapshot: Snapshot, grown: frozenset[str] = frozenset()
-) -> Kept:
+def plan_reuse(
+    base: Manifest, known: Locations, snapshot: Snapshot, appended: frozenset[str] = frozenset()
+) -> ReusedRuns:
     """What a refresh takes over from a version; `NOTHING` where a new base is due.
 
     Args:
         base: the version.
         known: its locations.
         snapshot: the table as it is now.
-        grown: paths of changed ones that have only been added to, so that what is known of them
+        appended: paths of changed ones that have only been added to, so that what is known of them
             still holds for what they had.
     """
-    still = _unchanged(known, snapshot) | np.array([p in grown for p in known.paths], np.bool_)
+    still = _unchanged(known, snapshot) | np.array([p in appended for p in known.paths], np.bool_)
     number = runs_of(known.places, base.runs)
     if not _base_is_worth_it(number[still, 0], base.runs, known.chosen(still), snapshot):
         return NOTHING
@@ -107,7 +105,7 @@ def kept(
     if np.count_nonzero(deltas > 0) >= MOST_DELTAS:
         still &= (number <= 0).all(axis=1)
     left = known.chosen(still)
-    return _left(base, left, number[still], grown.intersection(left.paths))
+    return _left(base, left, number[still], appended.intersection(left.paths))
 
 
 def runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:
@@ -130,8 +128,8 @@ def _base_is_worth_it(
 
 
 def _left(
-    base: Manifest, left: Locations, number: npt.NDArray[np.int64], grown: frozenset[str]
-) -> Kept:
+    base: Manifest, left: Locations, number: npt.NDArray[np.int64], appended: frozenset[str]
+) -> ReusedRuns:
     """The runs that are still needed, and the slots in them."""
     used = [k for k in range(len(base.runs)) if np.any(number == k)]
     before = np.cumsum([0, *(run.locations for run in base.runs)])
@@ -140,4 +138,4 @@ def _left(
     for place, k in enumerate(used):
         places[number == k] += now[place] - before[k]
     runs = tuple(base.runs[k] for k in used)
-    return Kept(runs, left.at_places(places), base.stats, grown)
+    return ReusedRuns(runs, left.at_places(places), base.stats, appended)

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnavailableError
-from sieve.indexing.domain_sample import Zoom
+from sieve.indexing.domain_sample import DomainSample
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.blocks.key_groups import Chunk
 from sieve.segments.intervals import Intervals, cut_location, generous_most, split_at
-from sieve.segments.query_model import Codes, Mass, Numbers
+from sieve.segments.query_model import Codes, Numbers, QueryModel
 from sieve.segments.shapes.planner import Plan, Segment, fitted, plan
 from sieve.segments.stopping_rule import KINDS, Stop
 from sieve.storage.local import LocalStore
@@ -62,14 +62,14 @@ class Cutting:
     """How finely a location's keys are cut while they are read.
 
     Attributes:
-        mass: what queries ask; None: every key is a cut.
+        query_model: what queries ask; None: every key is a cut.
         threshold: least worth of a gap.
         budget: bytes of the run at most.
         rows: of the table.
         locations: of the table.
     """
 
-    mass: Mass | None = None
+    query_model: QueryModel | None = None
     threshold: float = 0.0
     budget: int = 0
     rows: int = 0
@@ -77,15 +77,15 @@ class Cutting:
 
     def of(self, codes: Codes, rows: npt.NDArray[np.int64], location: int) -> Intervals:
         """The cuts of some distinct keys of a location, ascending."""
-        if self.mass is None:
+        if self.query_model is None:
             place = np.full(len(codes), location, np.int32)
             return Intervals(codes, codes, place, np.ones_like(rows), rows)
         most = generous_most(int(rows.sum()), self.rows, self.locations, self.budget)
-        return cut_location(codes, rows, location, self.mass, self.threshold, most)
+        return cut_location(codes, rows, location, self.query_model, self.threshold, most)
 
 
 def read_column(
-    encoder: Encoder, zoom: Zoom | None, cutting: Cutting, probes: Queries
+    encoder: Encoder, domain_sample: DomainSample | None, cutting: Cutting, probes: Queries
 ) -> Callable[[Batches], Batches]:
     """The first step: (value, location) rows to cuts and counts of each location.
 
@@ -93,7 +93,7 @@ def read_column(
 
     Args:
         encoder: the column's.
-        zoom: the part of the domain to look at; None: all.
+        domain_sample: the part of the domain to look at; None: all.
         cutting: how fine.
         probes: int64[k, 2], intervals of key codes whose true locations are counted.
     """
@@ -109,7 +109,7 @@ def read_column(
                 if file is None or file.location != location:
                     if file is not None:
                         yield from file.finish()
-                    file = _File(location, zoom, cutting, probes, hits)
+                    file = _File(location, domain_sample, cutting, probes, hits)
                 yield from file.add(encoder, part.column(0))
         if file is not None:
             yield from file.finish()
@@ -157,13 +157,13 @@ class _File:
     def __init__(
         self,
         location: int,
-        zoom: Zoom | None,
+        domain_sample: DomainSample | None,
         cutting: Cutting,
         probes: Queries,
         hits: npt.NDArray[np.int64],
     ) -> None:
         self.location = location
-        self._zoom = zoom
+        self._zoom = domain_sample
         self._cutting = cutting
         self._probes, self._hits = probes, hits
         self._codes: list[Codes] = []
@@ -233,12 +233,12 @@ def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
 
 
 def weigh_stretches(
-    mass: Mass, shape: str, prices: Numbers, budget_each: float
+    query_model: QueryModel, shape: str, prices: Numbers, budget_each: float
 ) -> Callable[[Batches], Batches]:
     """Pieces in order of their stretch to the bytes that each price would cost there.
 
     Args:
-        mass: what queries ask.
+        query_model: what queries ask.
         shape: of the segments.
         prices: float64[p], falling.
         budget_each: bytes for each of the pieces.
@@ -246,7 +246,7 @@ def weigh_stretches(
 
     def run(batches: Batches) -> Batches:
         for pieces in _stretches(batches):
-            sizes = plan(pieces, mass, shape).curve(prices, budget_each * len(pieces))
+            sizes = plan(pieces, query_model, shape).curve(prices, budget_each * len(pieces))
             yield pa.RecordBatch.from_arrays(
                 [pa.array(np.arange(len(prices)), pa.int32()), pa.array(sizes, pa.float64())],
                 names=["price", "bytes"],
@@ -255,11 +255,13 @@ def weigh_stretches(
     return run
 
 
-def try_stretches(mass: Mass, shape: str, price: float, stop: Stop) -> Callable[[Batches], Batches]:
+def try_stretches(
+    query_model: QueryModel, shape: str, price: float, stop: Stop
+) -> Callable[[Batches], Batches]:
     """Pieces in order of their stretch to what a price leads to there: bytes, and files read.
 
     Args:
-        mass: what queries ask.
+        query_model: what queries ask.
         shape: of the segments.
         price: files read a query, per byte.
         stop: knows the probes.
@@ -267,7 +269,7 @@ def try_stretches(mass: Mass, shape: str, price: float, stop: Stop) -> Callable[
 
     def run(batches: Batches) -> Batches:
         for pieces in _stretches(batches):
-            size, reads = plan(pieces, mass, shape).trial(price, stop.probes)
+            size, reads = plan(pieces, query_model, shape).trial(price, stop.probes)
             columns = [pa.array([float(each)], pa.float64()) for each in (size, *reads)]
             yield pa.RecordBatch.from_arrays(columns, names=["bytes", *KINDS])
 
@@ -275,12 +277,12 @@ def try_stretches(mass: Mass, shape: str, price: float, stop: Stop) -> Callable[
 
 
 def write_until(
-    mass: Mass, shape: str, prices: Numbers, stop: Stop, times: float
+    query_model: QueryModel, shape: str, prices: Numbers, stop: Stop, times: float
 ) -> Callable[[Batches], Batches]:
     """The pieces of the only stretch to rows of a run file, at the price where spending stops.
 
     Args:
-        mass: what queries ask.
+        query_model: what queries ask.
         shape: of the segments.
         prices: float64[p], falling.
         stop: when it does.
@@ -291,21 +293,23 @@ def write_until(
         trials = [partial(planned.trial, price, stop.probes) for price in prices.tolist()]
         return planned.emit(float(prices[stop.choose(trials)]) * times)
 
-    return _writer(mass, shape, made)
+    return _writer(query_model, shape, made)
 
 
-def write_stretches(mass: Mass, shape: str, price: float) -> Callable[[Batches], Batches]:
+def write_stretches(
+    query_model: QueryModel, shape: str, price: float
+) -> Callable[[Batches], Batches]:
     """Pieces in order of their stretch to rows of a run file."""
-    return _writer(mass, shape, lambda planned: planned.emit(price))
+    return _writer(query_model, shape, lambda planned: planned.emit(price))
 
 
 def write_whole(
-    mass: Mass, shape: str, prices: Numbers, budget: float, times: float
+    query_model: QueryModel, shape: str, prices: Numbers, budget: float, times: float
 ) -> Callable[[Batches], Batches]:
     """The pieces of the only stretch to rows of a run file, at a price found on the way.
 
     Args:
-        mass: what queries ask.
+        query_model: what queries ask.
         shape: of the segments.
         prices: float64[p], falling.
         budget: bytes for all of it.
@@ -316,15 +320,15 @@ def write_whole(
         chosen, price, segments = fitted(planned, prices, _FITTED * budget)
         return segments if times == 1 else chosen.emit(price * times)
 
-    return _writer(mass, shape, made)
+    return _writer(query_model, shape, made)
 
 
 def _writer(
-    mass: Mass, shape: str, segments_of: Callable[[Plan], Iterable[Segment]]
+    query_model: QueryModel, shape: str, segments_of: Callable[[Plan], Iterable[Segment]]
 ) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         for pieces in _stretches(batches):
-            for made in segments_of(plan(pieces, mass, shape)):
+            for made in segments_of(plan(pieces, query_model, shape)):
                 numbers = [made.first, made.last, made.keys, made.rows, made.blocks]
                 yield run_row(made.shape, numbers, made.payload)
 

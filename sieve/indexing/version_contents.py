@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.errors import ConflictError, SieveError
 from sieve.indexing.build_run import BuiltRun, build_run
 from sieve.indexing.find_unreadable_file import named_if_unreadable
-from sieve.indexing.reuse import NOTHING, Kept
+from sieve.indexing.reuse import NOTHING, ReusedRuns
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
-from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Counts, Locations, together
+from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Counts, Locations, concat
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import BuildStats
@@ -39,10 +39,10 @@ def build_contents(
     options: IndexOptions,
     store: Store,
     index_dir: str,
-    world: World,
+    environment: Environment,
     snapshot: Snapshot,
     *,
-    kept: Kept = NOTHING,
+    kept: ReusedRuns = NOTHING,
     before: Stored = NOTHING_STORED,
 ) -> Refresh:
     """Index what a table has beside what is kept; nothing refers to the files that are written.
@@ -55,7 +55,7 @@ def build_contents(
         options: shape and budget.
         store: where the index lies.
         index_dir: the index's folder.
-        world: the means.
+        environment: the means.
         snapshot: the table's last listing.
         kept: of an earlier version; its files are not read, but for what is new in grown ones.
         before: the list of that version; the new one is laid over it.
@@ -68,17 +68,17 @@ def build_contents(
     """
     refuse_build(table.info)
     started = time.monotonic()
-    held = frozenset(kept.locations.paths) - kept.grown
+    held = frozenset(kept.locations.paths) - kept.appended
     numbers = [
         number
-        for number, (file, settled) in enumerate(zip(snapshot.files, snapshot.settled, strict=True))
-        if settled and file.path not in held
+        for number, (file, stable) in enumerate(zip(snapshot.files, snapshot.stable, strict=True))
+        if stable and file.path not in held
     ]
     files = [snapshot.files[number] for number in numbers]
-    news = frozenset(n for n in numbers if snapshot.files[n].path in kept.grown)
+    news = frozenset(n for n in numbers if snapshot.files[n].path in kept.appended)
     built = _NO_RUN
     if files:
-        with named_if_unreadable(table, column, files, numbers, world):
+        with named_if_unreadable(table, column, files, numbers, environment):
             built = build_run(
                 table.frame(numbers, column, news),
                 column,
@@ -89,24 +89,24 @@ def build_contents(
                 counted=table.info.format_name in COUNTED,
                 encoder=kept.encoder,
                 added=np.isin(numbers, list(news)),
-                say=world.say,
+                describe_job=environment.describe_job,
             )
-    young = [f for f, settled in zip(snapshot.files, snapshot.settled, strict=True) if not settled]
+    young = [f for f, stable in zip(snapshot.files, snapshot.stable, strict=True) if not stable]
     if young:
-        world.advice.add(
+        environment.advice.add(
             f"{len(young)} of {len(snapshot.files)} files were written too shortly before to be "
             "relied on, or have a time in the future: queries read them whatever they ask for, "
             "until a REFRESH takes them in"
         )
     first_slot = sum(run.locations for run in kept.runs)
     try:
-        world.check_cancelled()
+        environment.check_cancelled()
         # A table that was not listed whole is none whose files change.
         now = snapshot.files if snapshot.taken_over else table.files()
         if files:
             _check_reader(table)
         read = _unchanged(built, files, now, first_slot)
-        locations = together(_with_news(kept, read), _unsettled(young))
+        locations = concat(_with_news(kept, read), _unsettled(young))
         roots = roots_of(table, snapshot.files)
         listed, roots = store_list(store, index_dir, locations, roots, before)
     except BaseException:
@@ -165,12 +165,12 @@ def _unchanged(
     )
 
 
-def _with_news(kept: Kept, read: Locations) -> Locations:
+def _with_news(kept: ReusedRuns, read: Locations) -> Locations:
     """What is known of all: of a grown location what was known and what was read of it."""
-    if not kept.grown:
-        return together(kept.locations, read)
-    grew = np.array([path in kept.grown for path in kept.locations.paths], np.bool_)
-    added = np.array([path in kept.grown for path in read.paths], np.bool_)
+    if not kept.appended:
+        return concat(kept.locations, read)
+    grew = np.array([path in kept.appended for path in kept.locations.paths], np.bool_)
+    added = np.array([path in kept.appended for path in read.paths], np.bool_)
     before, news = kept.locations.chosen(grew), read.chosen(added)
     place = {path: k for k, path in enumerate(before.paths)}
     at = np.array([place[path] for path in news.paths], np.intp)
@@ -182,7 +182,7 @@ def _with_news(kept: Kept, read: Locations) -> Locations:
     )
     # Of which too little was read, or that changed meanwhile, are left for the next refresh.
     both = both.chosen(news.lengths != UNPROVEN)
-    return together(kept.locations.chosen(~grew), read.chosen(~added), both)
+    return concat(kept.locations.chosen(~grew), read.chosen(~added), both)
 
 
 def _packed(places: Counts) -> Counts:

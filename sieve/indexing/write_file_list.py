@@ -18,13 +18,13 @@ from sieve.errors import UnavailableError
 from sieve.metadata.file_list import (
     NO_LOCATIONS,
     Locations,
-    laid_over,
+    diff,
+    merge,
     render_locations,
-    what_differs,
 )
 from sieve.metadata.manifest import MAX_ROOTS, Manifest
 from sieve.metadata.paths import locations_file
-from sieve.metadata.pending_writes import claim_locations
+from sieve.metadata.pending_writes import note_file_list
 from sieve.metadata.records import LocationsRef, PartRef
 from sieve.reader.version_reader import read_parts, whole_list
 from sieve.storage.interface import Store
@@ -95,13 +95,13 @@ def store_list(
 
 def _part_over(before: Stored, now: Locations) -> tuple[Locations, tuple[PartRef, ...]]:
     """What to write, and the parts to lay it over; all of the list and none, where that is due."""
-    part, left = what_differs(before.whole, now), len(before.refs)
+    part, left = diff(before.whole, now), len(before.refs)
     rows = len(part.paths)
     while left and before.refs[left - 1].rows < STEP * max(1, rows):
         left -= 1
         rows += before.refs[left].rows
     if left < len(before.refs):
-        part = what_differs(laid_over(before.parts[:left]), now)
+        part = diff(merge(before.parts[:left]), now)
     return part, before.refs[:left]
 
 
@@ -109,7 +109,7 @@ def _store_part(store: Store, index_dir: str, part: Locations, roots: Sequence[s
     data = render_locations(part, roots)
     name = f"{secrets.token_hex(16)}.parquet"
     uri = locations_file(index_dir, name)
-    claim_locations(store, index_dir, name)
+    note_file_list(store, index_dir, name)
     if not store.create(uri, data):
         raise UnavailableError(
             "SIEVE_NAME_TAKEN", f"{uri} is there already; run the statement again"

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from sieve.errors import SieveError
-from sieve.indexing.column_profile import Survey
+from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.shared_storage import named_if_unseen, not_shared, seen_by_all
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir
-from sieve.metadata.pending_writes import claim_run, discard_run
+from sieve.metadata.pending_writes import discard_run, note_run
 from sieve.metadata.records import RunId, RunRef
 from sieve.reader.run_file import describe_run
 from sieve.segments.budget import within_budget
@@ -22,7 +22,7 @@ from sieve.storage.interface import Store, join
 
 def write_within(
     make: Callable[[float], DataFrame],
-    survey: Survey,
+    column_profile: ColumnProfile,
     options: IndexOptions,
     store: Store,
     index_dir: str,
@@ -31,29 +31,29 @@ def write_within(
 
     Args:
         make: rows of a run file at so many times the price that the budget seems to allow.
-        survey: of the column.
+        column_profile: of the column.
         options: shape and budget.
         store: where the index lies.
         index_dir: the index's folder.
     """
 
     def write(times: float) -> tuple[RunRef, float]:
-        run = _write(make(times), survey, store, index_dir)
+        run = _write(make(times), column_profile, store, index_dir)
         return run, run.bytes
 
     def delete(run: RunRef) -> None:
         discard_run(store, index_dir, run.id)
 
-    return within_budget(write, survey.most(options), delete)
+    return within_budget(write, column_profile.most(options), delete)
 
 
-def _write(rows: DataFrame, survey: Survey, store: Store, index_dir: str) -> RunRef:
+def _write(rows: DataFrame, column_profile: ColumnProfile, store: Store, index_dir: str) -> RunRef:
     run_id = RunId(secrets.token_hex(16))
     target = run_dir(index_dir, run_id)
-    claim = claim_run(store, index_dir, run_id)
+    claim = note_run(store, index_dir, run_id)
     try:
         write_rows(rows, target, claim)
-        return _read_back(store, target, run_id, survey)
+        return _read_back(store, target, run_id, column_profile)
     except BaseException:
         with contextlib.suppress(SieveError):
             discard_run(store, index_dir, run_id)
@@ -68,13 +68,13 @@ def write_rows(rows: DataFrame, target: str, claim: str) -> None:
         short.option("compression", "zstd").parquet(target)
 
 
-def _read_back(store: Store, target: str, run_id: RunId, survey: Survey) -> RunRef:
+def _read_back(store: Store, target: str, run_id: RunId, column_profile: ColumnProfile) -> RunRef:
     try:
         names = [e.name for e in store.list(target) if e.name.endswith(".parquet")]
     except SieveError as error:
         raise not_shared(target) from error
     files = ((name, store.read(join(target, name))) for name in sorted(names))
-    run = describe_run(run_id, survey.n_files, survey.sample.encoder, files)
+    run = describe_run(run_id, column_profile.n_files, column_profile.sample.encoder, files)
     if run is None:
         raise not_shared(target)
     return run

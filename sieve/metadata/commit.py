@@ -17,7 +17,7 @@ from sieve.errors import (
     UnavailableError,
     UnknownOutcomeError,
 )
-from sieve.metadata.commit_protocol import FIRST, Answer, Create, End, Step, after
+from sieve.metadata.commit_protocol import FIRST, Answer, Create, End, Step, next_step
 from sieve.metadata.manifest import MANIFEST_LIMIT, Manifest, parse_manifest, render_manifest
 from sieve.metadata.paths import version_file
 from sieve.metadata.transitions import check_successor
@@ -145,7 +145,7 @@ def _create(store: Store, index_dir: str, proposed: Manifest) -> bool:
             answer, error = _send(store, uri, data)
         else:
             answer, error = _look(store, index_dir, proposed)
-        cause, step = error or cause, after(step, answer)
+        cause, step = error or cause, next_step(step, answer)
     match step:
         case End.PUBLISHED | End.LOST:
             return step is End.PUBLISHED

@@ -67,25 +67,27 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ReadBack:
     """Read the number back; attributes as of `Create`."""
 
     tries: int
     doubt: bool
 
 
-Step = Create | Look
+Step = Create | ReadBack
 FIRST: Final = Create()
 
 
-def after(step: Step, answer: Answer) -> Step | End:
+def next_step(step: Step, answer: Answer) -> Step | End:
     """What to do next, or how it ended.
 
     Args:
         step: what was done.
         answer: what came back to it.
     """
-    return _after_create(step, answer) if isinstance(step, Create) else _after_look(step, answer)
+    return (
+        _after_create(step, answer) if isinstance(step, Create) else _after_read_back(step, answer)
+    )
 
 
 def _after_create(step: Create, answer: Answer) -> Step | End:
@@ -94,15 +96,15 @@ def _after_create(step: Create, answer: Answer) -> Step | End:
             return End.PUBLISHED
         case Answer.TAKEN:
             # The answer to a repeat of our own success, it may be: so it too is checked by id.
-            return Look(step.tries, step.doubt)
+            return ReadBack(step.tries, step.doubt)
         case Answer.NO_REPLY:
-            return Look(step.tries, doubt=True)
+            return ReadBack(step.tries, doubt=True)
         case Answer.REFUSED:
             return End.UNKNOWN if step.doubt else End.REFUSED
     raise ValueError(f"{answer} answers no create")
 
 
-def _after_look(step: Look, answer: Answer) -> Step | End:
+def _after_read_back(step: ReadBack, answer: Answer) -> Step | End:
     match answer:
         case Answer.OURS:
             return End.PUBLISHED

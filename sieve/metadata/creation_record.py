@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 
 from sieve.errors import ConflictError, SieveError
-from sieve.metadata.paths import INTENT, REGISTERED, UUID, version_file
+from sieve.metadata.paths import CREATION_RECORD, REGISTERED, UUID, version_file
 from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import TableIdentity, identity_from, same_table
 from sieve.storage.interface import GoneError, Store, base_name, join
@@ -17,7 +17,7 @@ _LIMIT = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class CreationRecord:
     """What the first file of an index's folder says.
 
     Attributes:
@@ -35,13 +35,13 @@ class Intent:
     registered: bool
 
 
-def write_intent(store: Store, index_dir: str, name: str, table: TableIdentity) -> None:
+def write_creation_record(store: Store, index_dir: str, name: str, table: TableIdentity) -> None:
     """The first file of an index's folder: which index of which table it is to hold."""
-    intent = {"uuid": base_name(index_dir), "name": name, "table": asdict(table)}
-    store.create(join(index_dir, INTENT), json.dumps(intent).encode("ascii"))
+    record = {"uuid": base_name(index_dir), "name": name, "table": asdict(table)}
+    store.create(join(index_dir, CREATION_RECORD), json.dumps(record).encode("ascii"))
 
 
-def intents(store: Store, root: str, but: Collection[str]) -> Iterator[Intent]:
+def creation_records(store: Store, root: str, but: Collection[str]) -> Iterator[CreationRecord]:
     """What the folders of a root say; one without an intent of ours is not ours to speak of.
 
     Args:
@@ -57,8 +57,8 @@ def intents(store: Store, root: str, but: Collection[str]) -> Iterator[Intent]:
     except GoneError:
         return
     for name in names:
-        if name not in but and (intent := intent_of(store, join(root, name))) is not None:
-            yield intent
+        if name not in but and (record := creation_record_of(store, join(root, name))) is not None:
+            yield record
 
 
 def remove_abandoned(
@@ -78,15 +78,15 @@ def remove_abandoned(
     Raises:
         UnavailableError: the store does not answer.
     """
-    strangers = [
-        intent
-        for intent in intents(store, root, known)
-        if not intent.registered and same_table(intent.table, table)
+    candidates = [
+        record
+        for record in creation_records(store, root, known)
+        if not record.registered and same_table(record.table, table)
     ]
-    if not strangers:
+    if not candidates:
         return []
     floor = store.now_ms(root) - FLOOR_MS
-    abandoned = [intent.folder for intent in strangers if intent.written_ms <= floor]
+    abandoned = [record.folder for record in candidates if record.written_ms <= floor]
     for folder in abandoned:
         delete_index(store, folder)
     return abandoned
@@ -96,7 +96,7 @@ def delete_index(store: Store, index_dir: str) -> None:
     """Delete an index's folder so that what is left of it, if this is cut short, can be told.
 
     Its registered mark goes first, so that no table finds it again, and its intent last. Before any
-    file that a writer may be at work on its first version goes: see `told_if_dropped`.
+    file that a writer may be at work on its first version goes: see `report_if_dropped`.
 
     Raises:
         UnavailableError: the store refuses or does not answer.
@@ -108,13 +108,13 @@ def delete_index(store: Store, index_dir: str) -> None:
     if REGISTERED in names:
         store.delete(join(index_dir, REGISTERED))
     store.delete(version_file(index_dir, 1))
-    for name in sorted(names - {REGISTERED, INTENT}):
+    for name in sorted(names - {REGISTERED, CREATION_RECORD}):
         store.delete(join(index_dir, name))
     store.delete(index_dir)
 
 
 @contextlib.contextmanager
-def told_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]:
+def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]:
     """Whatever befalls a statement whose index is dropped meanwhile is told as that.
 
     What was made of the index's folder since is removed, also where nothing befell the statement.
@@ -156,18 +156,18 @@ def _remove_ghost(store: Store, index_dir: str) -> bool:
     return True
 
 
-def intent_of(store: Store, folder: str) -> Intent | None:
+def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
     """What an index's folder says of it; None where it says nothing that could be of ours."""
     try:
         members = {entry.name: entry for entry in store.list(folder)}
-        if INTENT not in members:
+        if CREATION_RECORD not in members:
             return None
-        raw = json.loads(store.read(join(folder, INTENT), _LIMIT))
-        return Intent(
+        raw = json.loads(store.read(join(folder, CREATION_RECORD), _LIMIT))
+        return CreationRecord(
             folder,
             str(raw["name"]),
             identity_from(raw["table"]),
-            members[INTENT].mtime_ms,
+            members[CREATION_RECORD].mtime_ms,
             REGISTERED in members,
         )
     except (SieveError, ValueError, KeyError, TypeError):

@@ -109,7 +109,7 @@ _NONE: Final = np.zeros(0, np.int64)
 NO_LOCATIONS: Final = Locations((), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
 
 
-def together(*lists: Locations) -> Locations:
+def concat(*lists: Locations) -> Locations:
     """The locations of all, those of the first list first."""
     columns = (np.concatenate([_NONE, *(getattr(one, name) for one in lists)]) for name in COLUMNS)
     paths = tuple(chain.from_iterable(one.paths for one in lists))
@@ -132,7 +132,7 @@ def _widened(also: Counts, width: int) -> Counts:
     return np.pad(also, ((0, 0), (0, width - also.shape[1])), constant_values=-1)
 
 
-def laid_over(parts: Sequence[Locations]) -> Locations:
+def merge(parts: Sequence[Locations]) -> Locations:
     """The list that parts make: of each path what the last part says that has it."""
     told: list[Locations] = []
     later: set[str] = set()
@@ -142,10 +142,10 @@ def laid_over(parts: Sequence[Locations]) -> Locations:
         if part is not parts[0]:
             # Of the first, which is the longest, nobody asks.
             later.update(part.paths)
-    return together(*reversed(told))
+    return concat(*reversed(told))
 
 
-def what_differs(before: Locations, now: Locations) -> Locations:
+def diff(before: Locations, now: Locations) -> Locations:
     """The part that makes one list another when it is laid over it; the order aside."""
     places = dict(zip(before.paths, count(), strict=False))
     # Spark lists a file twice whose folder two partitions have: a part tells all of it or nothing.
@@ -161,7 +161,7 @@ def what_differs(before: Locations, now: Locations) -> Locations:
         same[same] = (was[place[same]] == are[same]).all(axis=1)
     there = set(now.paths)
     lost = before.chosen(np.array([path not in there for path in before.paths], np.bool_))
-    return together(now.chosen(~same), replace(lost, lengths=np.full_like(lost.lengths, GONE)))
+    return concat(now.chosen(~same), replace(lost, lengths=np.full_like(lost.lengths, GONE)))
 
 
 def _repeated(paths: Sequence[str]) -> set[str]:

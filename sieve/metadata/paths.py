@@ -16,7 +16,7 @@ RUN_FILE = re.compile(r"part-[A-Za-z0-9_-]{1,120}(?:\.[A-Za-z0-9_-]{1,20}){0,2}\
 LOCATIONS_FILE = re.compile(r"[0-9a-f]{32}\.parquet")
 TEMPORARY = re.compile(r"\.(?:draft|probe)-[0-9a-f]{32}")
 """What stores make for a moment beside the file that is meant."""
-INTENT = "intent.json"
+CREATION_RECORD = "intent.json"
 REGISTERED = "registered"
 
 
@@ -30,7 +30,7 @@ def version_file(index_dir: str, version: int) -> str:
     return join(index_dir, "versions", f"{version}.json")
 
 
-def claims_dir(index_dir: str) -> str:
+def pending_writes_dir(index_dir: str) -> str:
     """The folder that notes what is about to be written."""
     return join(index_dir, "intents")
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from sieve.errors import SieveError
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.paths import HEX_ID, LOCATIONS_FILE, claims_dir, locations_file, run_dir
+from sieve.metadata.paths import HEX_ID, LOCATIONS_FILE, locations_file, pending_writes_dir, run_dir
 from sieve.metadata.records import RunId
 from sieve.storage.interface import GoneError, Store, join
 
@@ -27,7 +27,7 @@ _CLAIM = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class PendingWrite:
     """A thing that was about to be written.
 
     Attributes:
@@ -41,23 +41,23 @@ class Claim:
     mtime_ms: int
 
 
-def claim_run(store: Store, index_dir: str, run: RunId) -> str:
+def note_run(store: Store, index_dir: str, run: RunId) -> str:
     """Note that a run is about to be written; the claim's URI. Raises UnavailableError."""
-    claim = join(claims_dir(index_dir), f"run-{run}")
+    claim = join(pending_writes_dir(index_dir), f"run-{run}")
     store.create(claim, b"")
     return claim
 
 
-def claim_locations(store: Store, index_dir: str, name: str) -> None:
+def note_file_list(store: Store, index_dir: str, name: str) -> None:
     """Note that a part of a list of locations is about to be written. Raises UnavailableError."""
-    store.create(join(claims_dir(index_dir), f"locations-{name}"), b"")
+    store.create(join(pending_writes_dir(index_dir), f"locations-{name}"), b"")
 
 
-def settle(store: Store, index_dir: str, version: Manifest) -> None:
+def release(store: Store, index_dir: str, version: Manifest) -> None:
     """Take away the claims of what a version names; those that stay do no harm."""
     named = {f"run-{run.id}" for run in version.runs}
     named |= {f"locations-{part.name}" for part in version.locations.parts}
-    claims = claims_dir(index_dir)
+    claims = pending_writes_dir(index_dir)
     with contextlib.suppress(SieveError):
         # Most of them are named since an earlier version, and their claims are gone.
         for claim in store.list(claims):
@@ -68,18 +68,18 @@ def settle(store: Store, index_dir: str, version: Manifest) -> None:
 def discard_run(store: Store, index_dir: str, run: RunId) -> None:
     """Delete a run that no version names, and its claim. Raises UnavailableError."""
     store.delete(run_dir(index_dir, run))
-    store.delete(join(claims_dir(index_dir), f"run-{run}"))
+    store.delete(join(pending_writes_dir(index_dir), f"run-{run}"))
 
 
 def discard_locations(store: Store, index_dir: str, name: str) -> None:
     """The same for a part of a list of locations."""
     store.delete(locations_file(index_dir, name))
-    store.delete(join(claims_dir(index_dir), f"locations-{name}"))
+    store.delete(join(pending_writes_dir(index_dir), f"locations-{name}"))
 
 
-def claims(store: Store, index_dir: str) -> Iterator[Claim]:
+def pending_writes(store: Store, index_dir: str) -> Iterator[PendingWrite]:
     """What is claimed now; files of other names are nobody's claim. Raises UnavailableError."""
-    folder = claims_dir(index_dir)
+    folder = pending_writes_dir(index_dir)
     try:
         entries = store.list(folder)
     except GoneError:
@@ -92,4 +92,4 @@ def claims(store: Store, index_dir: str) -> Iterator[Claim]:
             target = run_dir(index_dir, RunId(match["id"]))
         else:
             target = locations_file(index_dir, match["list"])
-        yield Claim(join(folder, entry.name), target, entry.mtime_ms)
+        yield PendingWrite(join(folder, entry.name), target, entry.mtime_ms)

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import replace
 
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.errors import UnavailableError, UnsupportedError
 from sieve.metadata.commit import newest, publish
 from sieve.metadata.creation_record import delete_index
@@ -18,7 +18,7 @@ from sieve.operations.registered_index import Found
 from sieve.tables.table import CatalogTable
 
 
-def change_index(found: Found, change: Change, world: World) -> Manifest:
+def change_index(found: Found, change: Change, environment: Environment) -> Manifest:
     """Publish a change of the index's state or options on top of whatever is newest.
 
     Raises:
@@ -29,14 +29,17 @@ def change_index(found: Found, change: Change, world: World) -> Manifest:
     def on_top_of(now: Manifest | None) -> Manifest:
         if now is None:
             raise UnavailableError("SIEVE_INDEX_GONE", f"{found.directory} vanished meanwhile")
-        return next_version(now, change, VersionId(secrets.token_hex(16)), world.software)
+        return next_version(now, change, VersionId(secrets.token_hex(16)), environment.software)
 
-    world.changing()
+    environment.changing()
     return publish(found.store, found.directory, found.need(), on_top_of)
 
 
 def follow_table(
-    table: CatalogTable, name: str, exists: Callable[[TableIdentity], bool], world: World
+    table: CatalogTable,
+    name: str,
+    exists: Callable[[TableIdentity], bool],
+    environment: Environment,
 ) -> str | None:
     """Let an index follow its table to another name or place.
 
@@ -44,7 +47,7 @@ def follow_table(
         table: as it is now.
         name: of the index.
         exists: whether there is a table of an identity.
-        world: the means.
+        environment: the means.
 
     Returns:
         The folder of the index; None where it is not this table's, or nothing has changed.
@@ -54,9 +57,9 @@ def follow_table(
     """
     now = table.info.identity
     registration = table.info.registrations[name]
-    world.check_root(registration.root, now.database)
+    environment.check_root(registration.root, now.database)
     directory = registration.directory
-    store = world.open_store(registration.root)
+    store = environment.open_store(registration.root)
     base = newest(store, directory)
     if base is None or base.state == "dropped" or same_table(base.table, now):
         return None
@@ -67,11 +70,11 @@ def follow_table(
     found = Found(name, registration, directory, base, base.state, opened=store)
     # A rename takes the files along. Whether each is the same, path, length and time will tell.
     renamed = base.table.table.lower() != now.table.lower()
-    change_index(found, Follow(now, moved=renamed), world)
+    change_index(found, Follow(now, moved=renamed), environment)
     return directory
 
 
-def end_index(found: Found, table: TableIdentity, world: World) -> bool:
+def end_index(found: Found, table: TableIdentity, environment: Environment) -> bool:
     """End an index whose table is gone: tombstone, then the files.
 
     Returns:
@@ -81,14 +84,14 @@ def end_index(found: Found, table: TableIdentity, world: World) -> bool:
         UnavailableError: the store stopped answering.
     """
     if found.manifest is not None:
-        change_index(found, Drop(), world)
+        change_index(found, Drop(), environment)
     if not _has_files(found, table):
         return False
     delete_index(found.store, found.directory)
     return True
 
 
-def drop_index(table: CatalogTable, found: Found, world: World) -> None:
+def drop_index(table: CatalogTable, found: Found, environment: Environment) -> None:
     """Drop an index: tombstone, then the property, then the files.
 
     A registration whose index belongs to another table, or is gone, loses its property only: the
@@ -102,8 +105,8 @@ def drop_index(table: CatalogTable, found: Found, world: World) -> None:
     found.check_answered()
     has_files = _has_files(found, table.info.identity)
     if found.manifest is not None:
-        change_index(found, Drop(), world)
-    world.changing()
+        change_index(found, Drop(), environment)
+    environment.changing()
     try:
         table.unregister(found.name, found.registration)
     except UnavailableError as error:

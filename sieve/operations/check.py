@@ -18,7 +18,7 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.errors import CorruptError
 from sieve.indexing import check_task
 from sieve.indexing.arrow_jobs import map_batches
@@ -30,7 +30,7 @@ from sieve.operations.registered_index import Found
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import verified
 from sieve.reader.version_reader import OpenIndex, open_version
-from sieve.tables.file_status import Standing, standings
+from sieve.tables.file_status import FileStatus, file_statuses
 from sieve.tables.table import LOCATION, CatalogTable, Column
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
@@ -42,7 +42,7 @@ OTHER_READER: Final = "the index was built for another reader, so this session r
 OUTDATED: Final = (
     "an earlier release built the index by one column of each record, so every file is read"
 )
-_WHY: Final[Mapping[Standing, str]] = {
+_WHY: Final[Mapping[FileStatus, str]] = {
     "same": "",
     "new": "new since the index was built",
     "unsettled": "too young to be relied on when the index was built",
@@ -81,7 +81,7 @@ def check_index(
     table: CatalogTable,
     found: Found,
     percent: float,
-    world: World,
+    environment: Environment,
     draw: Callable[[Sequence[int], int], Sequence[int]] = random.sample,
 ) -> list[CheckedFile]:
     """Look up every key of the table's files that an index may skip.
@@ -90,7 +90,7 @@ def check_index(
         table: the table, as it is now.
         found: the index.
         percent: share of these files to be read, above 0; one at least.
-        world: the means.
+        environment: the means.
         draw: some of them.
 
     Returns:
@@ -110,11 +110,11 @@ def check_index(
     index = open_version(found.store, found.directory, manifest, FileCache(sys.maxsize))
     where = index.locations()
     places = {path: place for place, path in enumerate(where.paths)}
-    stale = {number: _WHY[standing] for number, standing in enumerate(standings(where, files))}
+    stale = {number: _WHY[status] for number, status in enumerate(file_statuses(where, files))}
     usable = [number for number, why in stale.items() if not why]
     chosen = sorted(draw(usable, math.ceil(len(usable) * percent / 100)))
     at = np.array([places[files[number].path] for number in chosen], np.intp)
-    seen = _read(table, index, chosen, where.places[at], world)
+    seen = _read(table, index, chosen, where.places[at], environment)
     details = [_loss(index, int(k), one) for k, one in zip(at, seen, strict=True)]
     # A file that was replaced while it was read tells nothing of what the index knows.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
@@ -158,7 +158,7 @@ def _read(
     index: OpenIndex,
     numbers: Sequence[int],
     places: Counts,
-    world: World,
+    environment: Environment,
 ) -> list[_Seen]:
     """What is seen of files, given with their places in the version's runs laid end to end."""
     runs = index.manifest.runs
@@ -171,7 +171,7 @@ def _read(
         ]
         # Files without keys are in no run, and may have none.
         for rounds in shared_rounds([runs[k] for k in numbers_of_runs]):
-            world.say(f"checking {index.manifest.name}")
+            environment.describe_job(f"checking {index.manifest.name}")
             frame = table.frame([numbers[k] for k in own], column)
             values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
             for location, *counts, missed, damaged, key in _lines(values, index, rounds, ordinals):

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sieve.encoding.encoder import Encoder
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
 from sieve.indexing.version_contents import build_contents
 from sieve.metadata.commit import publish
-from sieve.metadata.creation_record import delete_index, remove_abandoned, write_intent
+from sieve.metadata.creation_record import delete_index, remove_abandoned, write_creation_record
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
-from sieve.metadata.paths import REGISTERED, claims_dir, versions_dir
-from sieve.metadata.pending_writes import settle
+from sieve.metadata.paths import REGISTERED, pending_writes_dir, versions_dir
+from sieve.metadata.pending_writes import release
 from sieve.metadata.records import IndexUuid, VersionId
 from sieve.metadata.registration import Registration, property_key
 from sieve.metadata.transitions import Refresh
@@ -57,7 +57,7 @@ def create_indexes(
     wanted: Sequence[Wanted],
     options: IndexOptions,
     comment: str | None,
-    world: World,
+    environment: Environment,
     built: Callable[[], None] = lambda: None,
     replaced: Mapping[str, Found] = MappingProxyType({}),
 ) -> list[Manifest]:
@@ -68,7 +68,7 @@ def create_indexes(
         wanted: the indexes.
         options: of all of them.
         comment: of all of them.
-        world: the means.
+        environment: the means.
         built: called when one more of them is built.
         replaced: indexes of the same names, which end once all are registered.
 
@@ -82,20 +82,20 @@ def create_indexes(
     """
     for one in wanted:
         check_wanted(table, one, options)
-    world.check_shared(
-        world.root_for_new(table.info.database_location), table.info.identity.database
+    environment.check_shared(
+        environment.root_for_new(table.info.database_location), table.info.identity.database
     )
     begun: list[_Begun] = []
     versions: list[Manifest] = []
     registered: list[_Begun] = []
-    _sweep(table, world)
+    _sweep(table, environment)
     try:
         for one in wanted:
-            begun.append(_begin(table, one, world))
-            versions.append(_build(table, begun[-1], options, comment, world))
+            begun.append(_begin(table, one, environment))
+            versions.append(_build(table, begun[-1], options, comment, environment))
             built()
-        world.check_cancelled()
-        world.changing()
+        environment.check_cancelled()
+        environment.changing()
         for index in begun:
             table.register(index.wanted.name, index.registration)
             registered.append(index)
@@ -108,9 +108,9 @@ def create_indexes(
         raise
     for name, old in replaced.items():
         try:
-            end_index(old, table.info.identity, world)
+            end_index(old, table.info.identity, environment)
         except SieveError as error:
-            world.advice.add(
+            environment.advice.add(
                 f"index {name} is replaced, but files of the one before are left: {error.message}; "
                 "VACUUM SIEVE INDEXES removes them"
             )
@@ -134,10 +134,10 @@ def check_wanted(table: CatalogTable, one: Wanted, options: IndexOptions) -> Non
         )
 
 
-def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:
+def _begin(table: CatalogTable, one: Wanted, environment: Environment) -> _Begun:
     info = table.info
-    root = world.root_for_new(info.database_location)
-    store = world.open_store(root)
+    root = environment.root_for_new(info.database_location)
+    store = environment.open_store(root)
     registration = Registration(IndexUuid(str(uuid.uuid4())), one.column.path, root)
     directory = join(root, registration.uuid)
     try:
@@ -151,12 +151,12 @@ def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:
     index = _Begun(one, registration, store, directory)
     try:
         # While the folder is empty: nobody who may not read the table gets to see a key of it.
-        tables = world.open_store(info.identity.location)
+        tables = environment.open_store(info.identity.location)
         store.restrict(directory, tables.permissions(info.identity.location))
-        write_intent(store, directory, one.name, info.identity)
+        write_creation_record(store, directory, one.name, info.identity)
         for folder in (
             versions_dir(directory),
-            claims_dir(directory),
+            pending_writes_dir(directory),
             join(directory, "runs"),
             join(directory, "locations"),
         ):
@@ -168,7 +168,11 @@ def _begin(table: CatalogTable, one: Wanted, world: World) -> _Begun:
 
 
 def _build(
-    table: CatalogTable, index: _Begun, options: IndexOptions, comment: str | None, world: World
+    table: CatalogTable,
+    index: _Begun,
+    options: IndexOptions,
+    comment: str | None,
+    environment: Environment,
 ) -> Manifest:
     one = index.wanted
     made = build_contents(
@@ -177,17 +181,17 @@ def _build(
         options,
         index.store,
         index.directory,
-        world,
+        environment,
         snapshot_of(table, index.store, index.directory),
     )
-    first = _first_version(table, index, made, comment, world)
+    first = _first_version(table, index, made, comment, environment)
     version = publish(index.store, index.directory, None, lambda _: first, attempts=1)
-    settle(index.store, index.directory, version)
+    release(index.store, index.directory, version)
     return version
 
 
 def _first_version(
-    table: CatalogTable, index: _Begun, made: Refresh, comment: str | None, world: World
+    table: CatalogTable, index: _Begun, made: Refresh, comment: str | None, environment: Environment
 ) -> Manifest:
     return Manifest(
         index=index.registration.uuid,
@@ -200,7 +204,7 @@ def _first_version(
         column=index.wanted.column.path,
         comment=comment,
         next_options=None,
-        created_by=world.software,
+        created_by=environment.software,
         instant=made.instant,
         type=made.type,
         options=made.options,
@@ -240,13 +244,13 @@ def _undo(
                 delete_index(index.store, index.directory)
 
 
-def _sweep(table: CatalogTable, world: World) -> None:
+def _sweep(table: CatalogTable, environment: Environment) -> None:
     """Remove what CREATEs on this table left when their process died."""
-    root = world.root_for_new(table.info.database_location)
+    root = environment.root_for_new(table.info.database_location)
     known = {registration.uuid for registration in table.info.registrations.values()}
     # Rubbish that cannot be removed is no reason not to make an index.
     with contextlib.suppress(SieveError):
-        remove_abandoned(world.open_store(root), root, table.info.identity, known)
+        remove_abandoned(environment.open_store(root), root, table.info.identity, known)
 
 
 def refuse_taken(names: Sequence[str], taken: Sequence[str], label: str) -> None:

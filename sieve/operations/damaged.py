@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sieve.errors import CorruptError, UnavailableError
 from sieve.metadata.commit import newest_number, read_version
-from sieve.metadata.creation_record import intent_of
+from sieve.metadata.creation_record import creation_record_of
 from sieve.metadata.records import TableIdentity
 from sieve.storage.interface import Store
 
@@ -36,5 +36,5 @@ def owner_of_wreck(store: Store, folder: str) -> TableIdentity | None:
                 f"{folder} could not be read a moment ago, and now can be; run the statement again",
             )
         return manifest.table
-    intent = intent_of(store, folder) if newest else None
-    return None if intent is None else intent.table
+    record = creation_record_of(store, folder) if newest else None
+    return None if record is None else record.table

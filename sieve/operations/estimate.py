@@ -21,13 +21,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row
 
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.errors import InvalidInputError
 from sieve.indexing import tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
 from sieve.indexing.build_hash_map import SharedPairs
-from sieve.indexing.column_profile import Survey, survey
+from sieve.indexing.column_profile import ColumnProfile, column_profile
 from sieve.indexing.column_sample import zoomed
 from sieve.indexing.fit_budget import CUTS_PER_TASK, FILE_OVERHEAD, Make, run_files, run_maker
 from sieve.indexing.probes import Probes, expectations, files_read, make_probes, map_may_pay
@@ -87,7 +87,7 @@ def estimate_index(
     column: Column,
     wanted: Sequence[IndexOptions],
     asked: Asked | None,
-    world: World,
+    environment: Environment,
 ) -> list[Estimate]:
     """Estimate indexes of a table as it is now.
 
@@ -96,7 +96,7 @@ def estimate_index(
         column: to be indexed.
         wanted: options of each index; of one shape.
         asked: a query that is told of, too.
-        world: the means.
+        environment: the means.
 
     Returns:
         One for each of the options, but for those whose budget cannot pay for the shape, if there
@@ -113,12 +113,12 @@ def estimate_index(
         none = None if asked is None else Reads(0, 0, 0, understood=False)
         return [Estimate(one, (), 0, 0.0, 0.0, 0, 0.0, (), none) for one in wanted]
     started = time.monotonic()
-    of = survey(
+    of = column_profile(
         table.frame(range(len(files)), column),
         column,
         [file.length for file in files],
         counted=table.info.format_name in COUNTED,
-        say=world.say,
+        describe_job=environment.describe_job,
     )
     # What is cut for the largest budget does for the others.
     widest = max(wanted, key=lambda one: _wide(of, one).most_cuts(one))
@@ -128,13 +128,15 @@ def estimate_index(
     )
     of = replace(of, sample=sample)
     probes = make_probes(sample)
-    world.say("reading")
+    environment.describe_job("reading")
     with (
         read_cuts(_wide(of, widest), widest, probes) as (cuts, seen),
         SharedPairs(of.values, sample, seen) as pairs,
     ):
         read = time.monotonic() - started
-        estimating = _Estimating(table, column, asked, world, files, of, probes, cuts, seen, pairs)
+        estimating = _Estimating(
+            table, column, asked, environment, files, of, probes, cuts, seen, pairs
+        )
         found = []
         for options in wanted:
             try:
@@ -145,7 +147,7 @@ def estimate_index(
         return found
 
 
-def _wide(of: Survey, options: IndexOptions) -> Survey:
+def _wide(of: ColumnProfile, options: IndexOptions) -> ColumnProfile:
     """The survey with as many cuts as a build may read in the end."""
     return of.wider(options) or of
 
@@ -168,9 +170,9 @@ class _Estimating:
     table: CatalogTable
     column: Column
     asked: Asked | None
-    world: World
+    environment: Environment
     files: Sequence[DataFile]
-    survey: Survey
+    column_profile: ColumnProfile
     probes: Probes
     cuts: DataFrame
     seen: Seen
@@ -181,7 +183,7 @@ class _Estimating:
         started = time.monotonic()
         made = self._made(options)
         took = time.monotonic() - started
-        seen, of, share = self.seen, self.survey, self.survey.sample.share
+        seen, of, share = self.seen, self.column_profile, self.column_profile.sample.share
         idle = _seconds_of_a_job(self.cuts) if share < 1 else 0.0
         stretches = run_files(seen.cuts[0], of)
         # What a job takes to begin it takes once, and stretches are weighed beside each other.
@@ -210,7 +212,7 @@ class _Estimating:
         """What a build would keep of its attempts."""
         if options.automatic:
             return self._automatic(options)
-        made, of = self._build(options, self.survey), self.survey
+        made, of = self._build(options, self.column_profile), self.column_profile
         if options.shape != "auto":
             return made
         exact = of.sample.encoder.exact
@@ -222,7 +224,7 @@ class _Estimating:
 
     def _automatic(self, options: IndexOptions) -> _Held:
         """The same of the budget `auto`, whose second reading is part of the first."""
-        of: Survey | None = self.survey
+        of: ColumnProfile | None = self.column_profile
         attempts: list[_Held] = []
         while of is not None:
             made = self._build(options, of, stop_for(of, options, self.probes, self.seen.hits))
@@ -233,8 +235,10 @@ class _Estimating:
             if planned is not None and planned.limit is None:
                 with contextlib.suppress(InvalidInputError):
                     attempts.append(self._build(planned.options, of, most_bits=0))
-            worth = of.worth(options)
-            best = min(attempts, key=lambda m: worth.cost(m.bytes, files_read(m.expected)))
+            skip_probability = of.skip_probability(options)
+            best = min(
+                attempts, key=lambda m: skip_probability.cost(m.bytes, files_read(m.expected))
+            )
             left = planned is None or planned.limit is None
             more = more_may_pay(of, options, made.expected, self.seen.cuts[0], made.bytes)
             of = of.wider(options) if best is made and left and more else None
@@ -243,15 +247,17 @@ class _Estimating:
     def _build(
         self,
         options: IndexOptions,
-        of: Survey,
+        of: ColumnProfile,
         stop: Stop | None = None,
         most_bits: int = MOST_WORTHWHILE,
     ) -> _Held:
-        say = self.world.say
-        with run_maker(self.cuts, self.seen, of, options, say, stop, most_bits, self.pairs) as make:
+        describe_job = self.environment.describe_job
+        with run_maker(
+            self.cuts, self.seen, of, options, describe_job, stop, most_bits, self.pairs
+        ) as make:
             return self._held(make, of, options)
 
-    def _held(self, make: Make | None, of: Survey, options: IndexOptions) -> _Held:
+    def _held(self, make: Make | None, of: ColumnProfile, options: IndexOptions) -> _Held:
         encoder = of.sample.encoder
         rows, size = ([], 0) if make is None else _rows(make, of, options)
         sink = pa.BufferOutputStream()
@@ -291,7 +297,7 @@ def _seconds_of_a_job(cuts: DataFrame) -> float:
     return time.monotonic() - started
 
 
-def _rows(make: Make, of: Survey, options: IndexOptions) -> tuple[list[Row], int]:
+def _rows(make: Make, of: ColumnProfile, options: IndexOptions) -> tuple[list[Row], int]:
     """Rows of a run file and their bytes; made again where a build would be."""
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.encoding.encoder import Encoder
-from sieve.indexing.column_profile import Survey
+from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.column_sample import Sample
 from sieve.indexing.read_column import Seen
 from sieve.predicate.evaluate import LocationIndex, Predicate, evaluate
-from sieve.predicate.key_ranges import Requirement
+from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.run_reader import Run
 from sieve.tables.table import Column, DataFile
 
@@ -50,7 +50,7 @@ class Reads:
     understood: bool
 
 
-def ends(asked: Asked | None, column: Column, of: Survey) -> npt.NDArray[np.int64]:
+def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[np.int64]:
     """What a query asks of the column, as intervals of key codes."""
     gathered = _Gathered(of.sample.encoder, of.counted is not None, of.n_files)
     if asked is not None:
@@ -65,11 +65,11 @@ class _Gathered:
     def __init__(self, encoder: Encoder, null_proof: bool, n: int) -> None:
         self.encoder = encoder
         self.null_proof = null_proof
-        self.wanted: list[Requirement] = []
+        self.wanted: list[KeyRanges] = []
         self._n = n
 
-    def keep(self, requirement: Requirement) -> Flags:
-        self.wanted.append(requirement)
+    def keep(self, key_ranges: KeyRanges) -> Flags:
+        self.wanted.append(key_ranges)
         return np.ones(self._n, np.bool_)
 
 
@@ -86,23 +86,27 @@ class _Shown:
     def encoder(self) -> Encoder:
         return self.sample.encoder
 
-    def keep(self, requirement: Requirement) -> Flags:
-        zoom, seen = self.sample.zoom, self.seen
-        intervals = requirement.intervals if zoom is None else zoom.intervals(requirement.intervals)
+    def keep(self, key_ranges: KeyRanges) -> Flags:
+        domain_sample, seen = self.sample.domain_sample, self.seen
+        intervals = (
+            key_ranges.intervals
+            if domain_sample is None
+            else domain_sample.intervals(key_ranges.intervals)
+        )
         keep = seen.partial.copy()
         found = self.run.locations_in(intervals)
-        if self.run.has_maps and requirement.hashes is not None:
-            found &= self.run.locations_of(requirement.hashes)
+        if self.run.has_maps and key_ranges.hashes is not None:
+            found &= self.run.locations_of(key_ranges.hashes)
         keep |= found
-        if requirement.null:
+        if key_ranges.null:
             keep |= seen.nulls > 0
-        if requirement.nan:
+        if key_ranges.nan:
             keep |= seen.nans > 0
         return keep
 
 
 def reads(
-    asked: Asked, column: Column, files: Sequence[DataFile], of: Survey, seen: Seen, run: Run
+    asked: Asked, column: Column, files: Sequence[DataFile], of: ColumnProfile, seen: Seen, run: Run
 ) -> Reads:
     """What a query reads of a table with an index.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sieve.errors import CorruptError, SieveError
 from sieve.metadata.commit import newest
-from sieve.metadata.creation_record import Intent, intents
+from sieve.metadata.creation_record import CreationRecord, creation_records
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import TableIdentity, same_table
@@ -58,54 +58,54 @@ def orphans(
         UnavailableError: the store does not answer.
     """
     registered = {one.uuid for names in tables.values() for one in names.values()}
-    strangers = [
-        intent
-        for intent in intents(store, root, registered)
-        if intent.table.database.lower() == database.lower()
+    candidates = [
+        record
+        for record in creation_records(store, root, registered)
+        if record.table.database.lower() == database.lower()
     ]
-    if not strangers:
+    if not candidates:
         return
     now = store.now_ms(root)
-    for intent in strangers:
+    for record in candidates:
         # A CREATE at work is given its time, whatever the floor.
-        floor_of = floor_ms if intent.registered else max(floor_ms, FLOOR_MS)
-        if intent.written_ms > now - floor_of:
+        floor_of = floor_ms if record.registered else max(floor_ms, FLOOR_MS)
+        if record.written_ms > now - floor_of:
             continue
-        if (orphan := _orphan(store, intent, tables)) is not None:
+        if (orphan := _orphan(store, record, tables)) is not None:
             yield orphan
 
 
 def _orphan(
-    store: Store, intent: Intent, tables: Mapping[TableIdentity, Mapping[str, Registration]]
+    store: Store, record: CreationRecord, tables: Mapping[TableIdentity, Mapping[str, Registration]]
 ) -> Orphan | None:
-    if not intent.registered:
+    if not record.registered:
         why = "its CREATE did not come to an end"
-        return Orphan(intent.folder, intent.name, intent.table, why)
+        return Orphan(record.folder, record.name, record.table, why)
     try:
-        manifest = newest(store, intent.folder)
+        manifest = newest(store, record.folder)
         if manifest is None:
-            return Orphan(intent.folder, intent.name, intent.table, "it has no version")
-        why = _why(store, parent(intent.folder), manifest, tables)
+            return Orphan(record.folder, record.name, record.table, "it has no version")
+        why = _why(store, parent(record.folder), manifest, tables)
     except CorruptError:
-        return _wrecked(store, intent, tables)
+        return _wrecked(store, record, tables)
     except SieveError:
         return None
-    return Orphan(intent.folder, manifest.name, manifest.table, why) if why else None
+    return Orphan(record.folder, manifest.name, manifest.table, why) if why else None
 
 
 def _wrecked(
-    store: Store, intent: Intent, tables: Mapping[TableIdentity, Mapping[str, Registration]]
+    store: Store, record: CreationRecord, tables: Mapping[TableIdentity, Mapping[str, Registration]]
 ) -> Orphan | None:
     """No table can register it again, not even its own."""
     try:
-        owner = owner_of_wreck(store, intent.folder)
+        owner = owner_of_wreck(store, record.folder)
     except SieveError:
         return None
     if owner is None:
         return None
     there = any(same_table(owner, table) for table in tables)
     why = "it is damaged, and its table does not have it" if there else "its table is gone"
-    return Orphan(intent.folder, intent.name, owner, why)
+    return Orphan(record.folder, record.name, owner, why)
 
 
 def _why(

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable
 from typing import Final, Literal
 
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.errors import (
     ConflictError,
     CorruptError,
@@ -16,19 +16,19 @@ from sieve.errors import (
     UnavailableError,
     UnknownOutcomeError,
 )
-from sieve.indexing.reuse import NOTHING, Kept, is_current, is_one_run, kept
+from sieve.indexing.reuse import NOTHING, ReusedRuns, is_current, is_one_run, plan_reuse
 from sieve.indexing.version_contents import ReaderChangedError, build_contents
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, read_list
 from sieve.metadata.commit import publish
-from sieve.metadata.creation_record import told_if_dropped
+from sieve.metadata.creation_record import report_if_dropped
 from sieve.metadata.file_list import Locations
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.pending_writes import discard_locations, discard_run, settle
+from sieve.metadata.pending_writes import discard_locations, discard_run, release
 from sieve.metadata.records import VersionId
 from sieve.metadata.transitions import Refresh, next_version
 from sieve.operations.registered_index import Found
 from sieve.storage.interface import GoneError
-from sieve.tables.file_status import standings
+from sieve.tables.file_status import file_statuses
 from sieve.tables.snapshot import Snapshot, snapshot_of, snapshot_since
 from sieve.tables.table import CatalogTable, Column
 
@@ -49,14 +49,16 @@ class _OvertakenError(Exception):
         self.newest = newest
 
 
-def refresh_index(table: CatalogTable, found: Found, effort: Effort, world: World) -> Manifest:
+def refresh_index(
+    table: CatalogTable, found: Found, effort: Effort, environment: Environment
+) -> Manifest:
     """Index new and changed files, and no others, and forget vanished ones.
 
     Args:
         table: the table, as it is now.
         found: the index.
         effort: what to read beyond that.
-        world: the means.
+        environment: the means.
 
     Returns:
         The new version, or the one in force where there is nothing to do.
@@ -69,8 +71,8 @@ def refresh_index(table: CatalogTable, found: Found, effort: Effort, world: Worl
     for _ in range(_ATTEMPTS):
         try:
             # A version may come between the first files that a DROP deletes and the last.
-            with told_if_dropped(found.name, found.store, found.directory):
-                return _refreshed(table, found, base, effort, world)
+            with report_if_dropped(found.name, found.store, found.directory):
+                return _refreshed(table, found, base, effort, environment)
         except _OvertakenError as overtaken:
             base = overtaken.newest
     raise ConflictError(
@@ -84,7 +86,7 @@ def _refreshed(
     found: Found,
     base: Manifest,
     effort: Effort,
-    world: World,
+    environment: Environment,
     *,
     news: bool = True,
 ) -> Manifest:
@@ -103,7 +105,7 @@ def _refreshed(
             base.next_options or base.options,
             found.store,
             found.directory,
-            world,
+            environment,
             snapshot,
             kept=held,
             before=known or NOTHING_STORED,
@@ -111,21 +113,23 @@ def _refreshed(
     except ReaderChangedError:
         raise
     except Exception:
-        world.check_cancelled()
-        if not held.grown:
+        environment.check_cancelled()
+        if not held.appended:
             raise
         # What cannot be read by itself may yet be read with the rest.
-        return _refreshed(table, found, base, effort, world, news=False)
+        return _refreshed(table, found, base, effort, environment, news=False)
     try:
-        world.changing()
-        version = publish(found.store, found.directory, base, _on_top(base, made, found, world))
+        environment.changing()
+        version = publish(
+            found.store, found.directory, base, _on_top(base, made, found, environment)
+        )
     except UnknownOutcomeError:
         raise
     except BaseException:
         _remove(found, made, base)
         raise
     if version.locations == made.locations:
-        settle(found.store, found.directory, version)
+        release(found.store, found.directory, version)
     else:
         _remove(found, made, base)
     return version
@@ -133,15 +137,15 @@ def _refreshed(
 
 def _seen(
     table: CatalogTable, found: Found, base: Manifest, known: Stored | None, *, news: bool
-) -> tuple[Snapshot, Kept]:
+) -> tuple[Snapshot, ReusedRuns]:
     """The table as it is now, and what of the version is taken over: nothing if none is known.
 
     With ``news`` that is also what locations had that were only added to.
     """
 
-    def held_at(snapshot: Snapshot, known: Locations) -> Kept:
-        grown = _grown(table, base, known, snapshot) if news else frozenset()
-        return kept(base, known, snapshot, grown)
+    def held_at(snapshot: Snapshot, known: Locations) -> ReusedRuns:
+        appended = _grown(table, base, known, snapshot) if news else frozenset()
+        return plan_reuse(base, known, snapshot, appended)
 
     if known is None:
         return snapshot_of(table, found.store, found.directory), NOTHING
@@ -166,17 +170,17 @@ def _grown(
     columns = (known.lengths, known.mtimes, known.all_rows)
     facts = zip(*(column.tolist() for column in columns), strict=True)
     then = dict(zip(known.paths, facts, strict=True))
-    stand = enumerate(zip(snapshot.files, standings(known, snapshot.files), strict=True))
-    changed = {n: then[file.path] for n, (file, standing) in stand if standing == "changed"}
+    stand = enumerate(zip(snapshot.files, file_statuses(known, snapshot.files), strict=True))
+    changed = {n: then[file.path] for n, (file, status) in stand if status == "changed"}
     # A length below zero is none.
     asked = {n: fact for n, fact in changed.items() if fact[0] >= 0}
     if len(asked) > MOST_ASKED:
         return frozenset()
-    return frozenset(snapshot.files[number].path for number in table.grown(asked))
+    return frozenset(snapshot.files[number].path for number in table.appended(asked))
 
 
 def _on_top(
-    base: Manifest, made: Refresh, found: Found, world: World
+    base: Manifest, made: Refresh, found: Found, environment: Environment
 ) -> Callable[[Manifest | None], Manifest]:
     """Plans the version of a refresh on top of whatever others have published since its base."""
 
@@ -195,7 +199,7 @@ def _on_top(
         if not _named(made) & _named(base) <= _named(newest):
             # Nobody keeps for it what the newest version does not name.
             raise _OvertakenError(newest)
-        return next_version(newest, made, VersionId(secrets.token_hex(16)), world.software)
+        return next_version(newest, made, VersionId(secrets.token_hex(16)), environment.software)
 
     return plan
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.errors import (
     DeniedError,
     InvalidInputError,
@@ -89,7 +89,9 @@ class Found:
         )
 
 
-def look_up(name: str, registration: Registration, identity: TableIdentity, world: World) -> Found:
+def look_up(
+    name: str, registration: Registration, identity: TableIdentity, environment: Environment
+) -> Found:
     """One registered index, whatever state it is in; what is wrong becomes its problem."""
     directory = registration.directory
     store: Store | None = None
@@ -99,8 +101,8 @@ def look_up(name: str, registration: Registration, identity: TableIdentity, worl
 
     try:
         # First of all: a property must not lead to any place that is not meant for indexes.
-        world.check_root(registration.root, identity.database)
-        store = world.open_store(registration.root)
+        environment.check_root(registration.root, identity.database)
+        store = environment.open_store(registration.root)
         manifest = newest(store, directory)
     except (RootRefusedError, GoneError) as error:
         state = "gone" if isinstance(error, GoneError) else "root-refused"
@@ -150,11 +152,11 @@ def choose(
 
 
 def all_of(
-    registrations: Mapping[str, Registration], identity: TableIdentity, world: World
+    registrations: Mapping[str, Registration], identity: TableIdentity, environment: Environment
 ) -> dict[str, Found]:
     """All indexes of a table by name."""
     return {
-        name: look_up(name, registration, identity, world)
+        name: look_up(name, registration, identity, environment)
         for name, registration in registrations.items()
     }
 

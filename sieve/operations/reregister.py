@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.errors import SieveError
 from sieve.metadata.commit import newest
-from sieve.metadata.creation_record import intents
+from sieve.metadata.creation_record import creation_records
 from sieve.metadata.records import IndexUuid, same_table
 from sieve.metadata.registration import Registration
 from sieve.operations.registered_index import Found
@@ -15,13 +15,15 @@ from sieve.storage.interface import base_name
 from sieve.tables.table import CatalogTable
 
 
-def adopt(table: CatalogTable, found: Mapping[str, Found], world: World) -> list[str]:
+def reregister(
+    table: CatalogTable, found: Mapping[str, Found], environment: Environment
+) -> list[str]:
     """Register the indexes again that were made for a table and that it does not know any more.
 
     Args:
         table: the table.
         found: the indexes that it knows; one that is gone keeps its name from no other.
-        world: the means.
+        environment: the means.
 
     Returns:
         Their names.
@@ -31,15 +33,15 @@ def adopt(table: CatalogTable, found: Mapping[str, Found], world: World) -> list
         RootRefusedError: no other session would use what lies there.
     """
     info = table.info
-    root = world.root_for_new(info.database_location)
-    store = world.open_store(root)
+    root = environment.root_for_new(info.database_location)
+    store = environment.open_store(root)
     known = {registration.uuid for registration in info.registrations.values()}
     adopted: list[str] = []
-    for intent in intents(store, root, known):
-        if not intent.registered or intent.table.database.lower() != info.identity.database.lower():
+    for record in creation_records(store, root, known):
+        if not record.registered or record.table.database.lower() != info.identity.database.lower():
             continue
         try:
-            manifest = newest(store, intent.folder)
+            manifest = newest(store, record.folder)
         except SieveError:
             # What cannot be read would be of no use to the table.
             continue
@@ -49,9 +51,9 @@ def adopt(table: CatalogTable, found: Mapping[str, Found], world: World) -> list
         in_use = namesake is not None and namesake.state != "gone"
         taken = in_use or manifest.name in adopted
         if same_table(manifest.table, info.identity) and not taken:
-            uuid = IndexUuid(base_name(intent.folder))
-            world.check_shared(root, info.identity.database)
-            world.changing()
+            uuid = IndexUuid(base_name(record.folder))
+            environment.check_shared(root, info.identity.database)
+            environment.changing()
             table.register(manifest.name, Registration(uuid, manifest.column, root))
             adopted.append(manifest.name)
     return adopted

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from sieve.errors import UnavailableError
 from sieve.metadata.commit import read_version
-from sieve.metadata.creation_record import told_if_dropped
+from sieve.metadata.creation_record import report_if_dropped
 from sieve.metadata.history import Retention, published, vacuumed
 from sieve.metadata.paths import (
     TEMPORARY,
-    claims_dir,
     locations_file,
+    pending_writes_dir,
     run_dir,
     vacuumed_file,
     versions_dir,
 )
-from sieve.metadata.pending_writes import FLOOR_MS, claims
+from sieve.metadata.pending_writes import FLOOR_MS, pending_writes
 from sieve.operations.registered_index import Found
 from sieve.storage.interface import GoneError, Store, join, parent
 
@@ -52,7 +52,7 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
         ConflictError: the index was dropped meanwhile.
     """
     found.need()
-    with told_if_dropped(found.name, found.store, found.directory):
+    with report_if_dropped(found.name, found.store, found.directory):
         return _vacuum(found, retention)
 
 
@@ -69,7 +69,7 @@ def _vacuum(found: Found, retention: Retention) -> Vacuumed:
         )
     done, last = vacuumed(store, directory), retention.expired(times, now)
     stay = _named(store, directory, last, len(times))
-    dead = [claim for claim in claims(store, directory) if claim.mtime_ms < now - FLOOR_MS]
+    dead = [claim for claim in pending_writes(store, directory) if claim.mtime_ms < now - FLOOR_MS]
     gone = (_named(store, directory, done, last) | {claim.target for claim in dead}) - stay
     files = size = 0
     for target in sorted(gone):
@@ -102,7 +102,7 @@ def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]
     """Drafts and probes of writers that died with one in hand: URIs and lengths."""
     found: list[tuple[str, int]] = []
     above = parent(locations_file(directory, "x"))
-    for folder in (directory, versions_dir(directory), claims_dir(directory), above):
+    for folder in (directory, versions_dir(directory), pending_writes_dir(directory), above):
         with contextlib.suppress(GoneError):
             found += [
                 (join(folder, entry.name), entry.size)

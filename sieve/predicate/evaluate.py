@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.encoding.encoder import Encoder
-from sieve.predicate.key_ranges import Requirement, intersect, requirement, unite
+from sieve.predicate.key_ranges import KeyRanges, intersect, key_ranges, unite
 from sieve.predicate.tree import (
-    Always,
+    And,
     Column,
     Comparison,
-    Either,
-    Every,
+    Constant,
     Leaf,
     Membership,
     NullTest,
+    Or,
     Predicate,
     StartsWith,
     Unknown,
@@ -27,23 +27,23 @@ from sieve.predicate.tree import (
 )
 
 __all__ = [
-    "Always",
+    "And",
     "Column",
     "Comparison",
-    "Either",
-    "Every",
+    "Constant",
+    "KeyRanges",
     "Leaf",
     "LocationIndex",
     "Membership",
     "NullTest",
+    "Or",
     "Predicate",
-    "Requirement",
     "StartsWith",
     "Unknown",
     "Verdict",
     "evaluate",
+    "key_ranges",
     "parse",
-    "requirement",
 ]
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -60,7 +60,7 @@ class LocationIndex(Protocol):
     def null_proof(self) -> bool:
         """Whether a value seen as not NULL is so in every query, whatever else it selects."""
 
-    def keep(self, requirement: Requirement) -> Flags:
+    def keep(self, key_ranges: KeyRanges) -> Flags:
         """bool[n_locations]: may hold such a value; True where the index knows nothing."""
 
 
@@ -99,14 +99,14 @@ class _Bound:
     """A row's value in one column must meet a requirement."""
 
     column: Column
-    requirement: Requirement
+    key_ranges: KeyRanges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _All:
     """All must hold; at most one bound for each column, all in `bounds`."""
 
-    bounds: Mapping[Column, Requirement]
+    bounds: Mapping[Column, KeyRanges]
     others: tuple[_Any, ...]
 
 
@@ -140,23 +140,23 @@ class _Evaluation:
         return None if plan is None else self._prove(plan, {})
 
     def _plan(self, node: Predicate) -> _Plan:
-        if isinstance(node, Always):
+        if isinstance(node, Constant):
             return None if node.value else _Any(())
         if isinstance(node, Unknown):
             self.why[node.why] = None
             return None
-        if isinstance(node, Every):
+        if isinstance(node, And):
             return _conjunction([self._plan(arg) for arg in node.args])
-        if isinstance(node, Either):
+        if isinstance(node, Or):
             return _disjunction([self._plan(arg) for arg in node.args])
         index = self._indexes.get(node.column)
         if index is None:
             self.why[f"no index on {'.'.join(node.column)}"] = None
             return None
-        return _Bound(node.column, requirement(node, index.encoder))
+        return _Bound(node.column, key_ranges(node, index.encoder))
 
     def _prove(
-        self, plan: _Bound | _All | _Any, given: Mapping[Column, Requirement]
+        self, plan: _Bound | _All | _Any, given: Mapping[Column, KeyRanges]
     ) -> _Proof | None:
         """Locations that may hold a row of `plan`, of those rows that also meet `given`.
 
@@ -164,7 +164,7 @@ class _Evaluation:
         one x below 1 and another above 5 has no row of ``x > 1 AND (x < 5 OR y = 2)``.
         """
         if isinstance(plan, _Bound):
-            return self._look_up(plan.column, plan.requirement, given)
+            return self._look_up(plan.column, plan.key_ranges, given)
         if isinstance(plan, _Any):
             return self._any(plan, given)
         narrowed = {**given, **{c: _narrow(c, r, given) for c, r in plan.bounds.items()}}
@@ -177,7 +177,7 @@ class _Evaluation:
         keep = np.logical_and.reduce([proof.keep for proof in proofs])
         return _Proof(keep, frozenset().union(*(proof.used for proof in proofs)))
 
-    def _any(self, plan: _Any, given: Mapping[Column, Requirement]) -> _Proof | None:
+    def _any(self, plan: _Any, given: Mapping[Column, KeyRanges]) -> _Proof | None:
         keep = np.zeros(self._n_locations, np.bool_)
         used: frozenset[Column] = frozenset()
         for part in plan.parts:
@@ -189,7 +189,7 @@ class _Evaluation:
         return _Proof(keep, used)
 
     def _look_up(
-        self, column: Column, wanted: Requirement, given: Mapping[Column, Requirement]
+        self, column: Column, wanted: KeyRanges, given: Mapping[Column, KeyRanges]
     ) -> _Proof | None:
         index = self._indexes[column]
         wanted = _narrow(column, wanted, given)
@@ -200,15 +200,13 @@ class _Evaluation:
         return _Proof(index.keep(wanted), frozenset((column,)))
 
 
-def _narrow(
-    column: Column, wanted: Requirement, given: Mapping[Column, Requirement]
-) -> Requirement:
+def _narrow(column: Column, wanted: KeyRanges, given: Mapping[Column, KeyRanges]) -> KeyRanges:
     return intersect(wanted, given[column]) if column in given else wanted
 
 
 def _conjunction(plans: Iterable[_Plan]) -> _Plan:
     """AND: parts of which nothing can be said drop out; bounds of one column become one."""
-    bounds: dict[Column, Requirement] = {}
+    bounds: dict[Column, KeyRanges] = {}
     others: list[_Any] = []
     for plan in plans:
         if isinstance(plan, _Any):
@@ -225,22 +223,22 @@ def _conjunction(plans: Iterable[_Plan]) -> _Plan:
     return _All(bounds, tuple(others))
 
 
-def _bounds(plan: _Bound | _All | None) -> Mapping[Column, Requirement]:
+def _bounds(plan: _Bound | _All | None) -> Mapping[Column, KeyRanges]:
     if isinstance(plan, _Bound):
-        return {plan.column: plan.requirement}
+        return {plan.column: plan.key_ranges}
     return {} if plan is None else plan.bounds
 
 
 def _disjunction(plans: Iterable[_Plan]) -> _Plan:
     """OR: one part of which nothing can be said spoils it; bounds of one column become one."""
-    bounds: dict[Column, list[Requirement]] = {}
+    bounds: dict[Column, list[KeyRanges]] = {}
     others: list[_Bound | _All] = []
     for plan in plans:
         if plan is None:
             return None
         for part in plan.parts if isinstance(plan, _Any) else (plan,):
             if isinstance(part, _Bound):
-                bounds.setdefault(part.column, []).append(part.requirement)
+                bounds.setdefault(part.column, []).append(part.key_ranges)
             else:
                 others.append(part)
     parts = [*(_Bound(column, unite(wanted)) for column, wanted in bounds.items()), *others]

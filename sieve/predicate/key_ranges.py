@@ -20,7 +20,7 @@ Intervals = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Requirement:
+class KeyRanges:
     """Values of one column, one of which a row must have.
 
     Attributes:
@@ -37,7 +37,7 @@ class Requirement:
     hashes: Hashes | None = None
 
 
-def intersect(one: Requirement, other: Requirement) -> Requirement:
+def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
     """The values that are in both."""
     mine, theirs = one.intervals, other.intervals
     start = np.searchsorted(theirs[:, 1], mine[:, 0], side="left")
@@ -53,15 +53,15 @@ def intersect(one: Requirement, other: Requirement) -> Requirement:
         hashes = other.hashes if one.hashes is None else one.hashes
     else:
         hashes = np.intersect1d(one.hashes, other.hashes)
-    return Requirement(intervals, one.null and other.null, one.nan and other.nan, hashes)
+    return KeyRanges(intervals, one.null and other.null, one.nan and other.nan, hashes)
 
 
-def unite(parts: Iterable[Requirement]) -> Requirement:
+def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
     """The values that are in any."""
     parts = tuple(parts)
     # What asks for no key at all, such as IS NULL, adds none.
     hashes = [part.hashes for part in parts if len(part.intervals)]
-    return Requirement(
+    return KeyRanges(
         _merged(np.concatenate([_NOWHERE, *(part.intervals for part in parts)])),
         any(part.null for part in parts),
         any(part.nan for part in parts),
@@ -71,7 +71,7 @@ def unite(parts: Iterable[Requirement]) -> Requirement:
     )
 
 
-def requirement(leaf: Leaf, encoder: Encoder) -> Requirement:
+def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
     """The values that can make a leaf TRUE; where codes are inexact, their neighbours too.
 
     Comparisons are Spark's: NaN equals NaN and is greater than every other value, -0.0 equals 0.0.
@@ -81,16 +81,16 @@ def requirement(leaf: Leaf, encoder: Encoder) -> Requirement:
     """
     if isinstance(leaf, NullTest):
         if leaf.negated:
-            return Requirement(_EVERYWHERE, nan=True)
-        return Requirement(_NOWHERE, null=True)
+            return KeyRanges(_EVERYWHERE, nan=True)
+        return KeyRanges(_NOWHERE, null=True)
     if isinstance(leaf, Comparison):
         return _comparison(leaf, encoder)
     if isinstance(leaf, Membership):
         return _membership(leaf, encoder)
-    return Requirement(_interval(*encoder.starting_with(leaf.value)))
+    return KeyRanges(_interval(*encoder.starting_with(leaf.value)))
 
 
-def _comparison(leaf: Comparison, encoder: Encoder) -> Requirement:
+def _comparison(leaf: Comparison, encoder: Encoder) -> KeyRanges:
     literal = encoder.literal(leaf.value)
     if leaf.op == "=":
         return _any_of([literal], leaf.null)
@@ -99,7 +99,7 @@ def _comparison(leaf: Comparison, encoder: Encoder) -> Requirement:
     return _ordering(leaf.op, literal, encoder.exact, leaf.null)
 
 
-def _membership(leaf: Membership, encoder: Encoder) -> Requirement:
+def _membership(leaf: Membership, encoder: Encoder) -> KeyRanges:
     literals = [encoder.literal(value) for value in leaf.values]
     if not leaf.negated:
         return _any_of(literals, leaf.null)
@@ -107,11 +107,11 @@ def _membership(leaf: Membership, encoder: Encoder) -> Requirement:
     return _none_of(literals, encoder.exact, leaf.null or not literals)
 
 
-def _any_of(literals: Sequence[Literal], null: bool) -> Requirement:
+def _any_of(literals: Sequence[Literal], null: bool) -> KeyRanges:
     codes = _codes(literals)
     points = np.stack([codes, codes], axis=1)
     nan = any(literal.nan for literal in literals)
-    return Requirement(_merged(points), null, nan, _hashes(literals, codes))
+    return KeyRanges(_merged(points), null, nan, _hashes(literals, codes))
 
 
 def _hashes(literals: Sequence[Literal], codes: npt.NDArray[np.int64]) -> Hashes:
@@ -120,10 +120,10 @@ def _hashes(literals: Sequence[Literal], codes: npt.NDArray[np.int64]) -> Hashes
     return np.unique(hash_bytes(images) if images else hash_codes(codes))
 
 
-def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> Requirement:
+def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
     nan = not any(literal.nan for literal in literals)
     if not exact:
-        return Requirement(_EVERYWHERE, null, nan)
+        return KeyRanges(_EVERYWHERE, null, nan)
     codes = _codes(literals)
     # The holes before and after an end of the domain wrap around, so they are taken out by name.
     first = np.concatenate([[LEAST], codes[codes < GREATEST] + 1])
@@ -133,20 +133,20 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> Requiremen
     if len(codes) and codes[-1] == GREATEST:
         last = last[:-1]
     holes = np.stack([first, last], axis=1)
-    return Requirement(holes[first <= last], null, nan)
+    return KeyRanges(holes[first <= last], null, nan)
 
 
-def _ordering(op: str, literal: Literal, exact: bool, null: bool) -> Requirement:
+def _ordering(op: str, literal: Literal, exact: bool, null: bool) -> KeyRanges:
     upwards, inclusive = op.startswith(">"), op.endswith("=")
     if literal.nan:
         # Everything lies below NaN and nothing above it.
         below = _NOWHERE if upwards else _EVERYWHERE
-        return Requirement(below, null, nan=inclusive)
+        return KeyRanges(below, null, nan=inclusive)
     code, step = literal.code, int(exact and not inclusive)
     first, last = (code + step, GREATEST) if upwards else (LEAST, code - step)
     if first > GREATEST or last < LEAST:
-        return Requirement(_NOWHERE, null, nan=upwards)
-    return Requirement(_interval(first, last), null, nan=upwards)
+        return KeyRanges(_NOWHERE, null, nan=upwards)
+    return KeyRanges(_interval(first, last), null, nan=upwards)
 
 
 def _interval(first: int, last: int) -> Intervals:

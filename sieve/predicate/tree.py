@@ -19,13 +19,13 @@ MAX_BYTES: Final = 32 << 20
 MAX_NAME_PARTS: Final = 100
 
 Column: TypeAlias = tuple[str, ...]
-Constant: TypeAlias = bool | int | str
+Scalar: TypeAlias = bool | int | str
 
 COMPARISONS: Final = frozenset(("=", "!=", "<", "<=", ">", ">="))
 
 
 @dataclass(frozen=True, slots=True)
-class Always:
+class Constant:
     """The same for every row."""
 
     value: bool
@@ -40,14 +40,14 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class And:
     """AND."""
 
     args: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class Or:
     """OR."""
 
     args: tuple[Predicate, ...]
@@ -59,7 +59,7 @@ class Comparison:
 
     op: str
     column: Column
-    value: Constant
+    value: Scalar
     null: bool = False
 
 
@@ -68,7 +68,7 @@ class Membership:
     """`column [NOT] IN values`; `null`: it also holds for NULL rows."""
 
     column: Column
-    values: tuple[Constant, ...]
+    values: tuple[Scalar, ...]
     negated: bool = False
     null: bool = False
 
@@ -90,21 +90,21 @@ class StartsWith:
 
 
 Leaf: TypeAlias = Comparison | Membership | NullTest | StartsWith
-Predicate: TypeAlias = Always | Unknown | Every | Either | Leaf
+Predicate: TypeAlias = Constant | Unknown | And | Or | Leaf
 
 
 def not_understood(predicate: Predicate) -> tuple[Unknown, ...]:
     """All parts of a predicate that may hold for any row."""
-    if isinstance(predicate, Every | Either):
+    if isinstance(predicate, And | Or):
         return tuple(part for arg in predicate.args for part in not_understood(arg))
     return (predicate,) if isinstance(predicate, Unknown) else ()
 
 
 def columns(predicate: Predicate) -> frozenset[Column]:
     """The columns of which a predicate asks something that an index may answer."""
-    if isinstance(predicate, Every | Either):
+    if isinstance(predicate, And | Or):
         return frozenset().union(*map(columns, predicate.args))
-    if isinstance(predicate, Always | Unknown):
+    if isinstance(predicate, Constant | Unknown):
         return frozenset()
     return frozenset((predicate.column,))
 
@@ -150,7 +150,7 @@ class _Reader:
             if not isinstance(args, list):
                 raise _malformed(f"the args of {op} are not a list")
             read = tuple(self.read(arg, depth + 1) for arg in args)
-            return Every(read) if op == "and" else Either(read)
+            return And(read) if op == "and" else Or(read)
         if op in _PLAIN:
             return _PLAIN[op](node)
         if op in COMPARISONS:
@@ -206,8 +206,8 @@ def _starts_with(node: Mapping[str, object]) -> Predicate:
 
 
 _PLAIN: Final[Mapping[str, Callable[[Mapping[str, object]], Predicate]]] = {
-    "true": lambda _: Always(True),
-    "false": lambda _: Always(False),
+    "true": lambda _: Constant(True),
+    "false": lambda _: Constant(False),
     "unknown": _unknown,
     "starts with": _starts_with,
     "is null": lambda node: NullTest(_column(node)),
@@ -224,7 +224,7 @@ def _column(node: Mapping[str, object]) -> Column:
     return tuple(path)
 
 
-def _constant(value: object) -> Constant:
+def _constant(value: object) -> Scalar:
     if not isinstance(value, bool | int | str):
         raise _malformed("a constant is neither a truth value, nor an integer, nor text")
     return value

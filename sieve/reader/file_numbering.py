@@ -23,7 +23,7 @@ from sieve.errors import SieveError, UnsupportedError
 from sieve.metadata.file_list import bytes_of
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import VersionId
-from sieve.predicate.key_ranges import Requirement
+from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
 from sieve.reader.version_reader import OpenIndex
 
@@ -99,7 +99,7 @@ class NumberedVersions:
         """Whether NULL counts hold for every query."""
         return all(version.null_proof for version in self.versions)
 
-    def keep(self, requirement: Requirement) -> Flags:
+    def keep(self, key_ranges: KeyRanges) -> Flags:
         """bool[n]: which of the table's files may hold a value that is asked for.
 
         Raises:
@@ -108,7 +108,7 @@ class NumberedVersions:
         keep = np.ones(len(self.files.paths), np.bool_)
         for version in self.versions:
             with _blaming(version):
-                found = version.keep(requirement)
+                found = version.keep(key_ranges)
                 if self.partial:
                     found |= ~version.locations().all_rows
             keep &= self._renumbered(version, found, unknown=True)

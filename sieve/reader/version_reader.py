@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
-from sieve.metadata.file_list import Locations, check_list, laid_over, parse_locations
+from sieve.metadata.file_list import Locations, check_list, merge, parse_locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import locations_file
 from sieve.metadata.records import PartRef
-from sieve.predicate.key_ranges import Requirement
+from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
@@ -47,7 +47,7 @@ class OpenIndex:
         if len(parts) == 1:
             return self._part(parts[0])
         whole: Locations = self.cache.get(
-            (self.directory, parts, roots), lambda: laid_over([self._part(part) for part in parts])
+            (self.directory, parts, roots), lambda: merge([self._part(part) for part in parts])
         )
         return whole
 
@@ -60,7 +60,7 @@ class OpenIndex:
         )
         return listed
 
-    def keep(self, requirement: Requirement) -> Flags:
+    def keep(self, key_ranges: KeyRanges) -> Flags:
         """bool[n]: which of the version's locations may hold a value that is asked for.
 
         Raises:
@@ -68,26 +68,26 @@ class OpenIndex:
                 of reach.
             UnsupportedError: a later release wrote it.
         """
-        if self._every_key(requirement):
+        if self._every_key(key_ranges):
             where = self.locations()
             keep = where.rows > where.nulls + where.nans
         else:
-            found = [self._found(run, requirement) for run in self.runs]
+            found = [self._found(run, key_ranges) for run in self.runs]
             # The extra last place stands for files without keys, which are in no run.
             flags, where = np.concatenate([*found, [False]]), self.locations()
             keep = flags[where.slots]
             if where.also is not None:
                 keep |= flags[where.also].any(axis=1)
-        if requirement.null:
+        if key_ranges.null:
             keep |= self.locations().nulls > 0
-        if requirement.nan:
+        if key_ranges.nan:
             keep |= self.locations().nans > 0
         return keep
 
-    def _found(self, run: Run, requirement: Requirement) -> Flags:
-        found = run.locations_in(requirement.intervals)
-        if run.has_maps and requirement.hashes is not None and found.any():
-            found &= run.locations_of(requirement.hashes)
+    def _found(self, run: Run, key_ranges: KeyRanges) -> Flags:
+        found = run.locations_in(key_ranges.intervals)
+        if run.has_maps and key_ranges.hashes is not None and found.any():
+            found &= run.locations_of(key_ranges.hashes)
         return found
 
     def retry(self) -> None:
@@ -95,11 +95,11 @@ class OpenIndex:
         for run in self.runs:
             run.retry()
 
-    def _every_key(self, requirement: Requirement) -> bool:
+    def _every_key(self, key_ranges: KeyRanges) -> bool:
         """Whether any key will do: which locations have one, their counts of rows tell."""
-        if len(requirement.intervals) != 1 or requirement.hashes is not None:
+        if len(key_ranges.intervals) != 1 or key_ranges.hashes is not None:
             return False
-        first, last = requirement.intervals[0].tolist()
+        first, last = key_ranges.intervals[0].tolist()
         spans = (run.span for run in self.runs)
         return all(first <= least and greatest <= last for least, greatest in spans)
 
@@ -150,7 +150,7 @@ def read_part(store: Store, index_dir: str, ref: PartRef, roots: Sequence[str]) 
 
 def whole_list(manifest: Manifest, parts: Sequence[Locations]) -> Locations:
     """The list that a version's parts make. Raises CorruptError where it is not of that version."""
-    listed = laid_over(parts)
+    listed = merge(parts)
     _check(listed, manifest)
     return listed
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.segments.budget import least_price
-from sieve.segments.query_model import Codes, Mass
+from sieve.segments.query_model import Codes, QueryModel
 
 # What travels to the step that knows the price: three times what a budget can pay for at the
 # least bytes an entry takes, and never so few that a small location is cut blindly.
@@ -67,7 +67,7 @@ def cut_location(
     codes: Codes,
     rows: npt.NDArray[np.int64],
     location: int,
-    mass: Mass,
+    query_model: QueryModel,
     threshold: float,
     most: int | None = None,
 ) -> Intervals:
@@ -77,15 +77,15 @@ def cut_location(
         codes: int64[k], k >= 1, the location's distinct key codes, ascending.
         rows: int64[k], rows with each.
         location: ordinal.
-        mass: what queries ask.
+        query_model: what queries ask.
         threshold: least worth of a gap, a share of all queries.
         most: intervals to make at most, at least 1; the gaps of most worth are kept.
     """
-    worth = mass.worth(codes[:-1], codes[1:])
-    kept = np.flatnonzero(worth > threshold)
+    skip_probability = query_model.skip_probability(codes[:-1], codes[1:])
+    kept = np.flatnonzero(skip_probability > threshold)
     if most is not None and len(kept) >= most:
         kept = (
-            np.sort(kept[np.argpartition(worth[kept], len(kept) - most + 1)[1 - most :]])
+            np.sort(kept[np.argpartition(skip_probability[kept], len(kept) - most + 1)[1 - most :]])
             if most > 1
             else kept[:0]
         )

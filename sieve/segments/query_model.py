@@ -33,7 +33,7 @@ MOST_KEYS: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mass:
+class QueryModel:
     """Where a column's keys lie, as far as a sample shows; small, and picklable.
 
     Attributes:
@@ -58,7 +58,7 @@ class Mass:
         object.__setattr__(self, "_rows_to", rows_to / rows_to[-1])
 
     @staticmethod
-    def of_sample(codes: Codes, rows: npt.NDArray[np.int64] | None = None) -> Mass:
+    def of_sample(codes: Codes, rows: npt.NDArray[np.int64] | None = None) -> QueryModel:
         """The mass of sampled rows.
 
         Args:
@@ -79,13 +79,13 @@ class Mass:
         unseen = np.count_nonzero(counted == 1) / float(counted.sum())
         step = -(-len(distinct) // MOST_KEYS)
         if step == 1:
-            return Mass(distinct, counted, unseen)
+            return QueryModel(distinct, counted, unseen)
         # Each kept key stands for its neighbours; the domain keeps both of its ends.
         kept = np.append(np.arange(0, len(distinct) - 1, step), len(distinct) - 1)
         unseen = 1 - (1 - unseen) / step
-        return Mass(distinct[kept], np.add.reduceat(counted, kept), unseen)
+        return QueryModel(distinct[kept], np.add.reduceat(counted, kept), unseen)
 
-    def worth(self, low: Codes, high: Codes) -> Numbers:
+    def skip_probability(self, low: Codes, high: Codes) -> Numbers:
         """Expected share of queries that fall wholly between two keys.
 
         Args:
@@ -96,9 +96,9 @@ class Mass:
             float64[n], mean over the six kinds, 0 to 1.
         """
         inside = np.flatnonzero(high.view(np.uint64) - low.view(np.uint64) > 1)
-        worth = np.zeros(len(low))
-        worth[inside] = self.shares(low[inside] + 1, high[inside] - 1).mean(axis=0)
-        return worth
+        skip_probability = np.zeros(len(low))
+        skip_probability[inside] = self.shares(low[inside] + 1, high[inside] - 1).mean(axis=0)
+        return skip_probability
 
     def shares(self, first: Codes, last: Codes) -> Numbers:
         """Expected share of queries of each kind that fall wholly into ``[first, last]``.

@@ -8,23 +8,23 @@ from typing import Final, Literal
 from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations
 from sieve.tables.table import DataFile
 
-Standing = Literal["same", "unproven", "unsettled", "changed", "new"]
+FileStatus = Literal["same", "unproven", "unsettled", "changed", "new"]
 """As it was when it was read; the same by its time, but it proved nothing, or was too young to be
 read; of another length or time; unknown."""
 
-AS_IT_WAS: Final[tuple[Standing, ...]] = ("same", "unproven")
+AS_IT_WAS: Final[tuple[FileStatus, ...]] = ("same", "unproven")
 """Of settled files: what proves nothing, such as a file without rows, is so by its time alone, and
 to read it again would prove no more."""
 
 
-def standings(known: Locations, files: Sequence[DataFile]) -> list[Standing]:
+def file_statuses(known: Locations, files: Sequence[DataFile]) -> list[FileStatus]:
     """The standing of each file, in order."""
     facts = zip(known.lengths.tolist(), known.mtimes.tolist(), strict=True)
     by_path = dict(zip(known.paths, facts, strict=True))
     return [_standing(file, by_path.get(file.path)) for file in files]
 
 
-def _standing(file: DataFile, fact: tuple[int, int] | None) -> Standing:
+def _standing(file: DataFile, fact: tuple[int, int] | None) -> FileStatus:
     if fact is None:
         return "new"
     length, mtime = fact

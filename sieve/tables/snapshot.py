@@ -17,8 +17,8 @@ from sieve.storage.interface import Store, parent, split
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable, DataFile
 
-SETTLE_MS = 2000
-FINE_SETTLE_MS = 1000
+RACY_MS = 2000
+FINE_RACY_MS = 1000
 """Where the file's own time is no whole second."""
 FOREIGN_CLOCK_MS = 60_000
 """How much a file system's clock that cannot be asked may differ from the driver's."""
@@ -30,7 +30,7 @@ class Snapshot:
 
     Attributes:
         files: all of them.
-        settled: for each, whether its identity can be relied on.
+        stable: for each, whether its identity can be relied on.
         instant_ms: when they were listed, ms since the epoch; for a table that keeps its own
             commits when the last of these was complete.
         taken_over: how many of the files, the last ones, were not listed and cannot be read: they
@@ -38,7 +38,7 @@ class Snapshot:
     """
 
     files: tuple[DataFile, ...]
-    settled: tuple[bool, ...]
+    stable: tuple[bool, ...]
     instant_ms: int
     taken_over: int = 0
 
@@ -52,7 +52,7 @@ def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
         index_dir: a folder in which a probe file may be made.
     """
     if table.info.format_name not in UNCHANGING:
-        return settled_snapshot(table.files, store, index_dir)
+        return stable_snapshot(table.files, store, index_dir)
     return _unchanging(table, table.files, ())
 
 
@@ -87,7 +87,7 @@ def _unchanging(
     return Snapshot(files, (True,) * len(files), now if instant is None else instant, len(rest))
 
 
-def settled_snapshot(
+def stable_snapshot(
     list_files: Callable[[], Sequence[DataFile]],
     store: Store,
     index_dir: str,
@@ -105,9 +105,9 @@ def settled_snapshot(
     """
     snapshot = _snapshot(list_files, store, index_dir, clock)
     # A file whose time lies in the future is not waited for, and holds up no other.
-    waits = (settles_at(file.mtime) - snapshot.instant_ms for file in snapshot.files)
-    wait_ms = max((wait for wait in waits if 0 < wait <= SETTLE_MS), default=0)
-    if wait_ms and not all(snapshot.settled):
+    waits = (stable_from(file.mtime) - snapshot.instant_ms for file in snapshot.files)
+    wait_ms = max((wait for wait in waits if 0 < wait <= RACY_MS), default=0)
+    if wait_ms and not all(snapshot.stable):
         sleep((wait_ms + 10) / 1000)
         snapshot = _snapshot(list_files, store, index_dir, clock)
     return snapshot
@@ -126,13 +126,13 @@ def _snapshot(
         own = now - FOREIGN_CLOCK_MS
     home = split(index_dir)[:2]
     files = tuple(list_files())
-    settled = tuple(
-        settles_at(file.mtime) <= (own if split(file.path)[:2] == home else now - FOREIGN_CLOCK_MS)
+    stable = tuple(
+        stable_from(file.mtime) <= (own if split(file.path)[:2] == home else now - FOREIGN_CLOCK_MS)
         for file in files
     )
-    return Snapshot(files, settled, own if all(split(f.path)[:2] == home for f in files) else now)
+    return Snapshot(files, stable, own if all(split(f.path)[:2] == home for f in files) else now)
 
 
-def settles_at(mtime: int) -> int:
+def stable_from(mtime: int) -> int:
     """When a file of this time is settled; both in ms since the epoch."""
-    return mtime + (FINE_SETTLE_MS if mtime % 1000 else SETTLE_MS)
+    return mtime + (FINE_RACY_MS if mtime % 1000 else RACY_MS)

@@ -169,7 +169,7 @@ class CatalogTable:
         told = int(self._access.instant())
         return None if told < 0 else told
 
-    def grown(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
+    def appended(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
         """Files that were only added to, of which what was added can be read by itself.
 
         Args:
@@ -179,7 +179,7 @@ class CatalogTable:
         if self.info.format_name not in UNCHANGING or not files:
             return frozenset()
         asked = [[number, *then] for number, then in files.items()]
-        return frozenset(json.loads(self._access.grown(json.dumps(asked))))
+        return frozenset(json.loads(self._access.appended(json.dumps(asked))))
 
     def frame(
         self, numbers: Sequence[int], column: Column, news: AbstractSet[int] = frozenset()
@@ -188,7 +188,7 @@ class CatalogTable:
 
         They are read as a query reads them, except that an unreadable or missing file fails the
         job. The column `LOCATION` holds the place of a row's file among ``numbers``. Of those in
-        ``news``, of which `grown` has told, nothing is read but what was added.
+        ``news``, of which `appended` has told, nothing is read but what was added.
 
         In CSV and JSON a plan that wants `LOCATION` reads every column of a record. One row with -1
         less the place stands for a damaged record, and what follows it is not read.
@@ -215,7 +215,7 @@ class CatalogTable:
         key, value = property_key(name), render_registration(registration)
         with _registering:
             # A read first: a metastore that is gone is noticed while nothing can be half done.
-            now = registrations(self.announce())
+            now = registrations(self.refresh_registry())
             if now.get(name) != (in_place_of or self.info.registrations.get(name)):
                 raise InvalidInputError(
                     "SIEVE_INDEX_EXISTS",
@@ -229,7 +229,7 @@ class CatalogTable:
             self._access.setProperty(key, value)
         except _FAILURES:
             try:
-                written = self.announce().get(key) == value
+                written = self.refresh_registry().get(key) == value
             except UnavailableError as error:
                 raise UnknownOutcomeError(
                     "SIEVE_REGISTRATION_UNKNOWN",
@@ -247,7 +247,7 @@ class CatalogTable:
         Raises:
             UnavailableError: the metastore refuses or does not answer; the property may be left.
         """
-        now = registrations(self.announce()).get(name)
+        now = registrations(self.refresh_registry()).get(name)
         if now is not None and now.uuid != registration.uuid:
             return
         try:
@@ -269,7 +269,7 @@ class CatalogTable:
         except _FAILURES as error:
             raise self._unavailable(error) from error
 
-    def announce(self) -> Mapping[str, str]:
+    def refresh_registry(self) -> Mapping[str, str]:
         """Tell every session of this driver the table's registrations as they are now.
 
         Returns:

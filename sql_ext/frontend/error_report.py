@@ -33,7 +33,7 @@ class Told:
     sql_state: str
 
 
-def told(error: Exception) -> Told:
+def error_report(error: Exception) -> Told:
     """Our own error, Spark's in Spark's words, or the last resort."""
     match error:
         case SieveError():

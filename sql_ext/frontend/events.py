@@ -17,12 +17,12 @@ from sieve.metadata.registration import registrations
 from sieve.operations.alter import end_index
 from sieve.operations.create import Wanted, create_indexes
 from sieve.operations.registered_index import look_up
-from sieve.operations.reregister import adopt
+from sieve.operations.reregister import reregister
 from sieve.tables.table import resolve_column
 from sql_ext.driver.roots import FOLDER
-from sql_ext.frontend.error_report import told
+from sql_ext.frontend.error_report import error_report
 from sql_ext.statements import commands
-from sql_ext.statements.context import Statement
+from sql_ext.statements.context import StatementContext
 from sql_ext.statements.ddl import bring_up, follow
 from sql_ext.statements.declared import build_lacking, find_lacking
 
@@ -79,7 +79,7 @@ class Followers:
         with self._lock:
             self._failed.pop((database.lower(), table.lower()), None)
 
-    def act(self, body: Mapping[str, Any], at: Statement) -> Mapping[str, Any]:
+    def act(self, body: Mapping[str, Any], at: StatementContext) -> Mapping[str, Any]:
         """See to one event.
 
         Args:
@@ -101,28 +101,28 @@ class Followers:
                 return {"again": bool(missed), "anew": any(missed)}
         return {}
 
-    def _drop(self, identity: TableIdentity, body: Mapping[str, Any], at: Statement) -> None:
+    def _drop(self, identity: TableIdentity, body: Mapping[str, Any], at: StatementContext) -> None:
         own = f"{body['location'].rstrip('/')}/{FOLDER}"
 
         def check_root(root: str, database: str) -> None:
             # The database may be gone, too, so that nobody knows its folder any more.
             if root.rstrip("/") != own:
-                at.world.check_root(root, database)
+                at.environment.check_root(root, database)
 
-        world = replace(at.world, check_root=check_root)
+        environment = replace(at.environment, check_root=check_root)
         ended: list[_Definition] = []
         for name, registration in registrations(body["registrations"]).items():
-            found = look_up(name, registration, identity, world)
+            found = look_up(name, registration, identity, environment)
             if found.manifest is not None:
                 ended.append(_definition(found.manifest))
             try:
-                if not end_index(found, identity, world):
+                if not end_index(found, identity, environment):
                     continue
             except SieveError as error:
                 # Of no table now, so that VACUUM SIEVE INDEXES removes it.
                 log.warning("index %s of %s.%s is left: %s", name, *_key(identity), error)
                 continue
-            at.forget(found.directory)
+            at.invalidate(found.directory)
             log.info("index %s went with table %s.%s", name, *_key(identity))
         key = _key(identity)
         with self._lock:
@@ -139,7 +139,7 @@ class Followers:
         while len(self._dropped) > _REMEMBERED:
             self._dropped.popitem(last=False)
 
-    def _write(self, key: Table, anew: bool, at: Statement) -> set[bool]:
+    def _write(self, key: Table, anew: bool, at: StatementContext) -> set[bool]:
         with self._lock:
             if key in self._missed:
                 # Whoever is at it sees to it that somebody comes again.
@@ -153,7 +153,7 @@ class Followers:
             _catch_up(key, ended, at)
         except Exception as error:
             # Nobody waits for it, so the state must tell; queries are right without it.
-            of = told(error)
+            of = error_report(error)
             what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
             if any(f"[{overtaken}]" in what for overtaken in _OVERTAKEN):
                 log.info("what was written to %s.%s is of no use any more: %s", *key, what)
@@ -173,7 +173,7 @@ class Followers:
             return self._missed.pop(key)
 
 
-def _catch_up(key: Table, ended: list[_Definition], at: Statement) -> None:
+def _catch_up(key: Table, ended: list[_Definition], at: StatementContext) -> None:
     """Refresh a table's indexes, and build those it lacks.
 
     Args:
@@ -183,7 +183,7 @@ def _catch_up(key: Table, ended: list[_Definition], at: Statement) -> None:
     """
     name = commands.TableName(key)
     table = at.table(name)
-    if not table.info.registrations and adopt(table, {}, at.world):
+    if not table.info.registrations and reregister(table, {}, at.environment):
         table = at.table(name)
     while ended:
         before = ended[0]
@@ -191,7 +191,7 @@ def _catch_up(key: Table, ended: list[_Definition], at: Statement) -> None:
             try:
                 wanted = Wanted(before.name, resolve_column(table.info, before.column))
                 at.check_executors(table, [wanted.column.type])
-                create_indexes(table, [wanted], before.options, before.comment, at.world)
+                create_indexes(table, [wanted], before.options, before.comment, at.environment)
             except (InvalidInputError, UnsupportedError) as error:
                 log.warning(
                     "index %s of %s is not made anew: %s", before.name, table.info.label, error
@@ -209,7 +209,7 @@ def _catch_up(key: Table, ended: list[_Definition], at: Statement) -> None:
         for one in made:
             log.info("index %s of %s is built, as declared", one.manifest.name, table.info.label)
         for wrong in refused:
-            at.world.advice.add(wrong.advice, wrong.name)
+            at.environment.advice.add(wrong.advice, wrong.name)
 
 
 def _key(identity: TableIdentity) -> Table:

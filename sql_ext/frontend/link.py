@@ -17,7 +17,7 @@ from typing import Any
 from py4j.protocol import Py4JNetworkError
 
 from sieve.errors import UnavailableError
-from sql_ext.frontend.error_report import INTERNAL, told
+from sql_ext.frontend.error_report import INTERNAL, error_report
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Request:
             )
 
 
-class Lane:
+class RequestQueue:
     """The threads that answer one lane's requests, until the driver is gone.
 
     Args:
@@ -155,7 +155,7 @@ def _answer(
         raise
     except Exception as error:
         # Whatever it was, the user must be told and the driver must go on.
-        of = told(error)
+        of = error_report(error)
         if of.condition == INTERNAL:
             log.exception("request %d failed", number)
         report = {"condition": of.condition, "message": of.message, "sql_state": of.sql_state}

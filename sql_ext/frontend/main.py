@@ -60,7 +60,7 @@ def _serve() -> None:
     pruner = Pruner(open_store, DEFAULTS.cache_bytes)
     pruning = PruneService(roots, pruner)
     statements = StatementService(gateway, roots, open_store, pruner)
-    link.Lane(
+    link.RequestQueue(
         driver,
         "scan",
         SCAN_THREADS,
@@ -71,7 +71,7 @@ def _serve() -> None:
         },
         spare=SPARE_SCAN_THREADS,
     )
-    link.Lane(
+    link.RequestQueue(
         driver,
         "statement",
         STATEMENT_THREADS,
@@ -82,8 +82,8 @@ def _serve() -> None:
         },
     )
     # Functions in queries that a statement or another function plans, which waits for them.
-    link.Lane(driver, "nested", NESTED_THREADS, {"function": statements.function})
-    link.Lane(driver, "background", BACKGROUND_THREADS, {"event": statements.event})
+    link.RequestQueue(driver, "nested", NESTED_THREADS, {"function": statements.function})
+    link.RequestQueue(driver, "background", BACKGROUND_THREADS, {"event": statements.event})
     # Garbage is looked for among what comes, not among all modules: scans would wait for that.
     gc.collect()
     gc.freeze()

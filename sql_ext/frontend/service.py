@@ -11,7 +11,7 @@ from typing import Any
 from pyspark import SparkContext
 
 import sieve
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.metadata.records import CreatedBy
 from sieve.reader.pruner import Pruner
 from sieve.storage.interface import Store
@@ -20,7 +20,7 @@ from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, parse_settings, valid_settings
 from sql_ext.frontend.events import Followers
 from sql_ext.frontend.link import Request
-from sql_ext.statements.context import Statement
+from sql_ext.statements.context import StatementContext
 from sql_ext.statements.execute import execute
 from sql_ext.statements.functions import call
 from sql_ext.statements.parser import parse_statement
@@ -74,21 +74,21 @@ class StatementService:
         try:
             return self._followers.act(body, at)
         finally:
-            for index, sentence in at.world.advice:
+            for index, sentence in at.environment.advice:
                 # Nobody reads an answer.
                 log.warning("%s: %s%s", label, f"index {index}: " if index else "", sentence)
 
-    def _begun(self, request: Request, label: str, settings: Settings) -> Statement:
+    def _begun(self, request: Request, label: str, settings: Settings) -> StatementContext:
         """The means for a request, whose Spark jobs bear the label."""
         session = request.session()
         context = self._attached()
         driver = self._gateway.entry_point
 
-        def say(step: str) -> None:
+        def describe_job(step: str) -> None:
             request.check_cancelled()
             context.setJobDescription(f"{label} ({step})")
 
-        world = World(
+        environment = Environment(
             open_store=self._open_store,
             root_for_new=partial(self._roots.for_new, settings=settings),
             check_root=lambda root, database: self._roots.check(
@@ -98,15 +98,15 @@ class StatementService:
                 root, database, settings, request.session
             ),
             check_cancelled=request.check_cancelled,
-            say=say,
+            describe_job=describe_job,
             software=CreatedBy(sieve.__version__, str(context.version)),
             changing=lambda: driver.changing(request.id),
         )
-        return Statement(
+        return StatementContext(
             driver,
             context,
             session,
-            world,
+            environment,
             settings,
             self._pruner.invalidate,
             self._followers,

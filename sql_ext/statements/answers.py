@@ -9,7 +9,7 @@ from typing import Literal
 from sieve.metadata.history import refreshed_or_rebuilt
 from sieve.metadata.manifest import Manifest
 from sql_ext.statements.commands import quote
-from sql_ext.statements.context import Row, Statement
+from sql_ext.statements.context import Row, StatementContext
 from sql_ext.statements.describe import advice_on, index_bytes
 
 Change = Literal["created", "unchanged", "refreshed", "rebuilt"]
@@ -35,7 +35,7 @@ def change_between(before: Manifest, now: Manifest) -> Change:
     return "unchanged" if now.version == before.version else refreshed_or_rebuilt(before, now)
 
 
-def answer_rows(outcomes: Iterable[Outcome], at: Statement) -> list[Row]:
+def answer_rows(outcomes: Iterable[Outcome], at: StatementContext) -> list[Row]:
     """A row an index, under the columns of CREATE; called once all operations are done."""
     return [
         (
@@ -56,7 +56,7 @@ def refused_row(index: str | None, advice: str) -> Row:
     return (index, None, None, None, None, None, advice)
 
 
-def _sentences(manifest: Manifest, at: Statement) -> Iterable[str]:
+def _sentences(manifest: Manifest, at: StatementContext) -> Iterable[str]:
     if manifest.state == "disabled":
         table = manifest.table
         yield (
@@ -65,4 +65,4 @@ def _sentences(manifest: Manifest, at: Statement) -> Iterable[str]:
         )
     if (words := advice_on(manifest)) is not None:
         yield words
-    yield from at.world.advice.of(manifest.name)
+    yield from at.environment.advice.of(manifest.name)

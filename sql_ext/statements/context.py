@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from pyspark import SparkContext
 
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.errors import UnsupportedError
 from sieve.metadata.options import IndexOptions, parse_options
 from sieve.operations.registered_index import Found, all_of
@@ -50,16 +50,16 @@ class Laps:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class StatementContext:
     """A statement at work.
 
     Attributes:
         driver: entry point of the gateway.
         context: PySpark's view of the driver's context.
         session: the user's session, a py4j object.
-        world: the means of the operation.
+        environment: the means of the operation.
         settings: what the session has set.
-        forget: tells scans that an index has changed, by its folder.
+        invalidate: tells scans that an index has changed, by its folder.
         background: what is done for tables without a statement.
         cache: what scans hold of indexes.
         watch: tells how long the statement takes for each index.
@@ -68,9 +68,9 @@ class Statement:
     driver: Any
     context: SparkContext
     session: Any
-    world: World
+    environment: Environment
     settings: Settings
-    forget: Callable[[str], None]
+    invalidate: Callable[[str], None]
     background: Background
     cache: FileCache
     watch: Laps = field(default_factory=Laps)
@@ -90,7 +90,7 @@ class Statement:
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
         """Raise UnavailableError if executors cannot build indexes of columns of these types."""
-        self.world.say("asking the executors")
+        self.environment.describe_job("asking the executors")
         executor_setup.check_executors(self.context)
         if any(
             executor_setup.zone_matters(table.info.format_name, type_name) for type_name in types
@@ -101,7 +101,7 @@ class Statement:
 
     def found(self, table: CatalogTable) -> dict[str, Found]:
         """The table's indexes by name."""
-        return all_of(table.info.registrations, table.info.identity, self.world)
+        return all_of(table.info.registrations, table.info.identity, self.environment)
 
 
 def options_of(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:

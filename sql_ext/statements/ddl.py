@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from sieve.errors import ConflictError, InvalidInputError, SieveError, UnavailableError
-from sieve.metadata.creation_record import told_if_dropped
+from sieve.metadata.creation_record import report_if_dropped
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import TableIdentity, same_table
@@ -19,15 +19,15 @@ from sieve.operations.alter import change_index, drop_index, follow_table
 from sieve.operations.create import Wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.refresh import Effort, refresh_index
 from sieve.operations.registered_index import Found, choose
-from sieve.operations.reregister import adopt
+from sieve.operations.reregister import reregister
 from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext.statements import commands
 from sql_ext.statements.answers import Outcome, answer_rows, change_between, refused_row
-from sql_ext.statements.context import Row, Statement, options_of
+from sql_ext.statements.context import Row, StatementContext, options_of
 from sql_ext.statements.declared import build_lacking, find_lacking, undeclare
 
 
-def create(command: commands.CreateIndex, at: Statement) -> list[Row]:
+def create(command: commands.CreateIndex, at: StatementContext) -> list[Row]:
     """``CREATE SIEVE INDEX``: those there were with IF NOT EXISTS first, then the new ones."""
     options = options_of(command.options, IndexOptions())
     table = at.table(command.table)
@@ -52,7 +52,7 @@ def create(command: commands.CreateIndex, at: Statement) -> list[Row]:
         refuse_taken([w.name for w in wanted], taken, table.info.label)
     outcomes = [Outcome(manifest, "unchanged", at.watch.lap()) for _, manifest in kept]
     if wanted and not table.info.persistent:
-        at.world.advice.add(
+        at.environment.advice.add(
             "the catalog is in memory: table and index are forgotten when this application ends; "
             "start Spark with enableHiveSupport() to keep them"
         )
@@ -64,12 +64,12 @@ def create(command: commands.CreateIndex, at: Statement) -> list[Row]:
             wanted,
             options,
             command.comment,
-            at.world,
+            at.environment,
             lambda: laps.append(at.watch.lap()),
             replaced,
         )
         for old in replaced.values():
-            at.forget(old.directory)
+            at.invalidate(old.directory)
         # They become visible together, after the last is built.
         laps[-1] += at.watch.lap()
         outcomes += [
@@ -89,26 +89,26 @@ def _advise_of_other(
     wanted: Wanted,
     options: Mapping[str, commands.OptionValue],
     manifest: Manifest,
-    at: Statement,
+    at: StatementContext,
 ) -> None:
     """Say what IF NOT EXISTS left unlike it was asked for."""
     if manifest.column != wanted.column.path:
         column = ".".join(manifest.column)
-        at.world.advice.add(
+        at.environment.advice.add(
             f"an index of this name is on column {column} and was left as it is; give the one on "
             f"{wanted.column} another name",
             manifest.name,
         )
     in_force = manifest.next_options or manifest.options
     if options_of(options, in_force) != in_force:
-        at.world.advice.add(
+        at.environment.advice.add(
             "the index has other options and was left as it is; ALTER SIEVE INDEX ... SET OPTIONS "
             "changes them",
             manifest.name,
         )
 
 
-def refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
+def refresh(command: commands.RefreshIndex, at: StatementContext) -> list[Row]:
     """``REFRESH SIEVE INDEX``: one row an index."""
     table = at.table(command.table)
     column = None if command.column is None else command.column.parts
@@ -118,9 +118,9 @@ def refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
     usable = {known for known, one in found.items() if one.state != "gone"}
     # Another tool may have undone a registration, such as by writing the whole table object.
     lost = len(usable) < max(1, len(found)) if name is None else name not in usable
-    if lost and (adopted := adopt(table, found, at.world)):
+    if lost and (adopted := reregister(table, found, at.environment)):
         for index in adopted:
-            at.world.advice.add(
+            at.environment.advice.add(
                 "the registration of this index was lost, which another tool must have done, and "
                 "no query used it; it is registered again",
                 index,
@@ -143,14 +143,14 @@ def refresh(command: commands.RefreshIndex, at: Statement) -> list[Row]:
     ]
 
 
-def optimize(command: commands.OptimizeIndex, at: Statement) -> list[Row]:
+def optimize(command: commands.OptimizeIndex, at: StatementContext) -> list[Row]:
     """``OPTIMIZE SIEVE INDEX``: one row an index."""
     table = at.table(command.table)
     chosen = choose(at.found(table), table.info.label, command.name, None)
     return bring_up(table, chosen, "one run", at)
 
 
-def follow(table: CatalogTable, at: Statement) -> frozenset[str]:
+def follow(table: CatalogTable, at: StatementContext) -> frozenset[str]:
     """Let the indexes of a table that was renamed or moved follow it; names of those that did."""
     followed: set[str] = set()
 
@@ -169,13 +169,13 @@ def follow(table: CatalogTable, at: Statement) -> frozenset[str]:
 
     for name in table.info.registrations:
         try:
-            folder = follow_table(table, name, exists, at.world)
+            folder = follow_table(table, name, exists, at.environment)
         except SieveError as error:
-            at.world.advice.add(f"it could not follow its table: {error}", name)
+            at.environment.advice.add(f"it could not follow its table: {error}", name)
             continue
         if folder is not None:
             followed.add(name)
-            at.forget(folder)
+            at.invalidate(folder)
     return frozenset(followed)
 
 
@@ -183,7 +183,7 @@ def bring_up(
     table: CatalogTable,
     chosen: Sequence[Found],
     effort: Effort,
-    at: Statement,
+    at: StatementContext,
     followed: AbstractSet[str] = frozenset(),
 ) -> list[Row]:
     """Refresh some indexes of a table; a row each, as of REFRESH.
@@ -201,7 +201,7 @@ def bring_up(
     conflict: ConflictError | None = None
     for found in usable:
         try:
-            manifest = refresh_index(table, found, effort, at.world)
+            manifest = refresh_index(table, found, effort, at.environment)
         except ConflictError as error:
             conflict = error
         else:
@@ -209,7 +209,7 @@ def bring_up(
             if change == "unchanged" and found.name in followed:
                 change = "refreshed"
             outcomes.append(Outcome(manifest, change, at.watch.lap()))
-        at.forget(found.directory)
+        at.invalidate(found.directory)
     _announce(table)
     # One that cannot be refreshed is told, after it has kept none of the others from it.
     if conflict is not None:
@@ -220,7 +220,7 @@ def bring_up(
     return answer_rows(outcomes, at)
 
 
-def drop(command: commands.DropIndex, at: Statement) -> list[Row]:
+def drop(command: commands.DropIndex, at: StatementContext) -> list[Row]:
     """``DROP SIEVE INDEX``: the names of those dropped."""
     try:
         table = at.table(command.table)
@@ -232,22 +232,22 @@ def drop(command: commands.DropIndex, at: Statement) -> list[Row]:
         raise
     undeclare(table, chosen)
     for found in chosen:
-        drop_index(table, found, at.world)
-        at.forget(found.directory)
+        drop_index(table, found, at.environment)
+        at.invalidate(found.directory)
     return [(found.name,) for found in chosen]
 
 
-def enable(command: commands.EnableIndex, at: Statement) -> list[Row]:
+def enable(command: commands.EnableIndex, at: StatementContext) -> list[Row]:
     """``ALTER SIEVE INDEX ... ENABLE``."""
     return _alter(command.table, command.name, lambda _: Enable(), at)
 
 
-def disable(command: commands.DisableIndex, at: Statement) -> list[Row]:
+def disable(command: commands.DisableIndex, at: StatementContext) -> list[Row]:
     """``ALTER SIEVE INDEX ... DISABLE``."""
     return _alter(command.table, command.name, lambda _: Disable(), at)
 
 
-def set_options(command: commands.SetIndexOptions, at: Statement) -> list[Row]:
+def set_options(command: commands.SetIndexOptions, at: StatementContext) -> list[Row]:
     """``ALTER SIEVE INDEX ... SET OPTIONS``."""
     return _alter(
         command.table,
@@ -261,14 +261,14 @@ def _alter(
     name: commands.TableName,
     index: str,
     change: Callable[[Manifest], Enable | Disable | SetOptions],
-    at: Statement,
+    at: StatementContext,
 ) -> list[Row]:
     table = at.table(name)
     (found,) = choose(at.found(table), table.info.label, index, None)
     changed = change(found.need())
-    with told_if_dropped(found.name, found.store, found.directory):
-        manifest = change_index(found, changed, at.world)
-    at.forget(found.directory)
+    with report_if_dropped(found.name, found.store, found.directory):
+        manifest = change_index(found, changed, at.environment)
+    at.invalidate(found.directory)
     _announce(table)
     return [(found.name, manifest.state)]
 
@@ -277,4 +277,4 @@ def _announce(table: CatalogTable) -> None:
     """Another session of this driver may still believe that there is no index."""
     # What the statement was for is done, and scans find out by themselves in a while.
     with contextlib.suppress(UnavailableError):
-        table.announce()
+        table.refresh_registry()

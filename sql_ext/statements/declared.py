@@ -23,7 +23,7 @@ from sieve.operations.registered_index import Found
 from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext.statements.answers import Outcome, change_between
 from sql_ext.statements.commands import ColumnPath, TableName
-from sql_ext.statements.context import Statement, options_of
+from sql_ext.statements.context import StatementContext, options_of
 from sql_ext.statements.parser import parse_columns, parse_options
 
 
@@ -103,7 +103,7 @@ def find_lacking(table: CatalogTable, found: Mapping[str, Found]) -> Lacking:
 
 
 def build_lacking(
-    lacking: Lacking, name: TableName, found: Mapping[str, Found], at: Statement
+    lacking: Lacking, name: TableName, found: Mapping[str, Found], at: StatementContext
 ) -> tuple[list[Outcome], list[Refused]]:
     """Build declared indexes, each by itself.
 
@@ -127,7 +127,7 @@ def build_lacking(
     at.check_executors(table, [one.column.type for one in wanted])
     for one in wanted:
         try:
-            (manifest,) = create_indexes(table, [one], lacking.options, None, at.world)
+            (manifest,) = create_indexes(table, [one], lacking.options, None, at.environment)
         except (InvalidInputError, UnsupportedError) as error:
             other = _refresh_other(one, name, at)
             if other is not None:
@@ -139,7 +139,7 @@ def build_lacking(
     return made, refused
 
 
-def _refresh_other(wanted: Wanted, name: TableName, at: Statement) -> Outcome | None:
+def _refresh_other(wanted: Wanted, name: TableName, at: StatementContext) -> Outcome | None:
     """Bring up an index of the column that was registered while this one was being built.
 
     A REFRESH right after a write meets the background, which builds the same index.
@@ -147,8 +147,8 @@ def _refresh_other(wanted: Wanted, name: TableName, at: Statement) -> Outcome | 
     table = at.table(name)
     for found in at.found(table).values():
         if found.manifest is not None and found.registration.column == wanted.column.path:
-            version = refresh_index(table, found, "new", at.world)
-            at.forget(found.directory)
+            version = refresh_index(table, found, "new", at.environment)
+            at.invalidate(found.directory)
             change = change_between(found.manifest, version)
             return Outcome(version, change, at.watch.lap())
     return None

@@ -13,7 +13,7 @@ from sieve.metadata.records import BuildStats, Expected
 from sieve.operations.estimate import Estimate
 from sieve.operations.registered_index import Found
 from sieve.reader.version_reader import read_locations
-from sieve.tables.file_status import standings
+from sieve.tables.file_status import file_statuses
 from sieve.tables.table import CatalogTable, Column
 from sql_ext.statements.commands import quote
 from sql_ext.statements.context import Row
@@ -205,7 +205,7 @@ def against_now(table: CatalogTable, found: Found, manifest: Manifest) -> Counte
     known = read_locations(found.store, found.directory, manifest)
     files = table.files()
     counts = Counter({"indexed": 0, "new": 0, "changed": 0})
-    counts.update(_SHOWN.get(standing, "indexed") for standing in standings(known, files))
+    counts.update(_SHOWN.get(status, "indexed") for status in file_statuses(known, files))
     counts["gone"] = len(set(known.paths).difference(file.path for file in files))
     return counts
 

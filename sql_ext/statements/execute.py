@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sql_ext.statements import commands, ddl, maintenance, show
-from sql_ext.statements.context import Row, Statement
+from sql_ext.statements.context import Row, StatementContext
 
 
-def execute(command: commands.Command, statement: Statement) -> list[Row]:
+def execute(command: commands.Command, statement: StatementContext) -> list[Row]:
     """The rows of a command.
 
     Raises:
@@ -18,7 +18,7 @@ def execute(command: commands.Command, statement: Statement) -> list[Row]:
     return _FUNCTIONS[type(command)](command, statement)
 
 
-_FUNCTIONS: Mapping[type, Callable[[Any, Statement], list[Row]]] = {
+_FUNCTIONS: Mapping[type, Callable[[Any, StatementContext], list[Row]]] = {
     commands.CreateIndex: ddl.create,
     commands.RefreshIndex: ddl.refresh,
     commands.DropIndex: ddl.drop,

@@ -10,7 +10,7 @@ from typing import Any
 from sieve.errors import InvalidInputError
 from sieve.operations.registered_index import choose
 from sql_ext.statements import commands
-from sql_ext.statements.context import Row, Statement
+from sql_ext.statements.context import Row, StatementContext
 from sql_ext.statements.execute import execute
 from udfs import files, segments, status
 
@@ -28,10 +28,10 @@ class TableFunction:
     """
 
     columns: commands.ResultColumns
-    rows: Callable[[Arguments, Statement], Sequence[Row]]
+    rows: Callable[[Arguments, StatementContext], Sequence[Row]]
 
 
-def call(body: Mapping[str, Any], at: Statement) -> Mapping[str, Any]:
+def call(body: Mapping[str, Any], at: StatementContext) -> Mapping[str, Any]:
     """The columns and rows of the function that a request names.
 
     Args:
@@ -42,7 +42,7 @@ def call(body: Mapping[str, Any], at: Statement) -> Mapping[str, Any]:
     return {"columns": function.columns, "rows": function.rows(body["arguments"], at)}
 
 
-def _segments(given: Arguments, at: Statement) -> Sequence[Row]:
+def _segments(given: Arguments, at: StatementContext) -> Sequence[Row]:
     table = at.table(_table(given))
     (found,) = choose(at.found(table), table.info.label, given["index"], None)
     # Its rows show keys, so whoever may not query the column must not see them.
@@ -50,14 +50,14 @@ def _segments(given: Arguments, at: Statement) -> Sequence[Row]:
     return segments.segment_rows(found)
 
 
-def _files(given: Arguments, at: Statement) -> Sequence[Row]:
+def _files(given: Arguments, at: StatementContext) -> Sequence[Row]:
     # Refuses what is no table with files; the scan is planned in the user's own session.
     at.table(_table(given))
     scan = at.driver.scannedFiles(at.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))
 
 
-def _status(_: Arguments, at: Statement) -> Sequence[Row]:
+def _status(_: Arguments, at: StatementContext) -> Sequence[Row]:
     return list(status.status_rows(json.loads(at.driver.counters()), at.cache))
 
 

@@ -14,23 +14,23 @@ from sieve.operations.orphans import Orphan, orphans
 from sieve.operations.registered_index import choose
 from sieve.operations.vacuum import vacuum_index
 from sql_ext.statements import commands
-from sql_ext.statements.context import Row, Statement, database_of
+from sql_ext.statements.context import Row, StatementContext, database_of
 
 
-def vacuum(command: commands.VacuumIndex, at: Statement) -> list[Row]:
+def vacuum(command: commands.VacuumIndex, at: StatementContext) -> list[Row]:
     """``VACUUM SIEVE INDEX``: one row an index."""
     table = at.table(command.table)
     chosen = choose(at.found(table), table.info.label, command.name, None)
     kept = at.settings.retention if command.hours is None else Retention(1, command.hours)
     rows: list[Row] = []
     for found in chosen:
-        at.world.changing()
+        at.environment.changing()
         went = vacuum_index(found, kept)
         rows.append((found.name, went.versions, went.files, went.bytes))
     return rows
 
 
-def vacuum_root(command: commands.VacuumIndexes, at: Statement) -> list[Row]:
+def vacuum_root(command: commands.VacuumIndexes, at: StatementContext) -> list[Row]:
     """``VACUUM SIEVE INDEXES``: one row an index that is gone."""
     if at.context.getConf().get("spark.sql.catalogImplementation", "in-memory") != "hive":
         raise UnsupportedError(
@@ -46,19 +46,19 @@ def vacuum_root(command: commands.VacuumIndexes, at: Statement) -> list[Row]:
     for orphan in _orphans(database, floor_ms, at) if suspects else []:
         if orphan.folder not in suspects:
             continue
-        at.world.check_cancelled()
-        at.world.changing()
+        at.environment.check_cancelled()
+        at.environment.changing()
         # Only what is out of every table's reach goes, so nobody needs to be told first.
-        delete_index(at.world.open_store(orphan.folder), orphan.folder)
-        at.forget(orphan.folder)
+        delete_index(at.environment.open_store(orphan.folder), orphan.folder)
+        at.invalidate(orphan.folder)
         rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))
     return rows
 
 
-def _orphans(database: str, floor_ms: int, at: Statement) -> list[Orphan]:
+def _orphans(database: str, floor_ms: int, at: StatementContext) -> list[Orphan]:
     tables = {
         identity_from(raw): registrations(raw["registrations"])
         for raw in json.loads(at.driver.tables(at.session, database))
     }
-    root = at.world.root_for_new(str(at.driver.databaseLocation(at.session, database)))
-    return list(orphans(at.world.open_store(root), root, database, tables, floor_ms))
+    root = at.environment.root_for_new(str(at.driver.databaseLocation(at.session, database)))
+    return list(orphans(at.environment.open_store(root), root, database, tables, floor_ms))

@@ -23,11 +23,11 @@ from sieve.predicate.evaluate import parse
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext.statements import commands
-from sql_ext.statements.context import Row, Statement, database_of, options_of
+from sql_ext.statements.context import Row, StatementContext, database_of, options_of
 from sql_ext.statements.describe import against_now, describe_rows, estimate_row, index_bytes, stale
 
 
-def show(command: commands.ShowIndexes, at: Statement) -> list[Row]:
+def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
     """``SHOW SIEVE INDEXES``: one row an index."""
     if command.table is not None:
         table = at.table(command.table)
@@ -40,10 +40,10 @@ def show(command: commands.ShowIndexes, at: Statement) -> list[Row]:
     for raw in json.loads(at.driver.tables(at.session, database)):
         identity = identity_from(raw)
         indexes = [
-            look_up(name, registration, identity, at.world)
+            look_up(name, registration, identity, at.environment)
             for name, registration in registrations(raw["registrations"]).items()
         ]
-        at.world.check_cancelled()
+        at.environment.check_cancelled()
         states = _states_at_a_glance(identity, indexes, at)
         rows += [
             _shown(found, identity, state) for found, state in zip(indexes, states, strict=True)
@@ -52,7 +52,7 @@ def show(command: commands.ShowIndexes, at: Statement) -> list[Row]:
 
 
 def _states_at_a_glance(
-    identity: TableIdentity, indexes: Sequence[Found], at: Statement
+    identity: TableIdentity, indexes: Sequence[Found], at: StatementContext
 ) -> list[str]:
     """As `_freshness` of each of a table's indexes, as far as the driver can tell without a job."""
     doing = at.background.state(identity.database, identity.table)
@@ -78,7 +78,7 @@ def _behind_commits(table: CatalogTable, found: Found) -> str:
     return "stale"
 
 
-def _freshness(table: CatalogTable, found: Found, at: Statement) -> str:
+def _freshness(table: CatalogTable, found: Found, at: StatementContext) -> str:
     """``refreshing``, ``failed: why``, ``stale: n files``; nothing of a current index."""
     doing = at.background.state(table.info.identity.database, table.info.identity.table)
     if doing or found.manifest is None:
@@ -107,7 +107,7 @@ def _shown(found: Found, identity: TableIdentity, fresh: str) -> Row:
     )
 
 
-def versions(command: commands.ShowVersions, at: Statement) -> list[Row]:
+def versions(command: commands.ShowVersions, at: StatementContext) -> list[Row]:
     """``SHOW SIEVE VERSIONS``: one row a version, the newest first."""
     table = at.table(command.table)
     chosen = choose(at.found(table), table.info.label, command.name, None)
@@ -129,7 +129,7 @@ def versions(command: commands.ShowVersions, at: Statement) -> list[Row]:
     ]
 
 
-def describe(command: commands.DescribeIndex, at: Statement) -> list[Row]:
+def describe(command: commands.DescribeIndex, at: StatementContext) -> list[Row]:
     """``DESCRIBE SIEVE INDEX``: one row a property."""
     table = at.table(command.table)
     (found,) = choose(at.found(table), table.info.label, command.name, None)
@@ -137,7 +137,7 @@ def describe(command: commands.DescribeIndex, at: Statement) -> list[Row]:
     return list(describe_rows(table, found, command.extended, doing))
 
 
-def explain(command: commands.ExplainSieve, at: Statement) -> list[Row]:
+def explain(command: commands.ExplainSieve, at: StatementContext) -> list[Row]:
     """``EXPLAIN SIEVE``: one row a scan."""
     scans = json.loads(at.driver.explain(at.session, command.margin + command.query))
     return [
@@ -156,7 +156,7 @@ def explain(command: commands.ExplainSieve, at: Statement) -> list[Row]:
     ]
 
 
-def estimate(command: commands.EstimateIndex, at: Statement) -> list[Row]:
+def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]:
     """``ESTIMATE SIEVE INDEX``: a row a column and budget."""
     options = options_of(command.options, IndexOptions())
     table = at.table(command.table)
@@ -176,11 +176,11 @@ def estimate(command: commands.EstimateIndex, at: Statement) -> list[Row]:
     return [
         estimate_row(column, estimate)
         for column in columns
-        for estimate in estimate_index(table, column, wanted, asked, at.world)
+        for estimate in estimate_index(table, column, wanted, asked, at.environment)
     ]
 
 
-def check(command: commands.CheckIndex, at: Statement) -> list[Row]:
+def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
     """``CHECK SIEVE INDEX``: one row a file; fails where an index would lose a row."""
     table = at.table(command.table)
     chosen = choose(at.found(table), table.info.label, command.name, None)
@@ -192,7 +192,7 @@ def check(command: commands.CheckIndex, at: Statement) -> list[Row]:
             # A loss is told with a key, so whoever may not query the column must not see it.
             column = list(found.registration.column)
             at.driver.planColumn(at.session, list(command.table.parts), column)
-        checked += check_index(table, found, command.sample, at.world)
+        checked += check_index(table, found, command.sample, at.environment)
     refuse_losses(table.info.label, checked)
     for found in chosen:
         # One that cannot be checked is told, after it has kept none of the others from it.

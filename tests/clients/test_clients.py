@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from client_smoke import cells, check, tour
 from pyhive.exc import OperationalError
 from pymetastore.metastore import HMS
 from thrift_session import thrift_session
-from tour import cells, check, tour
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,9 +34,9 @@ def test_spark_sql(site: Site) -> None:
 
 def test_spark_submit(site: Site, tmp_path: Path) -> None:
     """A PySpark script run by spark-submit does too."""
-    (tmp_path / "tour.py").write_text(SCRIPT)
+    (tmp_path / "client_smoke.py").write_text(SCRIPT)
     text = ";".join(tour("by_submit"))
-    output = site.sieve("submit", *site.metastore_option, str(tmp_path / "tour.py"), text)
+    output = site.sieve("submit", *site.metastore_option, str(tmp_path / "client_smoke.py"), text)
     check(cells(output))
 
 

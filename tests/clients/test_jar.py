@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tour import cells, check, tour
+from client_smoke import cells, check, tour
 
 from sql_ext.launcher.spark_home import find_java, find_spark
 

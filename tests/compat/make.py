@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyspark.sql import functions as sf
 
-from tests.lab import Lab, start_session
+from tests.spark_session import Lab, start_session
 
 # The paths in a sample must not be those of anybody.
 HOME = Path("/tmp/sieve-compat")

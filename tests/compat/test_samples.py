@@ -24,7 +24,7 @@ from sieve.storage.local import LocalStore
 from sql_ext.driver.roots import Roots
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
-from tests.plain_world import Session, Warehouse, scan, without_spark
+from tests.fake_spark import Session, Warehouse, scan, without_spark
 
 SAMPLES = sorted(path for path in Path(__file__).parent.iterdir() if path.name.startswith("format"))
 INDEXES = [

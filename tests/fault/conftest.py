@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from lab import Lab
+from spark_session import Lab
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from lab import files_read, start_session
+from spark_session import files_read, start_session
 
 
 def main(folder: str, conf: str) -> None:

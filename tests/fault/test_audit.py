@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 from sieve.encoding.encoder import Encoder
 from sieve.metadata.commit import newest, publish

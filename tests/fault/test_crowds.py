@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scenes import age, looked_at
+from crash_scenarios import age, looked_at
 
 from sieve.errors import SieveError
 from sieve.metadata.history import history
 from sieve.metadata.paths import REGISTERED
 from sieve.storage.local import LocalStore
-from tests.plain_world import Session, Warehouse, without_spark
+from tests.fake_spark import Session, Warehouse, without_spark
 from tests.plain_writers import busy, started, watching
 
 EXPECTED = {

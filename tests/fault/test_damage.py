@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lab import Lab
 from processes import wait_until
+from spark_session import Lab
 
 from sieve.metadata.manifest import FORMAT
 

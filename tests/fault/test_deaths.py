@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from crash_scenarios import CREATE, STATEMENTS, looked_at, prepared, stable
 from processes import wait_until
-from scenes import CREATE, STATEMENTS, looked_at, prepared, settled
 
 from sieve.metadata.history import history
 from sieve.storage.local import LocalStore
-from tests.plain_world import Session, Warehouse, without_spark
+from tests.fake_spark import Session, Warehouse, without_spark
 from tests.plain_writers import begun, started, struck
 
 EFFECTS = ("before create", "before delete", "before mkdirs", "before metastore")
@@ -36,7 +36,7 @@ def plain() -> Iterator[None]:
 def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, object]) -> None:
     """Queries are right at once, others go on at once, and what the dead one left goes."""
     looked_at(warehouse)
-    files, left = settled(warehouse, statement)
+    files, left = stable(warehouse, statement)
     assert files == undisturbed[0]
     most = undisturbed[1]
     assert isinstance(most, dict)
@@ -46,7 +46,7 @@ def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, o
 @pytest.mark.parametrize("name", ["create", "refresh", "vacuum", "drop"])
 def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
     """SIGKILL before each call that changes something: the old index or the new one, whole."""
-    undisturbed = settled(*prepared(tmp_path / "undisturbed", name))
+    undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     kills = 0
     for at in EFFECTS:
         for number in range(1, 100):
@@ -66,7 +66,7 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
     """SIGKILL after a random time, in the middle of a call or of the writing of a file."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     chance = random.Random(seed)
-    undisturbed = {name: settled(*prepared(tmp_path / name, name)) for name in STATEMENTS}
+    undisturbed = {name: stable(*prepared(tmp_path / name, name)) for name in STATEMENTS}
     kills = runs = 0
     while kills < RANDOM_KILLS:
         name = chance.choice([*STATEMENTS])
@@ -94,7 +94,7 @@ def test_a_draft_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(list(warehouse.root.rglob(".draft-*"))) == 1
     Session(warehouse).sql("VACUUM SIEVE INDEX ON t")
     assert len(list(warehouse.root.rglob(".draft-*"))) == 1
-    settled(warehouse, "REFRESH SIEVE INDEX ON t FULL")
+    stable(warehouse, "REFRESH SIEVE INDEX ON t FULL")
     Session(warehouse).sql("VACUUM SIEVE INDEX ON t")
     assert list(warehouse.root.rglob(".draft-*")) == []
 

@@ -25,7 +25,7 @@ DAY_S = 24 * 3600
 def conf(tmp_path: Path) -> dict[str, str]:
     """Metastore and warehouse outlive a driver; front ends can be told where to end."""
     script = tmp_path / "python"
-    mortal = [sys.executable, str(Path(__file__).with_name("mortal_front_end.py"))]
+    mortal = [sys.executable, str(Path(__file__).with_name("killable_frontend.py"))]
     script.write_text(f'#!/bin/sh\nexec {shlex.join([*mortal, str(tmp_path / "count")])} "$@"\n')
     script.chmod(0o755)
     database = f"jdbc:derby:;databaseName={tmp_path}/metastore;create=true"

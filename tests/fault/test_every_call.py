@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from crash_scenarios import STATEMENTS, age, looked_at, prepared, stable
 from pyspark.errors import PySparkException
-from scenes import STATEMENTS, age, looked_at, prepared, settled
 
 from sieve.errors import SieveError, UnavailableError, UnknownOutcomeError
-from tests.plain_world import MetastoreFault, Session, without_spark
+from tests.fake_spark import MetastoreFault, Session, without_spark
 
 
 class Fault:
@@ -76,7 +76,7 @@ def test_an_error_at_every_call(name: str, when: str, tmp_path: Path) -> None:
 
     The same statement then does what it was to do, and what was left behind can be cleaned away.
     """
-    undisturbed = settled(*prepared(tmp_path / "undisturbed", name))
+    undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     for number in itertools.count(1):
         warehouse, statement = prepared(tmp_path / str(number), name)
         fault = Fault(when, number)
@@ -91,7 +91,7 @@ def test_an_error_at_every_call(name: str, when: str, tmp_path: Path) -> None:
         seen = looked_at(warehouse)
         # Either index serves: the one there was, or the one in its place.
         assert name != "replace" or (seen is not None and seen.used), fault.struck
-        files, left = settled(warehouse, statement)
+        files, left = stable(warehouse, statement)
         assert files == undisturbed[0], fault.struck
         assert all(left[kind] <= most for kind, most in undisturbed[1].items()), fault.struck
         assert not list(warehouse.root.rglob(".*")), fault.struck

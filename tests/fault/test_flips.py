@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scenes import prepared
+from crash_scenarios import prepared
 
-from tests.plain_world import Warehouse, scan, without_spark
+from tests.fake_spark import Warehouse, scan, without_spark
 
 SHORT, LONG = 200, 10_000
 HARMLESS = frozenset({"intent.json", "registered", "_SUCCESS"})

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scenes import age, prepared
+from crash_scenarios import age, prepared
 
-from tests.plain_world import Scan, Session, Warehouse, registrations, scan, without_spark
+from tests.fake_spark import Scan, Session, Warehouse, registrations, scan, without_spark
 
 CREATE = "CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)"
 DROP = "DROP SIEVE INDEX id_sieve ON t"

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import Lab, files_read
 from processes import alive, front_ends, wait_until
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+from spark_session import Lab, files_read
 
 POINT = "SELECT * FROM fault.t WHERE id = 123"
 ROWS = [(123, 4, "k123")]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import Lab
 from pyspark.errors import PySparkException
+from spark_session import Lab
 
 PAGE = 4096
 PAGES = 64

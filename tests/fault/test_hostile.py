@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scenes import prepared
+from crash_scenarios import prepared
 
 from sieve.errors import SieveError
 from sieve.metadata.file_list import parse_locations
 from sieve.metadata.manifest import parse_manifest
 from sieve.metadata.registration import parse_registration
 from sql_ext.statements.parser import parse_statement
-from tests.plain_world import Session, Warehouse, scan, without_spark
+from tests.fake_spark import Session, Warehouse, scan, without_spark
 
 SHORT, LONG = 20_000, 1_000_000
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cut import CutMetastore, never
 from driver import Driver, DriverError, driver
+from flaky_metastore import CutMetastore, never
 
 ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range(100)"
 POINT = "SELECT id FROM shop.t WHERE id = 7"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scenes import CREATE, WHOLE, age, looked_at, prepared
+from crash_scenarios import CREATE, WHOLE, age, looked_at, prepared
 
-from tests.plain_world import Session, Warehouse, without_spark
+from tests.fake_spark import Session, Warehouse, without_spark
 
 Image = dict[Path, bytes | None]
 """Content of each file, None for a folder, by its path below the warehouse."""

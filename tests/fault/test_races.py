@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from crash_scenarios import age, looked_at, prepared, stable
 from pyspark.errors import PySparkException
-from scenes import age, looked_at, prepared, settled
 
 from sieve.errors import ConflictError, SieveError, UnavailableError
 from sieve.metadata.commit import newest
@@ -25,7 +25,7 @@ from sieve.operations.registered_index import look_up
 from sieve.storage.interface import Entries
 from sieve.storage.local import LocalStore
 from sql_ext.statements.commands import TableName
-from tests.plain_world import Seam, SeamStore, Session, Warehouse, no_fault, without_spark
+from tests.fake_spark import Seam, SeamStore, Session, Warehouse, no_fault, without_spark
 
 FULL = "REFRESH SIEVE INDEX ON t FULL"
 OTHERS = {
@@ -102,7 +102,7 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
             return number - 1
         looked_at(warehouse)
         try:
-            files, left = settled(warehouse, statement)
+            files, left = stable(warehouse, statement)
         except SieveError as error:
             # Typed once more it finds that the other one has dropped the index.
             if (error.condition, other) != ("SIEVE_UNKNOWN_INDEX", "drop"):
@@ -420,9 +420,11 @@ def test_a_table_that_moves_while_its_index_is_refreshed(
         if re.match("before create .*/versions/2", what) and not moved:
             plain = Session(warehouse).at()
             info = plain.table(TableName(("t",))).info
-            found = look_up("id_sieve", info.registrations["id_sieve"], info.identity, plain.world)
+            found = look_up(
+                "id_sieve", info.registrations["id_sieve"], info.identity, plain.environment
+            )
             there = dataclasses.replace(info.identity, **renamed)
-            moved.append(change_index(found, Follow(there, moved=True), plain.world).version)
+            moved.append(change_index(found, Follow(there, moved=True), plain.environment).version)
 
     with pytest.raises(ConflictError, match="SIEVE_TABLE_MOVED"):
         Session(warehouse, meanwhile).sql(statement)

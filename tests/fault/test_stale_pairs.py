@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from scenes import prepared
+from crash_scenarios import prepared
 
-from tests.plain_world import EPOCH_S, Session, Warehouse, keys_of, scan, without_spark
+from tests.fake_spark import EPOCH_S, Session, Warehouse, keys_of, scan, without_spark
 
 
 @pytest.fixture(autouse=True)

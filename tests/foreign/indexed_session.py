@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from tests.lab import Lab
+from tests.spark_session import Lab
 
 FAILURES = (PySparkException, Py4JJavaError)
 FILES = 3

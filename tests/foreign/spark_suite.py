@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from tests.foreign.indexed_session import FAILURES, IndexedSession
 from tests.foreign.spark_inputs import SqlInput, extract_data, read_inputs
-from tests.lab import Lab, start_session
+from tests.spark_session import Lab, start_session
 
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / "build" / "foreign"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import THRIFT_PORT, Lab
+from spark_session import THRIFT_PORT, Lab
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol
 
-from lab import files_read
 from pyhive.exc import OperationalError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from spark_session import files_read
 
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "off": {"spark.sieve.enabled": "false"},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from corpus import EVERY_MODE, MODES, Script, Statement, read_expected, read_script, render
 from engines import SETTINGS, Engine, Result, SparkEngine, ThriftEngine
-from lab import Lab
+from spark_session import Lab
 from thrift_session import thrift_session
 
 RUNS = [

@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import bundle
-from lab import Lab, start_session
+from spark_session import Lab, start_session
 
 
 @pytest.fixture(scope="session")

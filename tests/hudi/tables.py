@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 import bundle
-from lab import Lab
+from spark_session import Lab
 
 COLUMNS = "id BIGINT, amount BIGINT, word STRING, ts BIGINT, part INT"
 SOURCE = "id, id * 7919 % 1000 AS amount, concat('w', id * 31 % 500) AS word, 1 AS ts, {} AS part"

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 import tables
-from lab import Lab
+from spark_session import Lab
 
 pytestmark = pytest.mark.hudi
 

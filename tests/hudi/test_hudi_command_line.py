@@ -16,7 +16,7 @@ pytestmark = pytest.mark.hudi
 PROGRAM = """
 import json, sys
 sys.path.insert(0, {tests!r})
-from lab import Lab
+from spark_session import Lab
 from pyspark.sql import SparkSession
 
 spark = SparkSession.builder.enableHiveSupport().getOrCreate()

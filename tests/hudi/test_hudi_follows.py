@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import bundle
 import pytest
 import tables
-from lab import Lab
+from spark_session import Lab
 
 pytestmark = pytest.mark.hudi
 

@@ -10,7 +10,7 @@ from typing import Any
 import bundle
 import pytest
 import tables
-from lab import Lab
+from spark_session import Lab
 
 from sieve.metadata.commit import newest
 from sieve.metadata.manifest import Manifest

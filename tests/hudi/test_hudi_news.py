@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import bundle
 import pytest
 import tables
-from lab import Lab
+from spark_session import Lab
 
 from sieve.indexing.reuse import MOST_DELTAS
 from sieve.metadata.commit import newest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import tables
-from lab import Lab
+from spark_session import Lab
 
 pytestmark = pytest.mark.hudi
 

@@ -18,9 +18,9 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from lab import Lab
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from spark_session import Lab
 
 KEYS = 600
 # The first history drawn is the dullest; making the table counts as a step.

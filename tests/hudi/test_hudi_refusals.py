@@ -10,8 +10,8 @@ from typing import Any
 import bundle
 import pytest
 import tables
-from lab import Lab
 from pyspark.errors import PySparkException
+from spark_session import Lab
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "fault"))
 

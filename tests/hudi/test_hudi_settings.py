@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 import tables
-from lab import Lab
+from spark_session import Lab
 
 pytestmark = pytest.mark.hudi
 

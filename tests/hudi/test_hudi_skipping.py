@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 import tables
-from lab import Answer, Lab
+from spark_session import Answer, Lab
 
 pytestmark = pytest.mark.hudi
 

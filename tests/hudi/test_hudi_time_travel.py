@@ -7,8 +7,8 @@ from collections.abc import Callable
 import bundle
 import pytest
 import tables
-from lab import Lab
 from pyspark.errors import IllegalArgumentException
+from spark_session import Lab
 
 pytestmark = pytest.mark.hudi
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import tables
-from lab import Lab
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+from spark_session import Lab
 
 pytestmark = pytest.mark.hudi
 

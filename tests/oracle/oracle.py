@@ -11,9 +11,9 @@ from pathlib import Path
 
 from foreign_tables import ForeignTable, Probe
 from generated_predicates import draw_predicate, literal
-from lab import Lab
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from spark_session import Lab
 
 Outcome = Counter[str] | str
 """The rows of a query as a multiset, or the name of the error that it fails with."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from foreign_tables import FORMATS, ForeignTable, Probe, draw_table, put_back, write_file
-from lab import Lab
 from oracle import Tally, compare, draw_query
 from pyspark.errors import PySparkException
+from spark_session import Lab
 
 PAIRS, PAIRS_PER_TABLE = 400, 60
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80

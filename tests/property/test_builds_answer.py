@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sieve.encoding import hashing
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
-from sieve.predicate.key_ranges import requirement
+from sieve.predicate.key_ranges import key_ranges
 from sieve.predicate.tree import parse
 from tests.build_steps import SHAPES, build
 from tests.generated_encoders import encoders_for
@@ -86,7 +86,7 @@ def made(data, kind, files, shape, hashes=hashed, **more):
 
 def asked(built, tree):
     """Files that may hold a row of a leaf."""
-    return set(np.flatnonzero(built.keep(requirement(parse(tree), built.encoder))).tolist())
+    return set(np.flatnonzero(built.keep(key_ranges(parse(tree), built.encoder))).tolist())
 
 
 def holding(files, test):

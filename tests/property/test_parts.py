@@ -16,8 +16,8 @@ from sieve.metadata.file_list import (
     UNPROVEN,
     UNSETTLED,
     Locations,
-    laid_over,
-    what_differs,
+    diff,
+    merge,
 )
 from sieve.reader.version_reader import read_part
 from sieve.storage.interface import READ_LIMIT
@@ -75,8 +75,8 @@ def told(by: Locations) -> Counter[Row]:
 @given(lists, lists)
 def test_what_differs_makes_the_one_the_other(before: list[Row], now: list[Row]) -> None:
     """And no more is told than what is another row, or gone."""
-    part = what_differs(listed(before), listed(now))
-    assert told(laid_over([listed(before), part])) == Counter(now)
+    part = diff(listed(before), listed(now))
+    assert told(merge([listed(before), part])) == Counter(now)
     paths = Counter(row[0] for row in [*before, *now])
     once = {row for row in now if paths[row[0]] == 2 and row in before}
     assert not once & set(told(part))
@@ -111,7 +111,7 @@ def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> No
         ref, roots = store_list(store, "file:/i", now, used, before)
         assert len(store.files) == had + 2  # a part and its claim
         parts = tuple(read_part(store, "file:/i", part, roots) for part in ref.parts)
-        before = Stored(ref.parts, parts, roots, laid_over(parts))
+        before = Stored(ref.parts, parts, roots, merge(parts))
         assert told(before.whole) == told(now)
         assert ref.count == len(now.paths)
         sizes = [part.rows for part in ref.parts]

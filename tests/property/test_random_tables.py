@@ -12,7 +12,7 @@ import pyspark
 import pytest
 from generated_predicates import draw_predicate
 from generated_tables import GeneratedTable, draw_table, table_statements
-from lab import Lab, files_read
+from spark_session import Lab, files_read
 
 from sieve.metadata.options import SHAPES
 

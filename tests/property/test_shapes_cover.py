@@ -14,7 +14,7 @@ from sieve.errors import SieveError
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.intervals import Intervals, concatenated, cut_location, split_at
-from sieve.segments.query_model import Mass
+from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding
 from sieve.segments.shapes.format import decode
 from sieve.segments.shapes.planner import plan
@@ -43,12 +43,12 @@ def pairs(draw):
     return [(code, draw(st.integers(0, n - 1))) for code in codes]
 
 
-def intervals_of(table, mass, threshold, most):
+def intervals_of(table, query_model, threshold, most):
     """What the executors send on: each location cut by itself."""
     parts = []
     for location in sorted({location for _, location in table}):
         codes, rows = np.unique([c for c, at in table if at == location], return_counts=True)
-        parts.append(cut_location(codes, rows, location, mass, threshold, most))
+        parts.append(cut_location(codes, rows, location, query_model, threshold, most))
     return concatenated(parts)
 
 
@@ -87,8 +87,8 @@ def check(table, segments):
 @settings(max_examples=250)
 def test_every_location_of_every_key_is_answered(table, price, shape, cut, entries):
     """Points and intervals name a superset of the truth at every price, in segments of any size."""
-    mass = Mass.of_sample(np.array([code for code, _ in table]))
-    prepared = plan(intervals_of(table, mass, *cut), mass, shape)
+    query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
+    prepared = plan(intervals_of(table, query_model, *cut), query_model, shape)
     with mock.patch("sieve.segments.shapes.planner._LEAST_ENTRIES", entries):
         segments = list(prepared.emit(price))
         sizes = prepared.curve(np.array([price]), 1e6)
@@ -105,8 +105,8 @@ def test_stretches_together_are_the_whole(table, far, data, price):
     """Cut at any borders and planned apart, the stretches lose neither a key nor a row."""
     near = data.draw(st.lists(st.sampled_from(probes(code for code, _ in table)), max_size=3))
     borders = np.unique(np.array([*near, *far], np.int64))
-    mass = Mass.of_sample(np.array([code for code, _ in table]))
-    stretch, pieces = split_at(intervals_of(table, mass, 0.01, None), borders)
+    query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
+    stretch, pieces = split_at(intervals_of(table, query_model, 0.01, None), borders)
     segments = []
     for number in range(len(borders) + 1):
         piece = pieces.take(stretch == number)
@@ -114,7 +114,7 @@ def test_stretches_together_are_the_whole(table, far, data, price):
             assert np.all(piece.first >= borders[number - 1])
         if number < len(borders):
             assert np.all(piece.last < borders[number])
-        segments += list(plan(piece, mass).emit(price))
+        segments += list(plan(piece, query_model).emit(price))
     check(table, segments)
     assert sum(segment.rows for segment in segments) == len(table)
 
@@ -123,13 +123,15 @@ def test_stretches_together_are_the_whole(table, far, data, price):
 @settings(max_examples=200)
 def test_pieces_of_one_location_may_overlap(table, data, price):
     """A location cut by several tasks, each with some of its rows, is covered all the same."""
-    mass = Mass.of_sample(np.array([code for code, _ in table]))
+    query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     task = data.draw(st.lists(st.integers(0, 2), min_size=len(table), max_size=len(table)))
     parts = [
-        intervals_of([pair for pair, of in zip(table, task, strict=True) if of == n], mass, 0.02, 3)
+        intervals_of(
+            [pair for pair, of in zip(table, task, strict=True) if of == n], query_model, 0.02, 3
+        )
         for n in range(3)
     ]
-    segments = list(plan(concatenated(parts), mass).emit(price))
+    segments = list(plan(concatenated(parts), query_model).emit(price))
     check(table, segments)
 
 
@@ -137,8 +139,10 @@ def test_pieces_of_one_location_may_overlap(table, data, price):
 @settings(max_examples=200)
 def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, shape):
     """Bytes changed at random give an error of ours or entries that can be looked up."""
-    mass = Mass.of_sample(np.array([code for code, _ in table]))
-    segments = list(plan(intervals_of(table, mass, 0.0, None), mass, shape).emit(price))
+    query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
+    segments = list(
+        plan(intervals_of(table, query_model, 0.0, None), query_model, shape).emit(price)
+    )
     payload = bytearray(data.draw(st.sampled_from(segments)).payload)
     for _ in range(data.draw(st.integers(1, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
@@ -172,21 +176,23 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 @given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
 def test_a_gap_is_worth_a_share_of_the_queries(gaps, sample):
     """Worth lies between 0 and 1, and a wider gap is worth no less."""
-    mass = Mass.of_sample(np.array(sample))
+    query_model = QueryModel.of_sample(np.array(sample))
     low, high = np.sort(np.array(gaps), axis=1).T.copy()
-    worth = mass.worth(low, high)
-    assert np.all((worth >= 0) & (worth <= 1 + 1e-9))
-    wider = mass.worth(np.maximum(low, LEAST + 9) - 9, np.minimum(high, GREATEST - 9) + 9)
-    assert np.all(wider >= worth - 1e-9)
+    skip_probability = query_model.skip_probability(low, high)
+    assert np.all((skip_probability >= 0) & (skip_probability <= 1 + 1e-9))
+    wider = query_model.skip_probability(
+        np.maximum(low, LEAST + 9) - 9, np.minimum(high, GREATEST - 9) + 9
+    )
+    assert np.all(wider >= skip_probability - 1e-9)
 
 
 def test_no_interval_gives_no_segment():
     """A stretch without a key is left out."""
-    mass = Mass.of_sample(np.array([1]))
+    query_model = QueryModel.of_sample(np.array([1]))
     none = concatenated([])
     assert isinstance(none, Intervals)
-    assert list(plan(none, mass).emit(1.0)) == []
-    assert plan(none, mass).curve(np.array([1.0]), 1.0).tolist() == [0.0]
+    assert list(plan(none, query_model).emit(1.0)) == []
+    assert plan(none, query_model).curve(np.array([1.0]), 1.0).tolist() == [0.0]
 
 
 @given(st.lists(st.integers(0, 64).flatmap(lambda bits: st.integers(0, (1 << bits) - 1))))

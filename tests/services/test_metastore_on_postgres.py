@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from client_smoke import cells, check, tour
 from command import sieve
 from pymetastore.metastore import HMS
-from tour import cells, check, tour
 
 from tests.services import postgres
 from tests.services.jars import jar

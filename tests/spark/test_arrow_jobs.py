@@ -10,8 +10,8 @@ from zipimport import zipimporter
 
 import pyarrow as pa
 import pytest
-from lab import Lab
 from pyspark.sql import DataFrame
+from spark_session import Lab
 
 from sieve.indexing.arrow_jobs import map_batches
 

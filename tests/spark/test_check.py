@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
@@ -26,7 +26,7 @@ from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations, render_loca
 from sieve.metadata.paths import locations_file
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef, VersionId
 from sieve.reader.version_reader import read_locations
-from sieve.segments.query_model import Mass
+from sieve.segments.query_model import QueryModel
 from sieve.storage.local import LocalStore
 from tests.made_index import Row, write_run
 
@@ -278,7 +278,7 @@ def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
         zero = pa.array(np.zeros(len(codes), np.int32))
         code = pa.array(codes)
         columns = [zero, pa.array(places, pa.int32()), code, code, ones, ones]
-        step = tasks.write_stretches(Mass.of_sample(codes), shape, 1e-6)
+        step = tasks.write_stretches(QueryModel.of_sample(codes), shape, 1e-6)
     batch = pa.RecordBatch.from_arrays(columns, names=[str(k) for k in range(len(columns))])
     return _made(step, batch)
 

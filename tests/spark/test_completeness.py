@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lab import Lab
 from pyspark.sql import functions as sf
+from spark_session import Lab
 
 from sieve.indexing import column_profile
 from sieve.indexing.build_run import build_run
@@ -181,7 +181,7 @@ def test_a_count_that_differs_leaves_the_file_unproven(
         store,
         f"file:{tmp_path}",
         counted=True,
-        say=lambda _: None,
+        describe_job=lambda _: None,
     )
     assert built.rows.tolist() == [10, -1, 10, 10]
     assert built.run is not None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from lab import Lab
 from pyspark.errors import AnalysisException
+from spark_session import Lab
 
 
 def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:

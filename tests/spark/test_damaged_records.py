@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from lab import Lab
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from spark_session import Lab
 
 OLD = 1_600_000_000
 _FAILURES = (Py4JJavaError, PySparkException)

@@ -6,7 +6,7 @@ import sys
 import threading
 
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 ROUNDS, MANY = 4, 1000
 ALL = 20

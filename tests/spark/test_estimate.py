@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from lab import Lab
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row
+from spark_session import Lab
 
 FILES = 20
 LARGE = 3_000_000

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 MAY, SKIPPED = "may hold a match (i@1)", "skipped by i@1"
 

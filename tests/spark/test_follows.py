@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lab import Lab
+from spark_session import Lab
 
 
 def soon(what: Callable[[], bool], seconds: float = 30) -> None:

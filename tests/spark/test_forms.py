@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 TABLE = "CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 80, 1, 8)"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 from sieve.encoding.encoder import Encoder
 

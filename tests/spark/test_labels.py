@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab import Lab
+from spark_session import Lab
 
 ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range({first}, {last})"
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 FILES = 4
 CHANGED = f"reader-changed: {FILES}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 ROWS = 100
 

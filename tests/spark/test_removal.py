@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from urllib.parse import urlparse
 
-from lab import Lab
+from spark_session import Lab
 
 from sieve.metadata.manifest import FORMAT
 

@@ -15,12 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lab import Lab
 from pyspark.sql import DataFrame
+from spark_session import Lab
 
 from sieve.encoding.encoder import Encoder
 from sieve.predicate.evaluate import evaluate, parse
-from sieve.predicate.key_ranges import Requirement
+from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.entry_table import united
 
 TWICE = "TIMESTAMP_NTZ '2024-11-03 00:20:00'"
@@ -191,12 +191,12 @@ class Values:
     nan: Flags
     null_proof: bool = True
 
-    def keep(self, requirement: Requirement) -> Flags:
+    def keep(self, key_ranges: KeyRanges) -> Flags:
         """Which values are asked for."""
-        asked = united(requirement.intervals)
+        asked = united(key_ranges.intervals)
         at = np.searchsorted(asked[:, 0], self.codes, side="right") - 1
         found = (at >= 0) & (self.codes <= np.append(asked[:, 1], -LONG)[at])
-        return np.where(self.nan, requirement.nan, found)
+        return np.where(self.nan, key_ranges.nan, found)
 
 
 @pytest.mark.parametrize("zone", ["America/St_Johns", "Asia/Kolkata", "Pacific/Apia", "Etc/UTC"])

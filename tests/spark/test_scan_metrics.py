@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import Lab, scans
 from pyspark.sql import SparkSession
 from setting_values import INVALID, VALID
+from spark_session import Lab, scans
 
 POINT = "SELECT r, s FROM sessions.t WHERE id = 123"
 ROWS = [(4, "k123")]

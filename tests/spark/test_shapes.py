@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import Lab
 from pyspark.errors import AnalysisException
+from spark_session import Lab
 
 SHAPES = ("auto", "intervals", "runs", "map", "sieve")
 FILES = 16

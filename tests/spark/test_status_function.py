@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 Status = dict[tuple[str, str | None], int]
 
@@ -87,9 +87,9 @@ def test_audits_statements_and_what_is_held_are_counted(lab: Lab, table: str) ->
     with lab.setting("spark.sieve.cache.bytes", "123MB"):
         lab.run(f"SELECT * FROM {table} WHERE r = 1")
         after = _status(lab)
-    grown = _grown(before, after)
-    assert (grown["scans_audited"], grown["files_audited"]) == (1, 9)
-    assert (grown["statements"], grown["scans"], grown["prune_calls"]) == (1, 2, 3)
+    appended = _grown(before, after)
+    assert (appended["scans_audited"], appended["files_audited"]) == (1, 9)
+    assert (appended["statements"], appended["scans"], appended["prune_calls"]) == (1, 2, 3)
     assert 0 < after["cache_bytes", None] <= after["cache_bytes_bound", None] == 123 << 20
     assert after["front_end_starts", None] >= 1
     assert 0 < after["prune_ms_greatest", None] <= after["prune_ms", None]

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 
-from lab import Lab
+from spark_session import Lab
 
 
 def test_appended_files_are_read_until_refresh(lab: Lab) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 ROWS = """
 SELECT id, CAST(id AS INT) AS i, CAST(id / 4 AS DECIMAL(10,2)) AS d,

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from lab import Lab
 from pyspark.errors import AnalysisException
+from spark_session import Lab
 
 
 def index_folders(lab: Lab, database: str) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 COLUMNS = ["a b", "a.b", "größe", "列", "select", "x`y", "a,b", "50%", "Mixed", "_1"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lab import Lab
+from spark_session import Lab
 
 
 @pytest.mark.parametrize("form", ["USING parquet", "USING json", "STORED AS ORC"])

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from lab import Lab
+from spark_session import Lab
 
 
 def folder(lab: Lab, index: str = "id_sieve") -> Path:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sieve.errors import InvalidInputError
 from sieve.segments.budget import choose_price, within_budget
 from sieve.segments.intervals import Intervals, united
-from sieve.segments.query_model import KINDS, Codes, Mass, Numbers
+from sieve.segments.query_model import KINDS, Codes, Numbers, QueryModel
 from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_RUNS
 from sieve.segments.shapes.quantize import Coded, Part, blocks_of, cheapest
 
@@ -74,12 +74,12 @@ class Segment:
     expected: Numbers
 
 
-def plan(intervals: Intervals, mass: Mass, shape: str = "auto") -> Plan:
+def plan(intervals: Intervals, query_model: QueryModel, shape: str = "auto") -> Plan:
     """Prepares a stretch of the domain.
 
     Args:
         intervals: all of the stretch, in any order; those of one location may overlap.
-        mass: what queries ask.
+        query_model: what queries ask.
         shape: `intervals`, `runs`, or `auto` for the cheaper of both in each segment.
 
     Raises:
@@ -95,12 +95,12 @@ def plan(intervals: Intervals, mass: Mass, shape: str = "auto") -> Plan:
     inner = np.flatnonzero(~leading)
     inner = inner[lists.first[inner].view(np.uint64) - lists.last[inner - 1].view(np.uint64) > 1]
     shares = np.zeros((KINDS, len(lists) + 1))
-    shares[:, inner + 1] = mass.shares(lists.last[inner - 1] + 1, lists.first[inner] - 1)
-    worth = shares[:, 1:].mean(axis=0)
-    worth[leading] = np.inf
+    shares[:, inner + 1] = query_model.shares(lists.last[inner - 1] + 1, lists.first[inner] - 1)
+    skip_probability = shares[:, 1:].mean(axis=0)
+    skip_probability[leading] = np.inf
     gaps = np.cumsum(shares, axis=1, out=shares)
     keys, rows = _cumulated(lists.keys), _cumulated(lists.rows)
-    return Plan(lists, worth, gaps, keys, rows, mass, shape)
+    return Plan(lists, skip_probability, gaps, keys, rows, query_model, shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,20 +109,20 @@ class Plan:
 
     Attributes:
         intervals: in order of location and first key, those of one location disjoint.
-        worth: float64[n], worth of the gap before each; infinite for a location's first.
+        skip_probability: float64[n], worth of the gap before each; infinite for a location's first.
         gaps: float64[6, n + 1], share of queries, by kind, in the gaps before the first intervals.
         keys: int64[n + 1], distinct keys in the first intervals.
         rows: int64[n + 1], rows in them.
-        mass: what queries ask.
+        query_model: what queries ask.
         shape: `intervals`, `runs` or `auto`.
     """
 
     intervals: Intervals
-    worth: Numbers
+    skip_probability: Numbers
     gaps: Numbers
     keys: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
-    mass: Mass
+    query_model: QueryModel
     shape: str
 
     def curve(self, prices: Numbers, aim: float) -> Numbers:
@@ -138,8 +138,10 @@ class Plan:
         Returns:
             float64[p].
         """
-        worth = np.sort(self.worth)
-        counts = len(worth) - np.searchsorted(worth, prices * _FIRST_GUESS, side="right")
+        skip_probability = np.sort(self.skip_probability)
+        counts = len(skip_probability) - np.searchsorted(
+            skip_probability, prices * _FIRST_GUESS, side="right"
+        )
         fits = np.flatnonzero(counts * _FIRST_GUESS <= aim)
         near = prices[fits[-1] if len(fits) else 0] * _TRIED
         each = [self._tried(price) for price in near.tolist()]
@@ -180,7 +182,7 @@ class Plan:
 
     def _tried(self, price: float) -> float:
         """Bytes at a price for each entry that is worth it at first guess."""
-        worthwhile = np.count_nonzero(self.worth > price * _FIRST_GUESS)
+        worthwhile = np.count_nonzero(self.skip_probability > price * _FIRST_GUESS)
         kept = self._kept(price, self._entry_bytes(price))
         segments = list(kept.segments())
         step = -(-len(segments) // _SAMPLED) or 1
@@ -210,7 +212,7 @@ class Plan:
             )
 
     def _cheapest(self, part: Part, price: float) -> Coded:
-        return cheapest(part, self.mass, price, _SHAPES[self.shape])
+        return cheapest(part, self.query_model, price, _SHAPES[self.shape])
 
     def _entry_bytes(self, price: float) -> float:
         """What an entry more takes, tried out on the segment in the middle."""
@@ -219,13 +221,13 @@ class Plan:
         if not segments:
             return _FIRST_GUESS
         middle = kept.part(*segments[len(segments) // 2])
-        coded = cheapest(middle, self.mass, price, _SHAPES[self.shape], search=False)
+        coded = cheapest(middle, self.query_model, price, _SHAPES[self.shape], search=False)
         return _MARGINAL * len(coded.payload) / len(coded.cells.begin)
 
     def _kept(self, price: float, entry_bytes: float) -> _Kept:
         """The entries that are worth their bytes."""
         lists = self.intervals
-        start = np.flatnonzero(self.worth > price * entry_bytes)
+        start = np.flatnonzero(self.skip_probability > price * entry_bytes)
         stop = np.append(start[1:], len(lists))
         order = np.argsort(lists.first[start], kind="stable")
         start, stop = start[order], stop[order]

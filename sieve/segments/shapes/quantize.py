@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.bit_packing import Words
-from sieve.segments.query_model import Codes, Mass, Numbers
+from sieve.segments.query_model import Codes, Numbers, QueryModel
 from sieve.segments.shapes.format import SHAPE_NAMES, Cells, encode, expected_size
 from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 
@@ -67,18 +67,18 @@ class _Try:
 
 
 def cheapest(
-    part: Part, mass: Mass, price: float, shapes: Sequence[int], *, search: bool = True
+    part: Part, query_model: QueryModel, price: float, shapes: Sequence[int], *, search: bool = True
 ) -> Coded:
     """The shape and grid of least files in vain plus price times bytes.
 
     Args:
         part: of at least one entry.
-        mass: what queries ask.
+        query_model: what queries ask.
         price: files read a query, per byte.
         shapes: numbers of those allowed, at least one.
         search: whether to try finer and coarser grids than the ones to start from.
     """
-    exact = _free(part, mass, part.low, part.high, part.location)
+    exact = _free(part, query_model, part.low, part.high, part.location)
     best: dict[int, tuple[float, _Try]] = {}
 
     def attempt(start: Words, shift: npt.NDArray[np.int64], offset: int) -> float:
@@ -89,7 +89,7 @@ def cheapest(
             grid = Grid.of(part.first, part.last, start, np.maximum(moved, 1))
             assert grid is not None
         cells, low, high = _snapped(part, grid)
-        free = _free(part, mass, low, high, cells.location)
+        free = _free(part, query_model, low, high, cells.location)
         made = _Try(_in_order(cells), part.dropped + np.maximum(exact - free, 0))
         costs = []
         for shape in shapes:
@@ -100,7 +100,8 @@ def cheapest(
         return min(costs)
 
     grids = [
-        (attempt(start, shift, 0), start, shift) for start, shift in _pieces(part, mass, price)
+        (attempt(start, shift, 0), start, shift)
+        for start, shift in _pieces(part, query_model, price)
     ]
     cost, start, shift = min(grids, key=lambda grid: grid[0])
     for step in (1, -1) if search else ():
@@ -118,13 +119,15 @@ def cheapest(
     return min(coded, key=lambda pair: pair[0])[1]
 
 
-def _pieces(part: Part, mass: Mass, price: float) -> list[tuple[Words, npt.NDArray[np.int64]]]:
+def _pieces(
+    part: Part, query_model: QueryModel, price: float
+) -> list[tuple[Words, npt.NDArray[np.int64]]]:
     """Grids to start from: their pieces' starts, and the shifts at which a bit pays for itself."""
     codes = np.sort(np.concatenate([part.low, part.high]))
     count = int(np.clip(len(codes) // _BORDERS_A_PIECE, 1, MAX_PIECES))
     # A border lies anywhere in its cell, so half a cell is added, a quarter saved by a bit more.
     wanted = 4 * price / 8
-    ideal = np.floor(np.log2(wanted / mass.density(codes)))
+    ideal = np.floor(np.log2(wanted / query_model.density(codes)))
     single = np.zeros(1, np.uint64)
     grids = [(single, _medians(ideal, np.zeros(1, np.intp)))]
     if count > 1:
@@ -181,7 +184,7 @@ def _in_order(cells: Cells) -> Cells:
 
 
 def _free(
-    part: Part, mass: Mass, low: Codes, high: Codes, location: npt.NDArray[np.int32]
+    part: Part, query_model: QueryModel, low: Codes, high: Codes, location: npt.NDArray[np.int32]
 ) -> Numbers:
     """float64[6], share of queries of each kind wholly between entries, summed over locations."""
     leading = np.append(True, location[1:] != location[:-1])
@@ -193,7 +196,7 @@ def _free(
     begin = np.concatenate([after, high[trailing] + 1])
     end = np.concatenate([low - 1, np.full(int(trailing.sum()), part.last)])
     some = np.concatenate([low > after, high[trailing] < part.last])
-    shares = mass.shares(begin[some], end[some])
+    shares = query_model.shares(begin[some], end[some])
     free: Numbers = shares.sum(axis=1)
     return free
 

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 
 from sieve.errors import DeniedError, SieveError, UnavailableError
 from sieve.tables.table import CatalogTable
-from sql_ext.frontend.error_report import told
+from sql_ext.frontend.error_report import error_report
 from sql_ext.frontend.sql_states import OF_CONDITION, sql_state_of
 
 CODE = Path(__file__).parents[3]
@@ -61,7 +61,7 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
 )
 def test_a_missing_right_is_told_by_type(java: Java) -> None:
     """However deep below Spark's exception the refusal lies."""
-    report = told(spark_error(java))
+    report = error_report(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
     assert "inode=/warehouse/t" in report.message
 
@@ -69,10 +69,10 @@ def test_a_missing_right_is_told_by_type(java: Java) -> None:
 def test_errors_of_spark_keep_their_state() -> None:
     """Those without one get the general one; its words are kept."""
     parse = Java("org.apache.spark.sql.catalyst.parser.ParseException", state="42601")
-    assert told(spark_error(parse)).sql_state == "42601"
-    other = told(spark_error(Java("java.io.IOException")))
+    assert error_report(spark_error(parse)).sql_state == "42601"
+    other = error_report(spark_error(Java("java.io.IOException")))
     assert (other.condition, other.sql_state) == ("SIEVE_SPARK_ERROR", "HY000")
-    assert told(ValueError("x")).sql_state == "XX000"
+    assert error_report(ValueError("x")).sql_state == "XX000"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_metastore_that_refuses_is_not_one_that_is_gone(
     table._access = SimpleNamespace(publish=publish)
     table.info = SimpleNamespace(label="shop.t")  # type: ignore[assignment]
     with pytest.raises(kind) as refused:
-        table.announce()
+        table.refresh_registry()
     assert refused.value.condition == condition
     assert "inode=/warehouse/t" in str(refused.value)
     assert sql_state_of(refused.value) == {"UNAVAILABLE": "08006"}.get(

@@ -10,7 +10,7 @@ import pytest
 
 from sieve.errors import ConflictError, UnavailableError
 from sql_ext.frontend.events import Followers
-from tests.plain_world import Session, Warehouse, registrations, without_spark
+from tests.fake_spark import Session, Warehouse, registrations, without_spark
 
 
 @pytest.fixture(autouse=True)

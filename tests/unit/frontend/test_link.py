@@ -11,7 +11,7 @@ from typing import Any
 
 from py4j.protocol import Py4JNetworkError
 
-from sql_ext.frontend.link import Lane, Request, _answer
+from sql_ext.frontend.link import Request, RequestQueue, _answer
 
 
 def test_a_request_that_cannot_be_read_is_answered() -> None:
@@ -83,7 +83,7 @@ def test_threads_that_are_held_up_are_relieved() -> None:
     go_on = threading.Event()
     handlers: dict[str, Any] = {"hang": lambda _: go_on.wait(60) and {}, "prune": lambda _: {}}
     driver = Driver()
-    Lane(driver, "held", 2, handlers, spare=3)
+    RequestQueue(driver, "held", 2, handlers, spare=3)
     for number in range(4):
         driver.ask(number, "hang")
     driver.ask(9, "prune")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.indexing.domain_sample import Zoom, windows
-from sieve.segments.query_model import Mass
+from sieve.indexing.domain_sample import DomainSample, windows
+from sieve.segments.query_model import QueryModel
 
 NOTHING = np.empty((0, 2), np.int64)
 codes = st.one_of(
@@ -18,19 +18,21 @@ codes = st.one_of(
 keys = st.lists(codes, min_size=2, max_size=200, unique=True).map(np.array)
 
 
-def zoom_of(sample: np.ndarray, share: float, asked: np.ndarray = NOTHING) -> tuple[Zoom, Mass]:
+def zoom_of(
+    sample: np.ndarray, share: float, asked: np.ndarray = NOTHING
+) -> tuple[DomainSample, QueryModel]:
     """Windows of a domain where a sample was drawn, and its mass."""
-    mass = Mass.of_sample(sample.astype(np.int64))
-    return windows(mass, share, asked), mass
+    query_model = QueryModel.of_sample(sample.astype(np.int64))
+    return windows(query_model, share, asked), query_model
 
 
 @given(keys, st.floats(0.01, 0.6), st.lists(codes, max_size=100))
 def test_order_and_membership_survive(sample: np.ndarray, share: float, others: list[int]) -> None:
     """What is seen of codes ascends as they do, differs as they do, and none is made up."""
-    zoom, _ = zoom_of(sample, share)
+    domain_sample, _ = zoom_of(sample, share)
     everything = np.unique(np.append(sample, np.array(others, np.int64)).astype(np.int64))
-    inside = zoom.within(everything)
-    seen = zoom.codes(everything)
+    inside = domain_sample.within(everything)
+    seen = domain_sample.codes(everything)
     assert len(seen) == inside.sum()
     assert np.all(seen[:-1] < seen[1:])
 
@@ -40,12 +42,12 @@ def test_an_interval_holds_the_same_keys(
     sample: np.ndarray, share: float, one: int, other: int
 ) -> None:
     """A key that is seen lies in what is seen of an interval just when it lies in the interval."""
-    zoom, _ = zoom_of(sample, share)
+    domain_sample, _ = zoom_of(sample, share)
     low, high = min(one, other), max(one, other)
-    ((first, last),) = zoom.intervals(np.array([[low, high]], np.int64))
+    ((first, last),) = domain_sample.intervals(np.array([[low, high]], np.int64))
     keys = np.unique(np.append(sample, [one, other]).astype(np.int64))
-    keys = keys[zoom.within(keys)]
-    moved = zoom.codes(keys)
+    keys = keys[domain_sample.within(keys)]
+    moved = domain_sample.codes(keys)
     assert np.array_equal((keys >= low) & (keys <= high), (moved >= first) & (moved <= last))
 
 
@@ -57,11 +59,11 @@ def test_a_query_keeps_its_keys(
     asked = np.unique(np.sort(np.array(ends, np.int64), axis=1), axis=0)
     apart = np.append(True, asked[1:, 0] > np.maximum.accumulate(asked[:, 1])[:-1])
     asked = asked[apart]
-    zoom, _ = zoom_of(sample, share, asked)
+    domain_sample, _ = zoom_of(sample, share, asked)
     for low, high in asked:
         wanted = sample[(sample >= low) & (sample <= high)].astype(np.int64)
-        ((first, last),) = zoom.intervals(np.array([[low, high]], np.int64))
-        moved = zoom.codes(wanted)
+        ((first, last),) = domain_sample.intervals(np.array([[low, high]], np.int64))
+        moved = domain_sample.codes(wanted)
         assert len(moved) == len(wanted)
         assert np.all((first <= moved) & (moved <= last))
 
@@ -76,19 +78,22 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
         "skewed": (random.exponential(1.0, 40_000) ** 3 * 1e9).astype(np.int64),
         "few": random.integers(0, 3000, 40_000),
     }[shape]
-    zoom, mass = zoom_of(sample, share)
-    assert zoom.share == pytest.approx(share, rel=0.15)
-    assert zoom.within(mass.codes).mean() == pytest.approx(share, rel=0.3)
-    assert zoom.within(sample).mean() == pytest.approx(share, rel=0.3)
+    domain_sample, query_model = zoom_of(sample, share)
+    assert domain_sample.share == pytest.approx(share, rel=0.15)
+    assert domain_sample.within(query_model.codes).mean() == pytest.approx(share, rel=0.3)
+    assert domain_sample.within(sample).mean() == pytest.approx(share, rel=0.3)
 
 
 def test_a_key_of_many_rows_is_always_seen() -> None:
     """And stands for itself alone, where any other key stands for those between the windows."""
     random = np.random.default_rng(6)
     sample = np.append(np.full(20_000, 77_777), random.integers(0, 1 << 20, 20_000))
-    zoom, mass = zoom_of(sample, 0.1)
-    assert zoom.within(np.array([77_777])).all()
-    assert zoom.rates(mass, np.array([77_777, 5])).tolist() == [1.0, 1 / zoom.share]
-    seen = zoom.of_mass(mass)
+    domain_sample, query_model = zoom_of(sample, 0.1)
+    assert domain_sample.within(np.array([77_777])).all()
+    assert domain_sample.rates(query_model, np.array([77_777, 5])).tolist() == [
+        1.0,
+        1 / domain_sample.share,
+    ]
+    seen = domain_sample.of_mass(query_model)
     assert seen is not None
     assert seen.rows.max() / seen.rows.sum() == pytest.approx(0.5, abs=0.1)

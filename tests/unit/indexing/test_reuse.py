@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from sieve.indexing.reuse import LEAST_BASE, MOST_DELTAS, NOTHING, is_current, kept
+from sieve.indexing.reuse import LEAST_BASE, MOST_DELTAS, NOTHING, is_current, plan_reuse
 from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import RunId, RunRef
@@ -43,7 +43,7 @@ def table(numbers: Sequence[int], young: Sequence[int] = ()) -> Snapshot:
 def test_places_move_up_where_a_run_is_left_out() -> None:
     """A run none of whose files is left goes; the slots of later ones count without it."""
     base, known = version(6, 2, 3)
-    left = kept(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))
+    left = plan_reuse(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))
     assert left.runs == (base.runs[0], base.runs[2])
     assert left.locations.paths == tuple(f"file:/t/{k}" for k in [0, 1, 2, 3, 4, 5, 8, 10])
     assert left.locations.slots.tolist() == [0, 1, 2, 3, 4, 5, 6, 8]
@@ -55,7 +55,9 @@ def test_changed_and_unsettled_files_are_not_kept() -> None:
     now = list(table(range(9)).files)
     now[1] = dataclasses.replace(now[1], length=LENGTH + 1)
     now[2] = dataclasses.replace(now[2], mtime=9)
-    left = kept(base, known, Snapshot(tuple(now), (True,) * 3 + (False,) + (True,) * 5, 10**12))
+    left = plan_reuse(
+        base, known, Snapshot(tuple(now), (True,) * 3 + (False,) + (True,) * 5, 10**12)
+    )
     assert left.locations.paths == tuple(f"file:/t/{k}" for k in [0, 4, 5, 6, 7, 8])
     assert left.locations.slots.tolist() == [0, 4, 5, 6, 7, 8]
 
@@ -70,13 +72,13 @@ def test_grown_files_are_kept_with_all_their_places() -> None:
     now[1] = dataclasses.replace(now[1], length=LENGTH + 1)
     now[2] = dataclasses.replace(now[2], length=LENGTH + 1)
     snapshot = Snapshot(tuple(now), (True,) * 6, 10**12)
-    left = kept(base, known, snapshot, frozenset({"file:/t/1"}))
+    left = plan_reuse(base, known, snapshot, frozenset({"file:/t/1"}))
     assert left.runs == (base.runs[0], base.runs[2])
     assert left.locations.paths == tuple(f"file:/t/{k}" for k in [0, 1, 3, 4, 5])
     assert left.locations.places.tolist() == [
         [0, -1, -1], [1, 6, 7], [3, -1, -1], [4, -1, -1], [5, -1, -1],
     ]  # fmt: skip
-    assert left.grown == {"file:/t/1"}
+    assert left.appended == {"file:/t/1"}
 
 
 def test_grown_files_are_read_again_with_many_deltas() -> None:
@@ -85,21 +87,21 @@ def test_grown_files_are_read_again_with_many_deltas() -> None:
     also = np.full((100 + MOST_DELTAS, 1), -1)
     also[:2, 0] = [100, 101]
     known = dataclasses.replace(known, also=also)
-    grown = frozenset({"file:/t/0", "file:/t/5"})
-    found = kept(base, known, table(range(100)), grown)
+    appended = frozenset({"file:/t/0", "file:/t/5"})
+    found = plan_reuse(base, known, table(range(100)), appended)
     assert len(found.runs) == 3
-    assert found.grown == grown
+    assert found.appended == appended
     every = dataclasses.replace(known, also=np.append(np.arange(100, 108), [-1] * 100)[:, None])
-    found = kept(base, every, table(range(100)), grown)
+    found = plan_reuse(base, every, table(range(100)), appended)
     assert (len(found.runs), len(found.locations.paths)) == (1, 92)
-    assert found.grown == frozenset()
+    assert found.appended == frozenset()
 
 
 @pytest.mark.parametrize(("deltas", "left"), [(MOST_DELTAS - 1, MOST_DELTAS), (MOST_DELTAS, 1)])
 def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     """Up to the bound they stay; then all but the base are to be read with what is new."""
     base, known = version(100, *([1] * deltas))
-    found = kept(base, known, table(range(100 + deltas)))
+    found = plan_reuse(base, known, table(range(100 + deltas)))
     assert len(found.runs) == left
     assert len(found.locations.paths) == 100 + (deltas if left > 1 else 0)
 
@@ -117,7 +119,7 @@ def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
 def test_a_base_that_is_the_lesser_half_goes(files: range, whole: bool) -> None:
     """By its own files that are left, and by its share of the table's bytes."""
     base, known = version(100)
-    assert (kept(base, known, table(files)) is NOTHING) == whole
+    assert (plan_reuse(base, known, table(files)) is NOTHING) == whole
 
 
 def test_what_has_no_run_is_kept_too() -> None:
@@ -126,12 +128,12 @@ def test_what_has_no_run_is_kept_too() -> None:
     known.slots[1:3] = -1
     known.lengths[1] = UNPROVEN
     base = dataclasses.replace(base, runs=(dataclasses.replace(base.runs[0], locations=4),))
-    left = kept(base, known, table(range(4)))
+    left = plan_reuse(base, known, table(range(4)))
     assert left.locations.slots.tolist() == [0, -1, -1, 3]
     assert is_current(known, table(range(4)))
     empty = dataclasses.replace(base, runs=())
     known.slots[:] = -1
-    assert len(kept(empty, known, table(range(4))).locations.paths) == 4
+    assert len(plan_reuse(empty, known, table(range(4))).locations.paths) == 4
 
 
 def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:

@@ -80,7 +80,9 @@ def build(
     directory = f"file:{folder}"
     for name in ("locations", "intents"):
         store.mkdirs(f"{directory}/{name}")
-    world = SimpleNamespace(check_cancelled=lambda: None, say=lambda _: None, advice=Advice())
+    environment = SimpleNamespace(
+        check_cancelled=lambda: None, describe_job=lambda _: None, advice=Advice()
+    )
     with building(monkeypatch, rows):
         made = version_contents.build_contents(
             table,  # type: ignore[arg-type]
@@ -88,8 +90,8 @@ def build(
             IndexOptions(),
             store,
             directory,
-            world,  # type: ignore[arg-type]
-            snapshot.settled_snapshot(table.files, store, directory),
+            environment,  # type: ignore[arg-type]
+            snapshot.stable_snapshot(table.files, store, directory),
         )
     (part,) = made.locations.parts
     data = store.read(f"{directory}/locations/{part.name}")

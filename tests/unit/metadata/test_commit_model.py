@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from sieve.errors import ConflictError
-from sieve.metadata.commit_protocol import FIRST, Answer, Create, End, Look, Step, after
+from sieve.metadata.commit_protocol import FIRST, Answer, Create, End, ReadBack, Step, next_step
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import CreatedBy, LocationsRef, VersionId
 from sieve.metadata.transitions import Change, Disable, Drop, Refresh, check_successor, next_version
@@ -89,7 +89,7 @@ class Model:
 
     def __init__(
         self,
-        rule: Rule = after,
+        rule: Rule = next_step,
         *,
         if_absent: bool = True,
         keep_unknown: bool = True,
@@ -155,17 +155,17 @@ class Model:
             yield replace(state, registered=state.copied, copied=None, foreign=0)
         for number, writer in enumerate(state.writers):
             if writer.steps < STEPS and not isinstance(writer.doing, End):
-                for world, now in self._act(state, number, writer):
+                for environment, now in self._act(state, number, writer):
                     writers = (*state.writers[:number], now, *state.writers[number + 1 :])
-                    yield replace(world, writers=writers)
+                    yield replace(environment, writers=writers)
 
     def _act(self, state: State, number: int, writer: Writer) -> Iterator[tuple[State, Writer]]:
         writer = replace(writer, steps=writer.steps + 1)
         match writer.doing:
             case Create():
-                for world, answer in self._create(state, writer.proposed):
-                    yield self._went_on(world, number, writer, answer)
-            case Look():
+                for environment, answer in self._create(state, writer.proposed):
+                    yield self._went_on(environment, number, writer, answer)
+            case ReadBack():
                 for answer in (self._look(state, writer.proposed), Answer.UNREADABLE):
                     yield self._went_on(state, number, writer, answer)
             case "plan":
@@ -211,7 +211,7 @@ class Model:
     def _went_on(
         self, state: State, number: int, writer: Writer, answer: Answer
     ) -> tuple[State, Writer]:
-        assert isinstance(writer.doing, Create | Look)
+        assert isinstance(writer.doing, Create | ReadBack)
         doing = self._rule(writer.doing, answer)
         if doing is End.LOST:
             lost = (*writer.lost, writer.proposed)
@@ -287,9 +287,11 @@ def test_no_order_breaks_the_chain(kinds: str) -> None:
     assert ends >= {End.PUBLISHED, End.LOST, End.REFUSED, End.UNKNOWN}
 
 
-def instead(answer: Answer, of: type[Create | Look], then: Step | End) -> Rule:
+def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Rule:
     """Production's rule but for one answer."""
-    return lambda step, came: then if came is answer and isinstance(step, of) else after(step, came)
+    return lambda step, came: (
+        then if came is answer and isinstance(step, of) else next_step(step, came)
+    )
 
 
 @pytest.mark.parametrize(
@@ -302,8 +304,8 @@ def instead(answer: Answer, of: type[Create | Look], then: Step | End) -> Rule:
         (Model(instead(Answer.NO_REPLY, Create, End.LOST)), "given up is there|applied twice"),
         (Model(instead(Answer.NO_REPLY, Create, End.PUBLISHED)), "reported is not there"),
         (Model(instead(Answer.TAKEN, Create, End.LOST)), "given up is there|applied twice"),
-        (Model(instead(Answer.UNREADABLE, Look, End.REFUSED)), "was deleted|given up is there"),
-        (Model(instead(Answer.OTHERS, Look, End.PUBLISHED)), "reported is not there"),
+        (Model(instead(Answer.UNREADABLE, ReadBack, End.REFUSED)), "was deleted|given up is there"),
+        (Model(instead(Answer.OTHERS, ReadBack, End.PUBLISHED)), "reported is not there"),
         (Model(instead(Answer.REFUSED, Create, End.REFUSED)), "was deleted|given up is there"),
     ],
 )

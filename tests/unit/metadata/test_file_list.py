@@ -19,10 +19,10 @@ from sieve.indexing.write_file_list import read_list, store_list
 from sieve.metadata.file_list import (
     GONE,
     Locations,
-    laid_over,
+    diff,
+    merge,
     parse_locations,
     render_locations,
-    what_differs,
 )
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import CreatedBy, LocationsRef
@@ -34,8 +34,8 @@ from sieve.reader.version_reader import open_version, read_locations
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
 from sieve.tables.table import Column, DataFile
+from tests.fake_spark import without_spark
 from tests.made_index import ROOT, CountingStore, plain_locations, write_version
-from tests.plain_world import without_spark
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 N = 100_000
@@ -220,7 +220,7 @@ class Listed:
     def changes(self, _instant: str) -> None:
         return None
 
-    def grown(self, files: object) -> frozenset[int]:
+    def appended(self, files: object) -> frozenset[int]:
         assert not files
         return frozenset()
 
@@ -252,14 +252,14 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
     files[500:510] = [DataFile(f"{path}.new", 1, OLD) for path in paths[500:510]]
     registration = Registration(base.index, base.column, f"file:{tmp_path}")
     found = Found("v", registration, f"file:{folder}", base, "ready", opened=LocalStore())
-    world: Any = SimpleNamespace(
+    environment: Any = SimpleNamespace(
         check_cancelled=lambda: None,
-        say=lambda _: None,
+        describe_job=lambda _: None,
         software=CreatedBy("0", "4.1"),
         changing=lambda: None,
     )
     with without_spark():
-        now = refresh_index(Listed(files), found, "new", world)  # type: ignore[arg-type]
+        now = refresh_index(Listed(files), found, "new", environment)  # type: ignore[arg-type]
     assert (now.version, now.locations.count) == (2, N)
     assert [part.rows for part in now.locations.parts] == [N, 20]
     written = sum(size for path, size in in_folder(folder).items() if path not in before)
@@ -305,5 +305,5 @@ def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[
         facts = np.array(times)
         return replace(one, paths=(f"{ROOT}/p",) * len(times), mtimes=facts, slots=facts)
 
-    made = laid_over([listed(before), what_differs(listed(before), listed(now))])
+    made = merge([listed(before), diff(listed(before), listed(now))])
     assert sorted(made.mtimes.tolist()) == now

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from sieve.metadata.paths import claims_dir, locations_file, run_dir
+from sieve.metadata.paths import locations_file, pending_writes_dir, run_dir
 from sieve.metadata.pending_writes import (
-    claim_locations,
-    claim_run,
-    claims,
     discard_locations,
     discard_run,
+    note_file_list,
+    note_run,
+    pending_writes,
 )
 from sieve.metadata.records import RunId
 from sieve.storage.interface import join
 from sieve.storage.local import LocalStore
-from tests.plain_world import SeamStore
+from tests.fake_spark import SeamStore
 
 RUN = RunId("ab" * 16)
 LIST = f"{'cd' * 16}.parquet"
@@ -33,12 +33,12 @@ def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, 
     """A writer that tidies up dies before or after any of its two deletions."""
     home, store = f"file:{tmp_path}", LocalStore()
     target = run_dir(home, RUN) if kind == "run" else locations_file(home, LIST)
-    for folder in (claims_dir(home), run_dir(home, RUN), f"{home}/locations"):
+    for folder in (pending_writes_dir(home), run_dir(home, RUN), f"{home}/locations"):
         store.mkdirs(folder)
     store.create(join(run_dir(home, RUN), "part-00000.parquet"), b"x")
     store.create(locations_file(home, LIST), b"x")
-    claim_run(store, home, RUN)
-    claim_locations(store, home, LIST)
+    note_run(store, home, RUN)
+    note_file_list(store, home, LIST)
     calls: list[str] = []
 
     def seam(what: str) -> None:
@@ -50,6 +50,6 @@ def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, 
     with pytest.raises(Killed):
         discard_run(mortal, home, RUN) if kind == "run" else discard_locations(mortal, home, LIST)
     there = Path(target.removeprefix("file:")).exists()
-    claimed = target in {claim.target for claim in claims(store, home)}
+    claimed = target in {pending.target for pending in pending_writes(store, home)}
     assert claimed >= there
     assert (there, claimed) == (death < 1, death < 3)

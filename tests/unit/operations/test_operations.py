@@ -23,8 +23,8 @@ from sieve.reader.version_reader import read_locations
 from sieve.storage.local import LocalStore
 from sieve.tables.snapshot import snapshot_since
 from sieve.tables.table import Changes, Column, DataFile
+from tests.fake_spark import without_spark
 from tests.made_index import ROOT, write_version
-from tests.plain_world import without_spark
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 
@@ -88,7 +88,7 @@ class Commits:
     def instant_ms(self) -> int:
         return 1_800_000_000_000
 
-    def grown(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
+    def appended(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
         self.asked = dict(files)
         return self.added & files.keys()
 
@@ -139,14 +139,14 @@ def version(
 
 def refreshed(table: Commits, found: Found) -> set[str]:
     """The paths that the version after a refresh knows."""
-    world: Any = SimpleNamespace(
+    environment: Any = SimpleNamespace(
         check_cancelled=lambda: None,
-        say=lambda _: None,
+        describe_job=lambda _: None,
         software=CreatedBy("0", "4.1"),
         changing=lambda: None,
     )
     with without_spark():
-        now = refresh_index(table, found, "new", world)  # type: ignore[arg-type]
+        now = refresh_index(table, found, "new", environment)  # type: ignore[arg-type]
     return set(read_locations(LocalStore(), found.directory, now).paths)
 
 

@@ -12,16 +12,16 @@ import pytest
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.errors import InvalidInputError
 from sieve.predicate.evaluate import (
+    And,
     Comparison,
-    Either,
-    Every,
     Membership,
     NullTest,
+    Or,
     StartsWith,
     Unknown,
     evaluate,
+    key_ranges,
     parse,
-    requirement,
 )
 from sieve.predicate.tree import MAX_DEPTH, MAX_NODES, MAX_VALUES, not_understood
 
@@ -78,7 +78,7 @@ def kept(tree, n=None, **indexes):
 
 def asks(tree, encoder):
     """Intervals, null and nan of a leaf's requirement."""
-    wanted = requirement(parse(tree), encoder)
+    wanted = key_ranges(parse(tree), encoder)
     return wanted.intervals.tolist(), wanted.null, wanted.nan
 
 
@@ -92,10 +92,10 @@ def test_every_node_is_read():
         {"op": "starts with", "col": ["x"], "value": "eA=="},
         {"op": "unknown", "why": "rand()"},
     )
-    expected = Every(
+    expected = And(
         (
             Comparison("<", ("x",), 1),
-            Either((Membership(("a", "b"), (1, 2)), NullTest(("x",)))),
+            Or((Membership(("a", "b"), (1, 2)), NullTest(("x",)))),
             Membership(("x",), ("eA==",), negated=True, null=True),
             NullTest(("x",), negated=True),
             StartsWith(("x",), "eA=="),

@@ -5,27 +5,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sieve.predicate.key_ranges import Requirement, intersect, unite
+from sieve.predicate.key_ranges import KeyRanges, intersect, unite
 
 
-def asked(*intervals: tuple[int, int], hashes: list[int] | None = None) -> Requirement:
+def asked(*intervals: tuple[int, int], hashes: list[int] | None = None) -> KeyRanges:
     """Codes in intervals, and maybe hashes that the values must have."""
     wanted = np.array(intervals, np.int64).reshape(-1, 2)
-    return Requirement(wanted, hashes=None if hashes is None else np.array(hashes, np.uint64))
+    return KeyRanges(wanted, hashes=None if hashes is None else np.array(hashes, np.uint64))
 
 
-def hashes_of(requirement: Requirement) -> list[int] | None:
+def hashes_of(key_ranges: KeyRanges) -> list[int] | None:
     """The hashes as numbers."""
-    return None if requirement.hashes is None else requirement.hashes.tolist()
+    return None if key_ranges.hashes is None else key_ranges.hashes.tolist()
 
 
 POINTS = asked((1, 1), (5, 5), hashes=[10, 50])
 RANGE = asked((2, 9))
-NULL = Requirement(np.empty((0, 2), np.int64), null=True)
+NULL = KeyRanges(np.empty((0, 2), np.int64), null=True)
 
 
 @pytest.mark.parametrize("parts", [(POINTS, RANGE), (RANGE, POINTS), (POINTS, NULL, RANGE)])
-def test_a_union_with_a_range_asks_for_any_hash(parts: tuple[Requirement, ...]) -> None:
+def test_a_union_with_a_range_asks_for_any_hash(parts: tuple[KeyRanges, ...]) -> None:
     """A range knows no hashes, so those of a point beside it exclude nothing."""
     both = unite(parts)
     assert both.intervals.tolist() == [[1, 9]]

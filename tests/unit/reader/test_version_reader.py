@@ -15,7 +15,7 @@ from sieve.errors import CorruptError, UnsupportedError
 from sieve.metadata.file_list import Locations, render_locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
-from sieve.predicate.key_ranges import Requirement
+from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import Cache
 from sieve.reader.version_reader import OpenIndex, open_version
 from sieve.segments.blocks.cone import cut_segments
@@ -25,7 +25,7 @@ from sieve.storage.local import LocalStore
 from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
 
 N = 5
-EVERY_KEY = Requirement(np.array([[LEAST, GREATEST]], np.int64))
+EVERY_KEY = KeyRanges(np.array([[LEAST, GREATEST]], np.int64))
 
 
 def run_of(folder: Path, first: int, run_id: RunId = RUN) -> RunRef:
@@ -50,7 +50,7 @@ def opened(version: Manifest, folder: Path) -> OpenIndex:
 
 def answer(version: Manifest, folder: Path) -> list[bool]:
     """What a look-up of key 23 finds, everything it needs read anew."""
-    kept = opened(version, folder).keep(Requirement(np.array([[23, 23]], np.int64)))
+    kept = opened(version, folder).keep(KeyRanges(np.array([[23, 23]], np.int64)))
     return kept.tolist()
 
 
@@ -128,7 +128,7 @@ def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) ->
     assert index.keep(EVERY_KEY).tolist() == [True, False, False, False, True]
     with_nan = dataclasses.replace(EVERY_KEY, nan=True)
     assert index.keep(with_nan).tolist() == [True, False, True, True, True]
-    nowhere = Requirement(np.empty((0, 2), np.int64), null=True)
+    nowhere = KeyRanges(np.empty((0, 2), np.int64), null=True)
     assert index.keep(nowhere).tolist() == [False, True, True, False, True]
 
 
@@ -138,7 +138,7 @@ def test_runs_are_united(tmp_path: Path) -> None:
     index = opened(write_version(tmp_path, runs, plain_locations(2 * N)), tmp_path)
 
     def kept(*intervals: tuple[int, int]) -> list[int]:
-        return np.flatnonzero(index.keep(Requirement(np.array(intervals, np.int64)))).tolist()
+        return np.flatnonzero(index.keep(KeyRanges(np.array(intervals, np.int64)))).tolist()
 
     assert kept((44, 61)) == [4, 5, 6]
     assert kept((3, 3), (99, 99)) == [0, 9]
@@ -156,7 +156,7 @@ def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
     index = opened(write_version(tmp_path, runs, listed), tmp_path)
 
     def kept(*intervals: tuple[int, int]) -> list[int]:
-        return np.flatnonzero(index.keep(Requirement(np.array(intervals, np.int64)))).tolist()
+        return np.flatnonzero(index.keep(KeyRanges(np.array(intervals, np.int64)))).tolist()
 
     assert [kept((10 * k, 10 * k)) for k in range(2 * N)] == [
         [0], [1], [2], [3], [4], [3], [], [1], [], [1],
@@ -175,7 +175,7 @@ def test_further_places_must_be_there(tmp_path: Path) -> None:
 def test_versions_that_share_files_hold_them_once(version: Manifest, tmp_path: Path) -> None:
     """A second version of the same files, as ALTER makes it, reads nothing more and holds it."""
     store, cache = CountingStore(), Cache(1 << 20)
-    wanted = Requirement(np.array([[23, 23]], np.int64))
+    wanted = KeyRanges(np.array([[23, 23]], np.int64))
     kept = open_version(store, f"file:{tmp_path}", version, cache).keep(wanted)
     read, held = len(store.read_names), cache.nbytes
     later = dataclasses.replace(version, version=2, parent=version.id)

@@ -15,7 +15,7 @@ from sieve.segments.intervals import (
     split_at,
     united,
 )
-from sieve.segments.query_model import Mass
+from sieve.segments.query_model import QueryModel
 
 
 def made(*rows):
@@ -38,7 +38,7 @@ def rows_of(intervals):
 
 KEYS = np.array([1, 2, 10, 11, 500, 1000])
 ROWS = np.array([1, 2, 3, 4, 5, 6])
-MASS = Mass.of_sample(np.arange(1001))
+MASS = QueryModel.of_sample(np.arange(1001))
 
 
 def test_the_most_valuable_gaps_are_kept():
@@ -64,7 +64,9 @@ def test_no_more_intervals_than_allowed():
 def test_one_key_is_one_interval():
     """A location whose rows all have one key cannot be cut."""
     for key in (LEAST, 0, GREATEST):
-        cut = cut_location(np.array([key]), np.array([9]), 0, Mass.of_sample(np.array([key])), 0.0)
+        cut = cut_location(
+            np.array([key]), np.array([9]), 0, QueryModel.of_sample(np.array([key])), 0.0
+        )
         assert rows_of(cut) == [(key, key, 0, 1, 9)]
 
 

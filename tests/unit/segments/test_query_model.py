@@ -9,7 +9,7 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import InvalidInputError
-from sieve.segments.query_model import MOST_KEYS, Mass
+from sieve.segments.query_model import MOST_KEYS, QueryModel
 
 
 def codes(*numbers):
@@ -19,68 +19,68 @@ def codes(*numbers):
 
 def test_a_gap_counts_keys_rows_and_length():
     """Three of eleven keys, of 30 among 110 rows and 39 of 101 codes, lie between 30 and 70."""
-    mass = Mass.of_sample(np.repeat(np.arange(0, 101, 10), 10))
-    (shares,) = mass.shares(codes(31), codes(69)).T
+    query_model = QueryModel.of_sample(np.repeat(np.arange(0, 101, 10), 10))
+    (shares,) = query_model.shares(codes(31), codes(69)).T
     assert shares[:3] == pytest.approx([3 / 11, 30 / 110, 39 / 101])
     assert shares[3] == pytest.approx((39 / 101 - 0.0005) / (1 - 0.0005))
     assert shares[4] == pytest.approx((39 / 101 - 0.01) / (1 - 0.01))
     assert shares[5] == pytest.approx((3 / 11 - 0.001) / (1 - 0.001))
-    assert mass.worth(codes(30), codes(70)) == pytest.approx([shares.mean()])
+    assert query_model.skip_probability(codes(30), codes(70)) == pytest.approx([shares.mean()])
 
 
 def test_a_hot_key_makes_the_gap_around_it_dear():
     """Queries by rows ask for the key that most rows have."""
-    mass = Mass.of_sample(codes(10, 20, 30, 40), codes(2, 96, 2, 2))
-    worth = mass.worth(codes(10, 20), codes(30, 40))
-    assert worth[0] > worth[1] + 0.1
+    query_model = QueryModel.of_sample(codes(10, 20, 30, 40), codes(2, 96, 2, 2))
+    skip_probability = query_model.skip_probability(codes(10, 20), codes(30, 40))
+    assert skip_probability[0] > skip_probability[1] + 0.1
 
 
 def test_neighbours_have_no_gap():
     """Between two neighbouring codes nothing can be asked for, at the ends of the domain too."""
-    mass = Mass.of_sample(codes(LEAST, 0, GREATEST))
+    query_model = QueryModel.of_sample(codes(LEAST, 0, GREATEST))
     low = codes(LEAST, -1, 0, GREATEST - 1, 7)
     high = codes(LEAST + 1, 0, 1, GREATEST, 7)
-    assert mass.worth(low, high).tolist() == [0.0] * 5
+    assert query_model.skip_probability(low, high).tolist() == [0.0] * 5
 
 
 def test_all_codes_together_are_every_query():
     """The whole of the 64-bit domain holds every query of every kind, and so does the column's."""
     for sample in (codes(LEAST, GREATEST), codes(5), codes(-3, 8, 9), np.arange(200_000)):
-        mass = Mass.of_sample(sample)
+        query_model = QueryModel.of_sample(sample)
         ends = codes(LEAST, sample.min()), codes(GREATEST, sample.max())
-        assert mass.shares(*ends) == pytest.approx(np.ones((6, 2)))
+        assert query_model.shares(*ends) == pytest.approx(np.ones((6, 2)))
 
 
 def test_keys_that_were_not_sampled_lie_between_those_that_were():
     """Of unique keys a sample shows few, so that half of a gap holds about half of its keys."""
-    mass = Mass.of_sample(np.arange(0, 1_000_000, 1000))
-    assert mass.shares(codes(500_001), codes(500_500))[0] == pytest.approx(0.0005, rel=0.01)
-    repeated = Mass.of_sample(np.repeat(np.arange(0, 1_000_000, 1000), 10))
+    query_model = QueryModel.of_sample(np.arange(0, 1_000_000, 1000))
+    assert query_model.shares(codes(500_001), codes(500_500))[0] == pytest.approx(0.0005, rel=0.01)
+    repeated = QueryModel.of_sample(np.repeat(np.arange(0, 1_000_000, 1000), 10))
     assert repeated.shares(codes(500_001), codes(500_500))[0] == 0
 
 
 def test_a_large_sample_is_thinned_and_travels():
     """However many keys are sampled, what travels is bounded; the ends of the domain stay."""
-    mass = Mass.of_sample(np.arange(1 << 18))
-    again = pickle.loads(pickle.dumps(mass))
+    query_model = QueryModel.of_sample(np.arange(1 << 18))
+    again = pickle.loads(pickle.dumps(query_model))
     assert len(again.codes) <= MOST_KEYS + 1
     assert (again.codes[0], again.codes[-1]) == (0, (1 << 18) - 1)
     assert again.rows.sum() == 1 << 18
-    assert len(pickle.dumps(mass)) < 4 << 20
+    assert len(pickle.dumps(query_model)) < 4 << 20
 
 
 def test_a_sample_needs_a_key():
     """A column without keys has no mass."""
     with pytest.raises(InvalidInputError):
-        Mass.of_sample(codes())
+        QueryModel.of_sample(codes())
 
 
 def test_neighbours_far_from_the_least_key_do_not_spoil_the_shares():
     """Keys that are one number once rounded still give shares between 0 and 1."""
     far = np.arange(GREATEST - 50, GREATEST)
-    mass = Mass.of_sample(np.concatenate([codes(LEAST, 0), far]))
+    query_model = QueryModel.of_sample(np.concatenate([codes(LEAST, 0), far]))
     with np.errstate(all="raise"):
-        shares = mass.shares(far[:-1], far[1:])
-        density = mass.density(far)
+        shares = query_model.shares(far[:-1], far[1:])
+        density = query_model.density(far)
     assert np.all((shares >= 0) & (shares <= 1))
     assert np.all(np.isfinite(density) & (density > 0))

@@ -12,7 +12,7 @@ from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError, InvalidInputError, SieveError, UnsupportedError
 from sieve.segments.budget import choose_price, prices_for, within_budget
 from sieve.segments.intervals import Intervals, concatenated, cut_location
-from sieve.segments.query_model import Mass
+from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding
 from sieve.segments.shapes.format import decode
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, fitted, plan
@@ -22,12 +22,12 @@ HEAD = "<BBqqIIIBB"
 
 def column(files):
     """Intervals and mass of files given as their key codes, every gap kept."""
-    mass = Mass.of_sample(np.concatenate(files))
+    query_model = QueryModel.of_sample(np.concatenate(files))
     parts = []
     for location, keys in enumerate(files):
         codes, rows = np.unique(keys, return_counts=True)
-        parts.append(cut_location(codes, rows, location, mass, 0.0))
-    return concatenated(parts), mass
+        parts.append(cut_location(codes, rows, location, query_model, 0.0))
+    return concatenated(parts), query_model
 
 
 def random_files(n=40, keys=200):
@@ -103,7 +103,7 @@ def test_many_locations():
         np.full(n, 2),
         np.full(n, 2),
     )
-    segments = list(plan(intervals, Mass.of_sample(np.array([-5, 5]))).emit(1e-3))
+    segments = list(plan(intervals, QueryModel.of_sample(np.array([-5, 5]))).emit(1e-3))
     assert sum(len(s.payload) for s in segments) < 1.2 * n
     assert len(found(segments, 0)) == n
 
@@ -113,14 +113,14 @@ def test_long_intervals_at_most_double_the_entries():
     rng = np.random.default_rng(2)
     long = [np.array([0, 10_000_000])] * 5_000
     short = [rng.integers(0, 10_000_000, 400) for _ in range(200)]
-    intervals, mass = column(short)
+    intervals, query_model = column(short)
     wide = concatenated(
         [
-            cut_location(keys, np.ones(2, np.int64), 200 + at, mass, 0.0, most=1)
+            cut_location(keys, np.ones(2, np.int64), 200 + at, query_model, 0.0, most=1)
             for at, keys in enumerate(long)
         ]
     )
-    segments = list(plan(concatenated([intervals, wide]), mass).emit(1e-9))
+    segments = list(plan(concatenated([intervals, wide]), query_model).emit(1e-9))
     entries = len(intervals) + len(wide)
     assert len(segments) > 2
     assert entries <= sum(s.postings for s in segments) <= 2 * entries
@@ -308,8 +308,8 @@ def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
     codes = np.arange(n)
     if kind == "random":
         codes = np.random.default_rng(8).integers(0, 1 << 62, n)
-    intervals, mass = column([codes[number::files] for number in range(files)])
-    planned = plan(intervals, mass)
+    intervals, query_model = column([codes[number::files] for number in range(files)])
+    planned = plan(intervals, query_model)
     chosen, price, segments = fitted(planned, prices_for(files, budget), budget)
     size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
     assert size <= budget

@@ -19,7 +19,7 @@ from sieve.indexing.probes import EACH, make_probes
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.intervals import concatenated, cut_location
-from sieve.segments.query_model import Mass
+from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.format import decode
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 from sieve.segments.stopping_rule import NEAR, Stop, Worth, near, served
@@ -40,14 +40,14 @@ def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
 
 def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
     """Twice the queries, or twice the bytes of a file, make a byte worth half of the saving."""
-    worth = Worth(locations=200, table_bytes=100_000_000, payback=10)
-    assert worth.price == pytest.approx(1 / (10 * 500_000))
-    assert Worth(200, 200_000_000, 10).price == pytest.approx(worth.price / 2)
-    assert Worth(200, 100_000_000, 20).price == pytest.approx(worth.price / 2)
-    assert worth.cost(7, {"present": 1.0}) == pytest.approx(7 + 10 * 500_000)
-    prices = stop(price=worth.price).prices(200)
+    skip_probability = Worth(locations=200, table_bytes=100_000_000, payback=10)
+    assert skip_probability.price == pytest.approx(1 / (10 * 500_000))
+    assert Worth(200, 200_000_000, 10).price == pytest.approx(skip_probability.price / 2)
+    assert Worth(200, 100_000_000, 20).price == pytest.approx(skip_probability.price / 2)
+    assert skip_probability.cost(7, {"present": 1.0}) == pytest.approx(7 + 10 * 500_000)
+    prices = stop(price=skip_probability.price).prices(200)
     assert np.all(np.diff(prices) < 0)
-    assert prices[-1] == pytest.approx(worth.price)
+    assert prices[-1] == pytest.approx(skip_probability.price)
 
 
 def test_near_the_least_is_enough_for_each_kind() -> None:
@@ -84,12 +84,15 @@ def test_bytes_of_one_block_do_not_count() -> None:
     assert chosen(replace(stop(), free=50), *trials) == 3
 
 
-def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], Mass]:
+def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryModel]:
     """Keys dealt out to files: what a plan is made of, each file's keys, and the mass."""
-    mass = Mass.of_sample(codes)
+    query_model = QueryModel.of_sample(codes)
     of_files = [np.unique(codes[files == k]) for k in range(int(files.max()) + 1)]
-    cuts = [cut_location(keys, np.ones_like(keys), k, mass, 0.0) for k, keys in enumerate(of_files)]
-    return concatenated(cuts), of_files, mass
+    cuts = [
+        cut_location(keys, np.ones_like(keys), k, query_model, 0.0)
+        for k, keys in enumerate(of_files)
+    ]
+    return concatenated(cuts), of_files, query_model
 
 
 @pytest.mark.parametrize("shape", ["intervals", "runs", "auto"])
@@ -97,11 +100,11 @@ def test_a_trial_foretells_what_a_price_leads_to(shape: str) -> None:
     """Bytes exactly where all segments are tried; and the files that each probe then reads."""
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 1 << 40, 6000)
-    cuts, of_files, mass = column(codes, rng.integers(0, 20, 6000))
+    cuts, of_files, query_model = column(codes, rng.integers(0, 20, 6000))
     points = np.sort(rng.choice(codes, 50))
     begin = np.sort(rng.integers(0, 1 << 40, 50))
     probes = (np.stack([points, points], axis=1), np.stack([begin, begin + (1 << 33)], axis=1))
-    planned = plan(cuts, mass, shape)
+    planned = plan(cuts, query_model, shape)
     for price in (1e-2, 1e-4, 1e-6):
         size, reads = planned.trial(price, probes)
         segments = list(planned.emit(price))
@@ -127,7 +130,7 @@ def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
     """Unique scattered numbers."""
     codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
     encoder, hashes = Encoder("bigint"), hash_codes(codes)
-    sample = Sample(encoder, Mass.of_sample(codes), codes, hashes, rows, 8, rows)
+    sample = Sample(encoder, QueryModel.of_sample(codes), codes, hashes, rows, 8, rows)
     return Profile(n_files=files, table_bytes=row_bytes * rows, sample=sample)
 
 

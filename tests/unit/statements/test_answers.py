@@ -12,7 +12,7 @@ import pytest
 
 from sieve.advice import Advice
 from sieve.operations import create as creating
-from tests.plain_world import Session, Warehouse, scan, without_spark
+from tests.fake_spark import Session, Warehouse, scan, without_spark
 
 CREATE = "CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)"
 

@@ -18,7 +18,7 @@ from sieve.tables.table import Column
 from sql_ext.frontend.events import Followers
 from sql_ext.statements.declared import Lacking, find_lacking
 from sql_ext.statements.parser import parse_columns, parse_options
-from tests.plain_world import (
+from tests.fake_spark import (
     MetastoreFault,
     PlainTable,
     Session,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sieve.errors import UnavailableError
-from sieve.tables.snapshot import Snapshot, settled_snapshot
+from sieve.tables.snapshot import Snapshot, stable_snapshot
 from sieve.tables.table import DataFile
 
 NOW = 1_700_000_000_000
@@ -34,7 +34,7 @@ class Clocked:
     def snapshot(self, *listings: Sequence[DataFile], driver: int | None = None) -> Snapshot:
         """A snapshot of a table that looks like each listing in turn."""
         left = iter(listings)
-        return settled_snapshot(
+        return stable_snapshot(
             lambda: next(left),
             self,  # type: ignore[arg-type]
             INDEX,
@@ -52,7 +52,7 @@ def test_two_seconds_are_enough_and_need_no_wait() -> None:
     """Of a file whose time is a whole second, exactly that old."""
     disk = Clocked()
     snapshot = disk.snapshot([aged(2000), aged(5000, "b")])
-    assert snapshot.settled == (True, True)
+    assert snapshot.stable == (True, True)
     assert snapshot.instant_ms == NOW
     assert disk.waited == []
 
@@ -60,10 +60,10 @@ def test_two_seconds_are_enough_and_need_no_wait() -> None:
 def test_a_time_with_a_part_of_a_second_needs_one_second() -> None:
     """Whoever counts milliseconds counts no whole seconds; a whole one may be of either kind."""
     disk = Clocked()
-    assert disk.snapshot([aged(1001), aged(1999, "b")]).settled == (True, True)
+    assert disk.snapshot([aged(1001), aged(1999, "b")]).stable == (True, True)
     assert disk.waited == []
     files = [aged(999), aged(1, "b")]
-    assert disk.snapshot(files, files).settled == (True, True)
+    assert disk.snapshot(files, files).stable == (True, True)
     assert disk.waited == [1.009]
 
 
@@ -72,7 +72,7 @@ def test_a_young_file_is_waited_for() -> None:
     disk = Clocked(NOW + 500)
     files = [aged(1499), aged(0, "b")]
     snapshot = disk.snapshot(files, files)
-    assert snapshot.settled == (True, True)
+    assert snapshot.stable == (True, True)
     assert disk.waited == [1.51]
     assert snapshot.instant_ms == NOW + 2010
 
@@ -83,24 +83,24 @@ def test_what_changes_during_the_wait_stays_unsettled() -> None:
     again = DataFile("file:/warehouse/t/a", 10, NOW + 100)
     snapshot = disk.snapshot([aged(1000)], [again, aged(5000, "b")])
     assert snapshot.files == (again, aged(5000, "b"))
-    assert snapshot.settled == (False, True)
+    assert snapshot.stable == (False, True)
     assert disk.waited == [1.01]
 
 
 def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
     """A clock that ran ahead: that file stays unsettled, a young one beside it is waited for."""
     disk = Clocked()
-    assert disk.snapshot([aged(-3_600_000)]).settled == (False,)
+    assert disk.snapshot([aged(-3_600_000)]).stable == (False,)
     assert disk.waited == []
     files = [aged(-3_600_000), aged(500, "b")]
-    assert disk.snapshot(files, files).settled == (False, True)
+    assert disk.snapshot(files, files).stable == (False, True)
     assert disk.waited == [0.51]
 
 
 def test_without_a_probe_a_minute_must_have_passed_by_the_drivers_clock() -> None:
     """A file system whose clock cannot be asked may be a minute ahead or behind."""
     disk = Clocked(silent=True)
-    assert disk.snapshot([aged(62_000), aged(30_000, "b")]).settled == (True, False)
+    assert disk.snapshot([aged(62_000), aged(30_000, "b")]).stable == (True, False)
     assert disk.waited == []
 
 
@@ -109,7 +109,7 @@ def test_another_file_system_has_another_clock() -> None:
     disk = Clocked()
     far = "s3a://bucket/t"
     snapshot = disk.snapshot([aged(62_000, root=far), aged(30_000, "b", far), aged(2000, "c")])
-    assert snapshot.settled == (True, False, True)
+    assert snapshot.stable == (True, False, True)
 
 
 def test_the_probe_decides_against_the_drivers_clock() -> None:
@@ -118,7 +118,7 @@ def test_the_probe_decides_against_the_drivers_clock() -> None:
     day = NOW + 86_400_000
     files = [aged(0)]
     snapshot = disk.snapshot(files, files, driver=day)
-    assert (snapshot.settled, snapshot.instant_ms, disk.waited) == ((True,), NOW + 2010, [2.01])
+    assert (snapshot.stable, snapshot.instant_ms, disk.waited) == ((True,), NOW + 2010, [2.01])
 
 
 def test_an_empty_table_is_settled() -> None:

@@ -26,7 +26,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from sieve.encoding.encoder import Encoder
-from sieve.environment import World
+from sieve.environment import Environment
 from sieve.errors import InvalidInputError
 from sieve.indexing import version_contents
 from sieve.indexing import write_run as run_writer
@@ -44,7 +44,7 @@ from sql_ext.driver.settings import DEFAULTS
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
 from sql_ext.statements import commands
-from sql_ext.statements.context import Row, Statement
+from sql_ext.statements.context import Row, StatementContext
 from sql_ext.statements.execute import execute
 from sql_ext.statements.parser import parse_statement
 from tests.made_index import Row as RunRow
@@ -237,7 +237,7 @@ class SeamStore(LocalStore):
 
 
 @dataclass(frozen=True, slots=True)
-class PlainStatement(Statement):
+class PlainStatement(StatementContext):
     """A statement at work in a warehouse."""
 
     warehouse: Warehouse = field(kw_only=True)
@@ -269,16 +269,16 @@ class Session:
         """The rows of a SIEVE statement."""
         return execute(parse_statement(text), self.at())
 
-    def at(self) -> Statement:
+    def at(self) -> StatementContext:
         """The means of one statement or event."""
         roots = Roots(self)
-        world = World(
+        environment = Environment(
             open_store=lambda _: self.store,
             root_for_new=lambda location: f"{location}/.sieve",
             check_root=lambda root, database: roots.check(root, database, DEFAULTS, lambda: None),
             check_shared=lambda *_: None,
             check_cancelled=lambda: None,
-            say=lambda _: None,
+            describe_job=lambda _: None,
             software=CreatedBy("0.1.0", "4.1.4"),
             changing=lambda: setattr(self, "changing", True),
         )
@@ -288,9 +288,9 @@ class Session:
                 getConf=lambda: {"spark.sql.catalogImplementation": "hive"}
             ),
             session=self,
-            world=world,
+            environment=environment,
             settings=DEFAULTS,
-            forget=lambda _: None,
+            invalidate=lambda _: None,
             background=SimpleNamespace(  # type: ignore[arg-type]
                 state=lambda *_: "", clear=lambda *_: None
             ),
@@ -399,8 +399,10 @@ def build_run(
     told: list[RunRow] = [
         ("sieve", s.first, s.last, len(pairs), len(pairs), 1, encode_segment(s)) for s in segments
     ]
-    survey = SimpleNamespace(n_files=len(sizes), sample=SimpleNamespace(encoder=Encoder("bigint")))
-    run = run_writer._write(told, survey, store, index_dir)  # type: ignore[arg-type]
+    column_profile = SimpleNamespace(
+        n_files=len(sizes), sample=SimpleNamespace(encoder=Encoder("bigint"))
+    )
+    run = run_writer._write(told, column_profile, store, index_dir)  # type: ignore[arg-type]
     return BuiltRun(run, rows, none, none, (), 8.0)
 
 

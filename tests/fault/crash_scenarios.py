@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from tests.plain_world import Scan, Session, Warehouse, registrations, scan
+from tests.fake_spark import Scan, Session, Warehouse, registrations, scan
 
 CREATE = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 1)"
 LOST = "another tool writes the table as it was"
@@ -70,7 +70,7 @@ def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | N
     return told[-1]
 
 
-def settled(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]:
+def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]:
     """The statement is typed again, and what was left behind is cleaned away two days later.
 
     Returns:
