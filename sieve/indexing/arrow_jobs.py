@@ -36,7 +36,7 @@ def map_batches(frame: DataFrame, step: Callable[[Batches], Batches], schema: st
         try:
             yield from step(batches)
         finally:
-            _spare_next_task()
+            spare_next_task()
 
     return frame.mapInArrow(run, schema)
 
@@ -55,7 +55,8 @@ def _freeze_imports() -> None:
     gc.freeze()
 
 
-def _spare_next_task() -> None:
+def spare_next_task() -> None:
+    """Make what Spark does between two tasks of this worker cheap (`python -m bench worker`)."""
     _freeze_imports()
     loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in ("pyspark", "sieve"))
     archives = {loader.archive for loader in loaders if isinstance(loader, zipimporter)}

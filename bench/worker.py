@@ -1,0 +1,52 @@
+"""What a Python worker of Spark does between two tasks, with `arrow_jobs` and without. No job runs.
+
+Before each task Spark drops the import caches, and after it collects garbage. Here both are done in
+a process that has imported what a build's worker has, from the archives that a worker has them from.
+CPU time, not wall-clock time, so that other work on the machine does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib
+import importlib.util
+import sys
+import time
+from pathlib import Path
+
+from sql_ext.launcher.spark_home import find_spark, shim_jar
+
+TIMES = 20
+
+
+def main() -> None:
+    """Print milliseconds of CPU a task."""
+    parser = argparse.ArgumentParser(prog="bench worker", description=__doc__)
+    parser.parse_args()
+    spark = find_spark({})
+    archives = sorted((spark.path / "python" / "lib").glob("*.zip"))
+    sys.path[:0] = [str(path) for path in archives]
+    sys.path.append(str(shim_jar(spark)))
+    for name in ("pyspark.worker", "numpy", "pandas", "pyarrow", "sieve.indexing.tasks"):
+        importlib.import_module(name)
+    from sieve.indexing.arrow_jobs import spare_next_task
+
+    without = _between_tasks()
+    spare_next_task()
+    print(f"ms of CPU between two tasks: without {without:.1f}, with {_between_tasks():.1f}")
+
+
+def _between_tasks() -> float:
+    """Milliseconds of CPU that one turn takes, in the mean."""
+    started = time.process_time()
+    for _ in range(TIMES):
+        importlib.invalidate_caches()
+        # An import that finds nothing asks every archive for its list of files.
+        importlib.util.find_spec(f"absent_{Path(__file__).stem}")
+        gc.collect()
+    return (time.process_time() - started) / TIMES * 1000
+
+
+if __name__ == "__main__":
+    main()
