@@ -1,7 +1,7 @@
 """What a Python worker of Spark does between two tasks, with `arrow_jobs` and without. No job runs.
 
 Before each task Spark drops the import caches, and after it collects garbage. Here both are done in
-a process that has imported what a build's worker has, from the archives that a worker has them from.
+a process that has imported what a worker of a build has, from the archives that a worker uses.
 CPU time, not wall-clock time, so that other work on the machine does not count.
 """
 
