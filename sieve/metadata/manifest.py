@@ -32,6 +32,7 @@ from sieve.metadata.records import (
     TableIdentity,
     VersionId,
 )
+from sieve.metadata.text_formats import is_outdated
 
 FORMAT = 2
 MANIFEST_LIMIT = 32 << 20
@@ -47,8 +48,6 @@ MAX_FINGERPRINT_PARTS = 1_000
 MAX_PARTS = 64
 LONG_TEXT = 4 << 20
 ENCODER_TEXT = 32 << 10
-TEXT_FORMATS = ("csv", "json")
-"""Formats in which the rows of a damaged record depend on the columns that a query reads."""
 
 _STATES: Mapping[str, State] = {
     "ready": "ready",
@@ -117,12 +116,8 @@ class Manifest:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether an earlier release made this version, which proves too little.
-
-        A build of such a release read one column of a text format's records. A damaged record
-        showed it other rows than it shows a query of more columns.
-        """
-        return self.format_name in TEXT_FORMATS and self.fingerprint_parts.get("records") != "whole"
+        """Whether an earlier release made this version, which proves too little."""
+        return is_outdated(self.format_name, self.fingerprint_parts)
 
 
 def render_manifest(manifest: Manifest) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sieve.errors import SieveError, UnsupportedError
+from sieve.metadata.text_formats import has_void
 
 INDEXED = ("parquet", "orc", "csv", "json", "hudi")
 """Formats that can be indexed."""
@@ -67,12 +68,19 @@ def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
 
 
 def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
-    """The error for options under which a column's values hang on what else a query reads.
+    """The error for options and types with which a column's values hang on what else a query reads.
 
     Args:
         name: the table.
         parts: what the reader's fingerprint is made of.
     """
+    if has_void(parts):
+        return UnsupportedError(
+            "SIEVE_UNSUPPORTED_TABLE",
+            f"{name} is stored as JSON and has a column or a field of type VOID: where an object "
+            "stands in its place, the values of other columns depend on whether a query reads it; "
+            "make a table of the same files without it, or with another type",
+        )
     quotes = parts.get("option.unescapedquotehandling", "STOP_AT_DELIMITER")
     if not parts["format"].startswith("csv ") or quotes.upper() == "STOP_AT_DELIMITER":
         return None

@@ -202,3 +202,21 @@ def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
     for statement in ("CREATE SIEVE INDEX ON t (a)", "ESTIMATE SIEVE INDEX ON t (a)"):
         with pytest.raises(PySparkException, match=r"UNSUPPORTED_TABLE.*__SIEVE_location__"):
             lab.sql(statement)
+
+
+@pytest.mark.parametrize("kind", ["VOID", "STRUCT<x: INT, y: VOID>", "ARRAY<VOID>"])
+@pytest.mark.usefixtures("database")
+def test_json_with_a_void_is_refused(lab: Lab, tmp_path: Path, kind: str) -> None:
+    """Spark does not skip what stands in its place: queries find other values of other columns."""
+    (tmp_path / "0.json").write_bytes(b'{"a":1,"v":{"y":{"a":7},"a":5}}\n{"v":[{"a":8}],"a":2}\n')
+    os.utime(tmp_path / "0.json", (OLD, OLD))
+    lab.sql(f"CREATE TABLE t (a INT) USING json LOCATION '{tmp_path}'")
+    lab.sql("CREATE SIEVE INDEX ON t (a)")
+    lab.check("SELECT * FROM t WHERE a = 3", exactly=0)
+    lab.sql(f"ALTER TABLE t ADD COLUMNS (v {kind})")
+    assert lab.check("SELECT a FROM t WHERE a = 2", exactly=1).rows == {"(2,)": 1}
+    for value in (1, 2, 5, 7, 8):
+        lab.check(f"SELECT * FROM t WHERE a = {value}", exactly=1)
+    for statement in ("CREATE SIEVE INDEX b ON t (a)", "REFRESH SIEVE INDEX ON t"):
+        with pytest.raises(PySparkException, match=r"UNSUPPORTED_TABLE.*VOID"):
+            lab.sql(statement)

@@ -9,7 +9,7 @@ import pytest
 from tests.mutants.planted import ROOT, Fault, faults
 
 
-@pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.file)
+@pytest.mark.parametrize("fault", list(faults()), ids=lambda fault: fault.file)
 def test_a_fault_can_be_planted(fault: Fault) -> None:
     """Its text occurs once in one file, changes it, and its test is defined in one file."""
     assert fault.planted() != fault.path().read_text()
