@@ -8,6 +8,8 @@ import sqlite3
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,12 @@ _COPIED = (
     "CHANGELOG.md Makefile"
 ).split()
 _TESTS = ("tests/unit", "tests/property")
+# Reading, surveying and writing run on executors, which no unit test has.
+_SPARK_TESTS = [
+    f"tests/spark/test_{name}.py"
+    for name in ("create", "refresh", "shapes", "completeness", "estimate", "check")
+]
+_SPARK_S = 1800.0
 _MOST_TESTS = 150
 _START_S, _TIMES = 60.0, 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
@@ -49,10 +57,20 @@ class Bench:
         tests = reach.tests(mutant)
         if not tests:
             return None
+        with self._planted(mutant):
+            return self.pytest(*tests, timeout=_START_S + _TIMES * len(tests) ** 0.5) != 0
+
+    def killed_on_spark(self, mutant: Mutant) -> bool:
+        """The same by tests with a session of Spark, whether they reach the line or not."""
+        with self._planted(mutant):
+            return self.pytest(*_SPARK_TESTS, timeout=_SPARK_S) != 0
+
+    @contextmanager
+    def _planted(self, mutant: Mutant) -> Iterator[None]:
         path = self.folder / mutant.module
         path.write_text(mutant.source)
         try:
-            return self.pytest(*tests, timeout=_START_S + _TIMES * len(tests) ** 0.5) != 0
+            yield
         finally:
             path.write_text((self._root / mutant.module).read_text())
 

@@ -257,6 +257,32 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
             assert reasons(tables, positions) == CHANGED
 
 
+def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
+    """Fields of a struct by place: a scan that is cut down to some has a mark of its own."""
+    with aside(tables, "fields"), tables.setting("orc.force.positional.evolution", "true"):
+        tables.sql(
+            "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, named_struct("
+            "'x', CAST(id AS INT), 'y', CAST(39 - id AS INT)) s FROM range(0, 40, 1, 4)"
+        )
+        tables.sql("CREATE SIEVE INDEX ON t (a, s.y)")
+        for columns in ("a, s.y", "*", "a", "a, s.x"):
+            tables.check(f"SELECT {columns} FROM t WHERE a = 3")
+            for value in (3, 36):
+                tables.check(f"SELECT {columns} FROM t WHERE s.y = {value}")
+        tables.check("SELECT * FROM t WHERE a = 3", exactly=1)
+        assert reasons(tables, "SELECT a, s.x FROM t WHERE a = 3") == CHANGED
+
+
+def test_days_as_text_hang_on_the_zone(tables: Lab) -> None:
+    """A pattern may spell a day with a time and a zone; in binary formats a day has neither."""
+    with aside(tables, "days"):
+        for kind in ("csv", "json", "parquet"):
+            tables.sql(f"CREATE TABLE {kind}_d (id INT, d DATE) USING {kind}")
+            tables.sql(f"INSERT INTO {kind}_d VALUES (1, DATE '2024-01-01')")
+            tables.sql(f"CREATE SIEVE INDEX ON {kind}_d (id)")
+            assert ("zone.session" in parts(tables, f"{kind}_d")) is (kind != "parquet")
+
+
 def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
     """Options are the reader's: a changed separator makes other columns of the same line."""
     with aside(tables, "options"):
