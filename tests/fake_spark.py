@@ -32,7 +32,7 @@ from sieve.indexing import version_contents
 from sieve.indexing import write_run as run_writer
 from sieve.indexing.build_run import BuiltRun
 from sieve.metadata.records import CreatedBy
-from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS, PREFIX
+from sieve.metadata.registration import PREFIX
 from sieve.reader.pruner import Pruner
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
@@ -54,7 +54,6 @@ DATABASE = "shop"
 EPOCH_S = 1_600_000_000
 MARK = "e" * 64
 """What stands for the reader's fingerprint."""
-DECLARED = (DECLARED_COLUMNS, DECLARED_OPTIONS)
 
 Seam = Callable[[str], None]
 """Told of each call before it takes effect, and again after; it may raise, wait or kill."""
@@ -124,7 +123,11 @@ class Warehouse:
             "format": "parquet",
             "columns": [{"path": ["id"], "type": "bigint"}],
             "registrations": registrations(properties),
-            "declared": {key: properties[key] for key in DECLARED if key in properties},
+            "declared": {
+                key: value
+                for key, value in properties.items()
+                if key.startswith("sieve.") and not key.startswith(PREFIX)
+            },
             "fingerprint": MARK,
             "fingerprint_parts": {"format": "parquet x"},
             "case_sensitive": False,

@@ -11,6 +11,7 @@ A declaration builds what a table lacks. It changes and drops no index that the 
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -25,6 +26,8 @@ from sql_ext.statements.answers import Outcome, change_between
 from sql_ext.statements.commands import ColumnPath, TableName
 from sql_ext.statements.context import StatementContext, options_of
 from sql_ext.statements.parser import parse_columns, parse_options
+
+_KEYS = (DECLARED_COLUMNS, DECLARED_OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +74,22 @@ class Lacking:
 def find_lacking(table: CatalogTable, found: Mapping[str, Found]) -> Lacking:
     """Compare a table's declaration with the indexes it has; a wrong declaration is no error."""
     declared = table.info.declared
+    refused = [_unknown(key) for key in sorted(declared) if key not in _KEYS]
     try:
         paths = _columns(declared.get(DECLARED_COLUMNS, ""))
     except InvalidInputError as error:
-        return Lacking(refused=(_unreadable(DECLARED_COLUMNS, error),))
+        return Lacking(refused=(*refused, _unreadable(DECLARED_COLUMNS, error)))
     usable = {name: one for name, one in found.items() if one.state != "gone"}
     indexed = {one.registration.column for one in usable.values()}
     wanted: dict[str, Wanted] = {}
-    refused: list[Refused] = []
     options = IndexOptions()
     try:
         text = declared.get(DECLARED_OPTIONS, "").strip()
         options = options_of(parse_options(text) if text else {}, options)
     except InvalidInputError as error:
         # An index of other options than the ones meant would stay, and so is not built.
-        refused, paths = [_unreadable(DECLARED_OPTIONS, error)], ()
+        refused.append(_unreadable(DECLARED_OPTIONS, error))
+        paths = ()
     for path in paths:
         name = default_name(path.parts)
         try:
@@ -180,6 +184,12 @@ def _resolved(table: CatalogTable, path: ColumnPath) -> tuple[str, ...] | None:
         return resolve_column(table.info, path.parts).path
     except SieveError:
         return None
+
+
+def _unknown(key: str) -> Refused:
+    near = difflib.get_close_matches(key.lower(), _KEYS, n=1)
+    hint = f"; did you mean {near[0]}?" if near else f"; it knows {' and '.join(_KEYS)}"
+    return Refused(None, f"table property {key} means nothing to Sieve{hint}")
 
 
 def _unreadable(key: str, error: InvalidInputError) -> Refused:

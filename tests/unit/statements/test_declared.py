@@ -75,10 +75,12 @@ def lacking(
     options: str = "",
     has: Mapping[str, str] | None = None,
     state: str = "ready",
+    **others: str,
 ) -> Lacking:
     """What a table of many columns lacks that has these indexes, each on a column."""
     table = PlainTable(warehouse, "t", no_fault)
     declared = {"sieve.columns": columns, "sieve.options": options}
+    declared |= {f"sieve.{key}": value for key, value in others.items()}
     table.info = replace(
         table.info, columns=COLUMNS, partition_columns=("part",), declared=declared
     )
@@ -137,6 +139,22 @@ def test_wrong_names_are_advice(
         assert found.wanted == ()
     else:
         assert "flag_sieve" in [one.name for one in found.wanted]
+
+
+def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
+    """They are named with the nearest property, and keep none from being built."""
+    found = lacking(warehouse, "id", Column="day", opts="", stuff="")
+    known = "sieve.columns and sieve.options"
+    assert [one.name for one in found.wanted] == ["id_sieve"]
+    assert [(one.name, one.advice) for one in found.refused] == [
+        (None, "table property sieve.Column means nothing to Sieve; did you mean sieve.columns?"),
+        (None, "table property sieve.opts means nothing to Sieve; did you mean sieve.options?"),
+        (None, f"table property sieve.stuff means nothing to Sieve; it knows {known}"),
+    ]
+    declare(warehouse, "id,,day")
+    warehouse.alter("t", lambda before: before | {"sieve.column": "id"})
+    advice = [row[-1] for row in Session(warehouse).sql("REFRESH SIEVE INDEX ON t")]
+    assert [text.split()[2].strip(":") for text in advice] == ["sieve.column", "sieve.columns"]
 
 
 def test_options_are_those_of_create(warehouse: Warehouse) -> None:

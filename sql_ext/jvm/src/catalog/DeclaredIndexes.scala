@@ -1,5 +1,7 @@
 package org.apache.spark.sql.sieve
 
+import java.util.Locale
+
 import scala.util.Try
 
 import org.apache.spark.sql.SparkSession
@@ -12,8 +14,11 @@ import org.apache.spark.sql.execution.command.CreateTableLikeCommand
 object Declared {
   val keys: Set[String] = Set("sieve.columns", "sieve.options")
 
-  def by(table: CatalogTable): Map[String, String] =
-    table.properties.filter { case (key, _) => keys(key) }.toMap
+  /** With other properties that begin as they do: the front end tells that these mean nothing. */
+  def by(table: CatalogTable): Map[String, String] = table.properties.filter { case (key, _) =>
+    val name = key.toLowerCase(Locale.ROOT)
+    name.startsWith("sieve.") && !name.startsWith(Registry.prefix)
+  }.toMap
 }
 
 /**
@@ -26,7 +31,8 @@ class DeclareLikeSource(session: SparkSession) extends Rule[LogicalPlan] {
       val catalog = session.asInstanceOf[Compat.Session].sessionState.catalog
       // If the source cannot be read, the command says so.
       val declared =
-        Try(Declared.by(catalog.getTempViewOrPermanentTableMetadata(like.sourceTable))).getOrElse(Map.empty)
+        Try(Declared.by(catalog.getTempViewOrPermanentTableMetadata(like.sourceTable)))
+          .getOrElse(Map.empty).filter { case (key, _) => Declared.keys(key) }
       if (declared.isEmpty) like else like.copy(properties = like.properties ++ declared)
     case other => other
   }
