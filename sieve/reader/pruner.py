@@ -14,6 +14,7 @@ Every stage can only lessen what is skipped: what is unknown, refused or broken 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -24,7 +25,17 @@ from sieve.encoding.encoder import Encoder
 from sieve.errors import RootRefusedError
 from sieve.metadata.registration import Registration
 from sieve.predicate.evaluate import evaluate
-from sieve.predicate.tree import Column, Predicate, columns, not_understood
+from sieve.predicate.tree import (
+    And,
+    Column,
+    Constant,
+    NullTest,
+    Or,
+    Predicate,
+    Unknown,
+    columns,
+    not_understood,
+)
 from sieve.reader.bulkhead import Bulkhead
 from sieve.reader.cache import FileCache
 from sieve.reader.file_numbering import (
@@ -192,7 +203,7 @@ class Pruner:
             for column in sorted(used)
             for version in asked[column]
         )
-        return unused.answer(Skip(files.name, ~keep, names, partial))
+        return unused.answer(Skip(files.name, ~keep, names, narrows(predicate, used), partial))
 
 
 def select(
@@ -205,6 +216,21 @@ def select(
     names = {column[0] for column in columns(predicate)}
     names.update(name for part in not_understood(predicate) for name in part.names)
     return [one for one in registrations if one is None or one.column[0] in names]
+
+
+def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
+    """Whether indexes on these columns take more of a predicate than IS NOT NULL.
+
+    Spark adds IS NOT NULL to nearly every filter, such as to one that no index can take.
+    """
+    if isinstance(predicate, And):
+        return any(narrows(arg, used) for arg in predicate.args)
+    if isinstance(predicate, Or):
+        return all(narrows(arg, used) for arg in predicate.args)
+    if isinstance(predicate, Constant | Unknown):
+        return False
+    is_not_null = isinstance(predicate, NullTest) and predicate.negated
+    return not is_not_null and predicate.column in used
 
 
 def by_encoder(versions: Versions) -> list[Versions]:

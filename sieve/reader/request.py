@@ -70,12 +70,14 @@ class Skip:
         numbering: identity of the numbering of the table's files.
         skip: bool[n], True for files that cannot match.
         used: the versions that had a part in it, as ``name@version``.
+        narrows: whether they took more of the predicate than IS NOT NULL.
         partial: for scans that see file slices in part.
     """
 
     numbering: str
     skip: Flags
     used: tuple[str, ...]
+    narrows: bool
     partial: PartialVisibility | None
 
 

@@ -74,6 +74,7 @@ def _to_wire(answer: PruneAnswer) -> Mapping[str, Any]:
         "dictionary": answer.skip.numbering,
         "skip": _bits(answer.skip.skip),
         "used": list(answer.skip.used),
+        "narrows": answer.skip.narrows,
     }
     if answer.skip.partial is not None:
         wire["skip_in_part"] = _bits(answer.skip.partial.skip)

@@ -122,8 +122,9 @@ def test_a_wrong_value_fails_where_it_is_set(lab: Lab) -> None:
             words = (
                 rf"\[SIEVE_INVALID_SETTING\] {re.escape(key)} = '{value}' is not valid; allowed: "
             )
-            with pytest.raises(Exception, match=words):
+            with pytest.raises(Exception, match=words) as refusal:
                 session.spark.conf.set(key, value)
+            assert refusal.value.getSqlState() == "22022"
         with pytest.raises(
             Exception, match=r"\[SIEVE_INVALID_SETTING\].* = '.*' is .*allowed: \w+"
         ):

@@ -19,7 +19,8 @@ import pytest
 from sieve.encoding.encoder import Encoder
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import IndexUuid, VersionId, identity_from
-from sieve.reader.pruner import Pruner
+from sieve.predicate.tree import parse
+from sieve.reader.pruner import Pruner, narrows
 from sieve.reader.version_cache import why_unusable
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.storage.interface import READ_LIMIT
@@ -374,3 +375,32 @@ def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
         assert reason(version, mark, **{key: value}) == "no-index"
     for state, told in (("disabled", "disabled"), ("dropped", "no-index")):
         assert reason(dataclasses.replace(version, state=state), mark) == told
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (["not null"], False),
+        (["not null", "unknown"], False),
+        (["not null", "unknown", "="], True),
+        (["other ="], False),
+        ([("=", "unknown")], False),
+        ([("=", "is null")], True),
+    ],
+)
+def test_is_not_null_alone_narrows_nothing(
+    parts: list[str | tuple[str, ...]], expected: bool
+) -> None:
+    """Spark adds it to filters that no index can take; a tuple is an OR."""
+    leaves: dict[str, dict[str, object]] = {
+        "not null": {"op": "is not null", "col": ["x"]},
+        "is null": {"op": "is null", "col": ["x"]},
+        "=": {"op": "=", "col": ["x"], "value": 1},
+        "other =": {"op": "=", "col": ["y"], "value": 1},
+        "unknown": {"op": "unknown", "why": "remainder", "names": ["x"]},
+    }
+    args = [
+        leaves[part] if isinstance(part, str) else {"op": "or", "args": [leaves[p] for p in part]}
+        for part in parts
+    ]
+    assert narrows(parse({"op": "and", "args": args}), frozenset({("x",)})) is expected

@@ -44,7 +44,7 @@ object Lanes {
    */
   def forRuns(): String = Option(taken.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",
-      "a function of Sieve may plan a query that calls such functions, but these no further one")
+      "a function of Sieve may plan a query that calls such functions, but these no further one", state = "22023")
     case _ => "nested"
   }
 }

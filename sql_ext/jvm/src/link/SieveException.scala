@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.trees.Origin
 
 /** A failure of Sieve's own, raised as Spark raises its own: clients see class, text and SQLSTATE. */
 class SieveException(
-    val condition: String, text: String, cause: Option[Throwable] = None, state: String = "42000")
+    val condition: String, text: String, cause: Option[Throwable] = None, state: String)
     extends AnalysisException(
       s"[$condition] $text", None, None, cause, Some(condition), Map.empty[String, String],
       Array.empty[QueryContext]) {

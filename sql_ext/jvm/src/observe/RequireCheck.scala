@@ -8,8 +8,8 @@ object Required {
   private val ofFiles = Set("new-file", "unsettled-file", "changed-file")
 
   def check(index: SieveFileIndex, pruned: Pruned): Unit = if (Settings.required(index.executing)) {
-    // Where an index has served, parts of the filter that it could not take are no matter.
-    val ofParts = if (pruned.used.isEmpty) Set.empty[String] else Set("unsupported-predicate")
+    // Where an index has narrowed the scan, parts of the filter that it could not take are no matter.
+    val ofParts = if (pruned.narrows) Set("unsupported-predicate") else Set.empty[String]
     val reasons = (pruned.reasons.keySet -- allowed -- ofFiles -- ofParts).toSeq.sorted
     if (reasons.nonEmpty) throw new SieveException("SIEVE_REQUIRED",
       s"an index of ${index.table.identifier.unquotedString} was not used: " +

@@ -19,13 +19,13 @@ import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, Parti
 /**
  * What is left of a listing, which indexes were asked, and why files were read, by reason; what is
  * `skipped` of it; `unproven` tells of a file whether it is read because it is none that they know;
- * `detail` says more of a reason.
+ * `detail` says more of a reason; `narrows`: the indexes took more of the filter than IS NOT NULL.
  */
 final case class Pruned(
     kept: Seq[PartitionDirectory], used: Seq[String], reasons: Map[String, Long],
     skipped: Seq[PartitionDirectory] = Nil,
     unproven: (InternalRow, FileStatusWithMetadata) => Option[String] = (_, _) => None,
-    detail: String = "")
+    detail: String = "", narrows: Boolean = false)
 
 /** What was asked before the files were listed, and how many nanoseconds that took. */
 final case class Ahead(question: Asked, nanos: Long) {
@@ -170,7 +170,8 @@ object Pruner extends Logging {
     val used = reply.get("used").elements.asScala.map(_.asText).toList
     Pruned(
       kept.filter(_.files.nonEmpty), used, told ++ seen, skipped.filter(_.files.nonEmpty),
-      (values, file) => answer.skips(locations.of(values, file)).left.toOption)
+      (values, file) => answer.skips(locations.of(values, file)).left.toOption,
+      narrows = reply.path("narrows").asBoolean)
   }
 
   /** The files of one state of a table's indexes, told once by the front end and kept. */

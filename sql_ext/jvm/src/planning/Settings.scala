@@ -99,7 +99,7 @@ object Settings extends Logging {
         if (setting.ofDriver) SQLConf.buildStaticConf(setting.key) else SQLConf.buildConf(setting.key)
       val entry = builder.doc(setting.doc).stringConf.transform { value =>
         if (!setting.accepts(value) && !isCopied(setting.key, value)) {
-          throw new SieveException("SIEVE_INVALID_SETTING", setting.refusal(value))
+          throw new SieveException("SIEVE_INVALID_SETTING", setting.refusal(value), state = "22022")
         }
         value
       }
