@@ -6,7 +6,7 @@ FROM range(0, 60, 1, 6);
 
 CREATE TABLE o USING orc AS SELECT /*+ REPARTITION_BY_RANGE(6, id) */ * FROM p;
 
-CREATE TABLE j USING json AS SELECT id, s FROM p;
+CREATE TABLE j USING json AS SELECT /*+ REPARTITION_BY_RANGE(6, id) */ id, s FROM p;
 
 CREATE SIEVE INDEX ON p (s.a, s.b, s.in.x, s.in.day) OPTIONS (error = 1);
 
@@ -104,12 +104,23 @@ SELECT s.in.x FROM o WHERE s.a = 33;
 SELECT s.* FROM o WHERE s.a = 33;
 
 --! files <= 2 of 6
+SELECT s.in.day, m['k'] FROM o WHERE s.a = 33;
+
+--! files <= 2 of 6
+SELECT arr[0], s.in FROM o WHERE s.a = 33;
+
+--! files <= 2 of 6
 SELECT count(*) FROM o WHERE s.a IS NULL;
 
+--! files <= 2 of 6
 SELECT id FROM j WHERE s.a = 33;
 
+--! files <= 2 of 6
 SELECT s.b FROM j WHERE s.a = 33;
 
 SELECT count(*) FROM j WHERE s.a IS NULL;
 
 SELECT count(*) FROM j WHERE s.a > 57 OR s.a IS NULL;
+
+--! files <= 2 of 6
+SELECT s.in.x FROM j WHERE s.a > 57;
