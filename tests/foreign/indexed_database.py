@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import sys
 import threading
 import time
 from collections import Counter
@@ -48,9 +49,11 @@ class Tally:
             self.refused[condition] += 1
 
     def differ(self, text: str) -> None:
-        """Note a difference."""
+        """Note a difference, and print it at once: a run may be stopped at any time."""
         with self._lock:
             self.differences.append(text)
+            sys.stdout.write(f"DIFFERENCE in {text}\n")
+            sys.stdout.flush()
 
 
 class IndexedDatabase:

@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=120, help="how long SQLancer runs")
     parser.add_argument("--seed", type=int, default=1, help="of the first database")
     parser.add_argument("--threads", type=int, default=2, help="databases at a time")
-    parser.add_argument("--queries", type=int, default=300, help="TLP checks a database")
+    parser.add_argument("--queries", type=int, default=100, help="TLP checks a database")
     parser.add_argument("--spark", choices=["4.1", "3.5"], default="4.1")
     given = parser.parse_args()
     if not Path(given.jar).is_file():
@@ -106,6 +106,8 @@ def _round(
         "--max-generated-databases": 1,
         "--num-queries": given.queries,
         "--max-num-inserts": 20,
+        # Most rows fit no type of their table: a table that refuses nearly all stays small.
+        "--num-statement-kind-retries": 8,
         "--max-expression-depth": DEPTHS[number % len(DEPTHS)],
         "--random-seed": given.seed + 10_000 * number,
         "--database-prefix": f"round{number}_",
@@ -143,8 +145,6 @@ def _status(port: int) -> Counter[str]:
 
 
 def _report(tally: Tally, failures: Counter[str], done: Counter[str]) -> int:
-    for difference in tally.differences:
-        sys.stdout.write(f"DIFFERENCE in {difference}\n")
     for kind, number in failures.most_common():
         sys.stdout.write(f"{number:7} databases that SQLancer left: {kind}\n")
     sys.stdout.write(f"refused: {dict(tally.refused)}\n")
