@@ -1,1 +1,1 @@
-"""The structure of an index: its shapes, their bytes, and their choice under a budget."""
+"""The index structure: segment shapes, their byte formats, and their choice under a budget."""

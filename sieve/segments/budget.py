@@ -1,4 +1,13 @@
-"""One price for a whole version: how many files a byte must save to be worth writing."""
+"""Fits an index version to a budget of bytes by one cost per byte (a Lagrange multiplier).
+
+The cost per byte ("price" in the code) is the number of files that a byte must save in an expected
+query before it is written. A higher price gives fewer bytes. One price holds for the whole version,
+so all locations compete for the same budget; `choose_price` reads it off a curve of bytes by price,
+and `within_budget` corrects it with the bytes that were really written.
+
+Source: Lagrangian optimisation as in rate-distortion coding: Everett, "Generalized Lagrange
+Multiplier Method for Solving Problems of Optimum Allocation of Resources".
+"""
 
 from __future__ import annotations
 
@@ -12,17 +21,17 @@ from sieve.segments.query_model import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# Where a whole budget buys less than this many files a query, it is too large for the column; of
-# few files this share.
+# A budget that saves fewer files a query than this is too large for the column; with few files, it
+# is this share of them. This defines the least price.
 _WORTHLESS_FILES = 1e-3
 _WORTHLESS_SHARE = 1e-5
-# Bytes are estimated, and interpolated between prices.
+# Bytes are estimated and interpolated between prices, so the aim is a little below the budget.
 _CAUTION = 0.96
-# Bytes fall more slowly than the price rises, by about the square root of it; and where no gap is
-# worth so little, not at all until the price is far higher.
+# Bytes fall more slowly than the price rises, by about its square root. Where no gap has a skip
+# probability that low, they do not fall at all until the price is far higher.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
-# A version that uses so much of its budget is not made again for the rest of it.
+# A version that uses this share of its budget is not built again to use the rest.
 _ENOUGH = 0.9
 _REFINED = 4
 _MARGIN = 0.2
@@ -30,15 +39,15 @@ _NEAR = 1.01
 
 
 def prices_for(locations: int, budget_bytes: float) -> Numbers:
-    """Prices to draw curves at, falling, the right one surely between the ends.
+    """Prices to compute a curve of bytes at, falling; the right one lies between the ends.
 
-    What a byte saves falls with every byte spent, and all bytes together save no more than all
-    locations: at the budget it is about ``locations / budget`` at most. Structures that need less
-    than the budget end at the least price.
+    The saving of a byte falls with every byte spent, and all bytes together save at most all
+    locations: at the budget the price is at most about ``locations / budget``. Structures that need
+    less than the budget end at the least price.
 
     Args:
-        locations: of the table.
-        budget_bytes: for the version.
+        locations: number of locations of the table.
+        budget_bytes: bytes of the version at most.
 
     Returns:
         float64[24], expected files read a query, per byte.
@@ -48,22 +57,22 @@ def prices_for(locations: int, budget_bytes: float) -> Numbers:
 
 
 def least_price(locations: int, budget_bytes: float) -> float:
-    """The price below which nothing is worth writing: a whole budget buys hardly any file."""
+    """The lowest useful price: a whole budget at this price saves hardly any file."""
     files = min(_WORTHLESS_FILES, _WORTHLESS_SHARE * max(1, locations))
     return files / max(1.0, budget_bytes)
 
 
 def choose_price(prices: Numbers, curve_bytes: Numbers, budget_bytes: float) -> float:
-    """The price at which a version needs as much of its budget as it can use.
+    """The price at which a version uses as much of its budget as possible.
 
     Args:
         prices: float64[p], falling.
-        curve_bytes: float64[p], bytes at each price, summed over all stretches.
-        budget_bytes: for the version.
+        curve_bytes: float64[p], bytes at each price, summed over all stretches of the domain.
+        budget_bytes: bytes of the version at most.
 
     Returns:
-        A price between the least that keeps within the budget and the next, interpolated; the
-        greatest of `prices` where even that needs more than the budget.
+        A price between the least one that fits the budget and the next, interpolated; the greatest
+        of `prices` if even that needs more than the budget.
     """
     aim = _CAUTION * budget_bytes
     fits = np.flatnonzero(curve_bytes <= aim)
@@ -83,23 +92,23 @@ def within_budget(
     discard: Callable[[Made], None] = lambda _: None,
     lowest: float = 1.0,
 ) -> Made:
-    """What is made at the price that the budget seems to allow, or again until it fits and uses it.
+    """Builds at the expected price, then again until the result fits and uses the budget.
 
     Args:
-        make: makes it at so many times the price, and says how many bytes came out.
-        budget_bytes: for the version.
-        discard: does away with what came out too large, or with less of the budget used.
-        lowest: so many times the price at least; 1: what fits at once is taken.
+        make: builds at a multiple of the price, and returns the result and its size in bytes.
+        budget_bytes: bytes of the version at most.
+        discard: deletes a result that is too large, or that uses less of the budget than another.
+        lowest: least multiple of the price to try; with 1, the first result that fits is taken.
 
     Returns:
-        What fits; after the last attempt whatever came out, which is as small as it can be.
+        The result that fits. If no attempt fits, the last and smallest result.
     """
     times, (made, size) = 1.0, make(1.0)
     over, steps = None, iter(_STEPS)
     while size > budget_bytes:
         if (step := next(steps, None)) is None:
             return made
-        # What is too large has cost too little.
+        # The result is too large, so the price was too low.
         over = times, size
         discard(made)
         times *= max(step, (size / max(1.0, budget_bytes)) ** _ELASTICITY)
@@ -126,7 +135,7 @@ def within_budget(
 
 
 def _between(fits: tuple[float, float], over: tuple[float, float], aim: float) -> float:
-    """Times a price between two whose bytes are known, where they may be what is aimed at."""
+    """A multiple of the price between two whose bytes are known, interpolated for `aim` bytes."""
     (dear, small), (cheap, large) = fits, over
     part = np.log(aim / max(1.0, small)) / np.log(large / max(1.0, small))
     return float(dear * (cheap / dear) ** np.clip(part, _MARGIN, 1 - _MARGIN))

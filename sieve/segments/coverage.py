@@ -1,4 +1,9 @@
-"""What the entries of a run cover: how many locations a key reads, by itself and on the average."""
+"""Coverage: how many locations a look-up of one key reads, by stretch of keys and on average.
+
+Each covering location costs a file read, so the function `sieve_segments` and the inspection page
+report the coverage. Example: two locations with the entries ``[0, 9]`` and ``[5, 14]`` give the
+coverage 1 on ``[0, 4]``, 2 on ``[5, 9]`` and 1 on ``[10, 14]``.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,11 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverage:
-    """How many locations may hold a key, stretch by stretch; codes outside of all are in none.
+    """How many locations may hold a key, by stretch of key codes; 0 outside all stretches.
 
     Attributes:
         first: int64[n], first code of each stretch, ascending.
-        last: int64[n], its last code, below the next one's first.
+        last: int64[n], last code, below the next stretch's first.
         locations: int64[n], locations that a key of the stretch reads, at least 1.
     """
 
@@ -29,9 +34,10 @@ class Coverage:
 
     @staticmethod
     def of(entries: Entries) -> Coverage:
-        """The coverage of entries in any order, a location counted once where its own overlap."""
+        """The coverage of entries in any order. Overlapping entries of one location count once."""
         low, high, _ = disjoint(entries)
-        # A location leaves after `high`, which may be the last code there is: sort by both ends.
+        # A location ends after `high`, which may be the greatest int64, so ``high + 1`` may
+        # overflow: sort by both ends instead.
         borders = np.concatenate([low, high])
         last = np.repeat(np.array([False, True]), len(low))
         order = np.lexsort((last, borders))
@@ -39,13 +45,13 @@ class Coverage:
         inside = np.cumsum(np.where(last, -1, 1))[:-1]
         first = borders[:-1] + last[:-1]
         end = borders[1:] - ~last[1:]
-        # Between two of one kind at one code there is nothing, though their sums may wrap around.
+        # Between two equal borders of one kind there is no stretch, though the arithmetic may wrap.
         nothing = (borders[:-1] == borders[1:]) & (last[:-1] == last[1:])
         some = (inside > 0) & (first <= end) & ~nothing
         return Coverage(first[some], end[some], inside[some])
 
     def mean(self) -> float:
-        """Locations that a covered code reads, each code alike; 0 where nothing is covered."""
+        """Mean number of locations of a covered code, all with equal weight; 0 without codes."""
         if len(self.first) == 0:
             return 0.0
         sizes = (self.last.view(np.uint64) - self.first.view(np.uint64)).astype(np.float64) + 1
@@ -53,7 +59,7 @@ class Coverage:
 
 
 def disjoint(entries: Entries) -> tuple[Codes, Codes, npt.NDArray[np.int32]]:
-    """The entries in order of location and key, those of one location that meet made one.
+    """The entries sorted by location and key; overlapping entries of one location are merged.
 
     Returns:
         low int64[n], high int64[n], location int32[n].
@@ -62,7 +68,7 @@ def disjoint(entries: Entries) -> tuple[Codes, Codes, npt.NDArray[np.int32]]:
     low, high, location = entries.low[order], entries.high[order], entries.location[order]
     if len(low) == 0:
         return low, high, location
-    # Ranks of the ends keep their order within a location and rise from one to the next.
+    # Ranks of the ends are ordered within a location and rise from one location to the next.
     ends, rank = np.unique(high, return_inverse=True)
     reach = np.maximum.accumulate(location.astype(np.int64) * len(ends) + rank) % len(ends)
     fresh = np.append(True, (location[1:] != location[:-1]) | (low[1:] > ends[reach[:-1]]))

@@ -1,9 +1,12 @@
-"""Intervals of keys that a location may hold: cut where it is read, united and clipped later.
+"""Intervals of keys that a location may hold: cut by build tasks, merged and clipped later.
 
-Between two neighbouring keys of a location lies a gap that queries may fall into without need of
-that location. Keeping a gap costs an interval more, about the same bytes everywhere, and saves what
-the gap is worth. So the best choice under a budget keeps every gap above one threshold, and each
-location gets as many intervals as it deserves.
+Between two neighbouring keys of a location lies a gap. A query that falls into the gap does not
+need the location. To keep a gap costs one more interval, about the same bytes everywhere, and saves
+the gap's skip probability. Therefore the best choice under a budget keeps every gap above one
+threshold, and each location gets as many intervals as its gaps justify.
+
+Example: the keys 1, 2, 3, 900, 901 with a threshold below the skip probability of the gap ``(3,
+900)`` become the two intervals ``[1, 3]`` and ``[900, 901]``.
 
 Source: generalises the interval lists of He, Chen and Du, "HIndex", whose k is the same for every
 split and whose gaps count by length alone.
@@ -20,8 +23,8 @@ import numpy.typing as npt
 from sieve.segments.budget import least_price
 from sieve.segments.query_model import Codes, QueryModel
 
-# What travels to the step that knows the price: three times what a budget can pay for at the
-# least bytes an entry takes, and never so few that a small location is cut blindly.
+# A build task does not know the final cost per byte, so it keeps more cuts than needed: three times
+# as many as the budget can pay for at the least bytes of an entry, and at least 64 a location.
 _GENEROSITY: Final = 3
 _LEAST_ENTRY_BYTES: Final = 2
 _LEAST_INTERVALS: Final = 64
@@ -49,12 +52,12 @@ class Intervals:
         return len(self.first)
 
     def take(self, places: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Intervals:
-        """The intervals at some places, or where a mask is true."""
+        """The intervals at some positions, or where a mask is true."""
         return Intervals(*(getattr(self, field.name)[places] for field in fields(self)))
 
 
 def concatenated(parts: list[Intervals]) -> Intervals:
-    """All intervals of some lists, one list after another."""
+    """All intervals of several lists, one list after another."""
     if not parts:
         none = np.empty(0, np.int64)
         return Intervals(none, none, np.empty(0, np.int32), none, none)
@@ -71,15 +74,15 @@ def cut_location(
     threshold: float,
     most: int | None = None,
 ) -> Intervals:
-    """The intervals of one location, cut at every gap that is worth more than a threshold.
+    """The intervals of one location, cut at every gap whose skip probability exceeds a threshold.
 
     Args:
         codes: int64[k], k >= 1, the location's distinct key codes, ascending.
-        rows: int64[k], rows with each.
+        rows: int64[k], rows with each code.
         location: ordinal.
-        query_model: what queries ask.
-        threshold: least worth of a gap, a share of all queries.
-        most: intervals to make at most, at least 1; the gaps of most worth are kept.
+        query_model: the expected queries.
+        threshold: least skip probability of a gap, a share of all queries.
+        most: intervals to make at most, at least 1; the gaps of highest skip probability are kept.
     """
     skip_probability = query_model.skip_probability(codes[:-1], codes[1:])
     kept = np.flatnonzero(skip_probability > threshold)
@@ -101,32 +104,33 @@ def cut_location(
 
 
 def generous_threshold(locations: int, budget_bytes: float) -> float:
-    """A threshold for `cut_location` below any that a budget will lead to.
+    """A threshold for `cut_location` below every threshold that the budget can lead to.
 
-    An interval takes about a byte at least, so a gap that is worth less than a byte at the least
-    price is never kept. `generous_most` bounds how many intervals that may leave.
+    An interval takes at least about a byte, so a gap that saves less than a byte costs at the least
+    price is never kept. `generous_most` bounds how many intervals pass this threshold.
     """
     return least_price(locations, budget_bytes)
 
 
 def generous_most(rows: int, rows_in_table: int, locations: int, budget_bytes: float) -> int:
-    """Intervals that a location of `rows` rows may send on: its share of three times the budget.
+    """Intervals that a location of `rows` rows may pass on: its share of three times the budget.
 
-    Half of it goes by rows, and half to each location alike, since a few rows far apart are worth
-    more than many together. Over all these are no more than 3 a byte of budget, and 64 a location.
+    Half of the share is proportional to rows, and half is equal for each location, since a few rows
+    far apart save more than many rows close together. All locations together pass on at most 3
+    intervals a byte of budget, and 64 a location.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_GENEROSITY * budget_bytes / _LEAST_ENTRY_BYTES * share)
 
 
 def generous_total(rows: int, locations: int, budget_bytes: float) -> int:
-    """Intervals that all locations of a table may send on together."""
+    """Intervals that all locations of a table may pass on together."""
     share = int(_GENEROSITY * budget_bytes / _LEAST_ENTRY_BYTES)
     return min(rows, _LEAST_INTERVALS * locations + share)
 
 
 def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32], Intervals]:
-    """Intervals clipped to stretches of the domain, so that each stretch can be handled alone.
+    """Clips intervals to stretches of the domain, so that each stretch can be processed alone.
 
     Args:
         intervals: in any order.
@@ -134,8 +138,8 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
             next begins there.
 
     Returns:
-        The stretch of each piece, int32[m], 0 to p - 1, and the pieces. One interval's pieces
-        follow each other; its keys and rows are counted in the first alone.
+        The stretch of each piece, int32[m], 0 to p - 1, and the pieces. The pieces of one interval
+        are adjacent; only the first counts its keys and rows.
     """
     from_ = np.searchsorted(borders, intervals.first, side="right")
     to = np.searchsorted(borders, intervals.last, side="right")
@@ -155,10 +159,10 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
 
 
 def united(intervals: Intervals) -> Intervals:
-    """The intervals in order of location and first key, those of one location disjoint.
+    """The intervals sorted by location and first key, those of one location merged.
 
-    Pieces of one location that overlap (a file that several tasks read in parts) become one; keys
-    in more than one of them are then counted more than once.
+    Pieces of one location overlap if several tasks read parts of one file. Keys in more than one of
+    them are then counted more than once.
     """
     order = np.lexsort((intervals.first, intervals.location))
     lists = intervals.take(order)
@@ -180,8 +184,8 @@ def united(intervals: Intervals) -> Intervals:
 
 
 def _reach(last: Codes, fresh: npt.NDArray[np.bool_]) -> Codes:
-    """Greatest of the values so far since the last fresh place."""
-    # Ranks fit above the group's number in one integer, which codes would not.
+    """Running maximum of the values, restarted at every true place of `fresh`."""
+    # Rank and group number fit in one integer; a code and a group number do not.
     group = np.cumsum(fresh)
     values, rank = np.unique(last, return_inverse=True)
     highest = np.maximum.accumulate(group * len(values) + rank)

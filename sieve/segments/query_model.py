@@ -1,7 +1,8 @@
-"""What queries are expected to ask of a column, estimated from a sample of its keys.
+"""Query model: which queries a column is expected to get, estimated from a sample of its keys.
 
-A structure that may name too many locations is judged by how often it does, so every place where
-it could spend bytes is worth the share of queries that fall into it. Six kinds count alike:
+An index structure may name locations that hold no match. How much that costs depends on how often
+queries hit the place, so the model gives the *skip probability* of a gap between keys: the expected
+share of queries that fall wholly into it. Six kinds of query have equal weight:
 
 0. a key that occurs, each distinct key as likely as any other
 1. a key that occurs, each row as likely as any other
@@ -9,6 +10,9 @@ it could spend bytes is worth the share of queries that fall into it. Six kinds 
 3. a range of 0.05 % of that domain
 4. a range of 1 % of that domain
 5. a range over 0.1 % of the distinct keys
+
+Example: with the keys 0 and 1000 and `unseen` 0, a query of kind 2 falls into the gap between them
+with a probability of 999/1001; queries of kinds 0 and 1 never do.
 """
 
 from __future__ import annotations
@@ -28,20 +32,20 @@ KINDS: Final = 6
 SHORT_RANGE: Final = 0.0005
 LONG_RANGE: Final = 0.01
 RANK_RANGE: Final = 0.001
-# Eight bytes of key and eight of rows each: a mass of 1 MB travels with every task.
+# Eight bytes of key and eight of rows each: a model of 1 MB is sent with every task.
 MOST_KEYS: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryModel:
-    """Where a column's keys lie, as far as a sample shows; small, and picklable.
+    """The distribution of a column's keys, as far as a sample shows it; small and picklable.
 
     Attributes:
         codes: int64[m], 1 <= m <= `MOST_KEYS`, distinct key codes, ascending.
-        rows: int64[m], how many sampled rows each stands for, at least 1.
+        rows: int64[m], sampled rows that each code stands for, at least 1.
         unseen: share of the column's keys that lie between those of the sample, 0 to 1.
-        length: share of the column's domain that this mass is of; ranges keep their length.
-        keys: share of its distinct keys, likewise.
+        length: share of the column's domain that this model covers; ranges keep their length.
+        keys: share of the column's distinct keys, likewise.
     """
 
     codes: Codes
@@ -59,14 +63,14 @@ class QueryModel:
 
     @staticmethod
     def of_sample(codes: Codes, rows: npt.NDArray[np.int64] | None = None) -> QueryModel:
-        """The mass of sampled rows.
+        """The query model of sampled rows.
 
         Args:
-            codes: int64[n], n >= 1, key codes in any order, repeated or not.
-            rows: int64[n], rows of each; one if None.
+            codes: int64[n], n >= 1, key codes in any order, with or without repetition.
+            rows: int64[n], rows of each; 1 each if None.
 
         Raises:
-            InvalidInputError: there is no code at all.
+            InvalidInputError: there are no codes.
         """
         if len(codes) == 0:
             raise InvalidInputError(
@@ -74,13 +78,13 @@ class QueryModel:
             )
         distinct, inverse = np.unique(codes, return_inverse=True)
         counted = np.bincount(inverse, rows, len(distinct)).astype(np.int64)
-        # The share of rows whose key was not sampled is about that of the keys seen once (Good,
-        # "The Population Frequencies of Species").
+        # The share of rows whose key was not sampled is about the share of keys that were seen once
+        # (Good, "The Population Frequencies of Species").
         unseen = np.count_nonzero(counted == 1) / float(counted.sum())
         step = -(-len(distinct) // MOST_KEYS)
         if step == 1:
             return QueryModel(distinct, counted, unseen)
-        # Each kept key stands for its neighbours; the domain keeps both of its ends.
+        # Each retained key stands for its neighbours; both ends of the domain are retained.
         kept = np.append(np.arange(0, len(distinct) - 1, step), len(distinct) - 1)
         unseen = 1 - (1 - unseen) / step
         return QueryModel(distinct[kept], np.add.reduceat(counted, kept), unseen)
@@ -127,17 +131,19 @@ class QueryModel:
         return np.clip(shares, 0, 1, out=shares)
 
     def up_to(self, codes: Codes) -> Numbers:
-        """Share of keys, of rows and of the domain up to some codes, these included, in the mean.
+        """Mean of the shares of keys, of rows and of the domain up to and including some codes.
 
-        Rises with the codes; says how much of all that queries ask for lies there.
+        It rises with the codes, and estimates the share of all queries that ask for keys up to
+        them.
         """
         shares: Numbers = np.mean(self._cumulated(codes, 1), axis=0)
         return shares
 
     def density(self, codes: Codes) -> Numbers:
-        """Expected share of queries that a code more in an entry costs, near some codes.
+        """Expected share of queries that each further code in an entry adds, near some codes.
 
-        Points by key, by row and by code count with the ranges that behave like them.
+        Point queries by key, by row and by code count; each range kind counts as the point kind
+        that behaves like it.
         """
         at = np.clip(np.searchsorted(self.codes, codes, side="right"), 1, len(self.codes) - 1)
         if len(self.codes) == 1:
@@ -149,7 +155,7 @@ class QueryModel:
         return density
 
     def _cumulated(self, at: Codes, inclusive: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Shares of keys, rows and domain up to some codes, these included or not."""
+        """Shares of keys, rows and domain up to some codes, inclusive or not."""
         codes, n = self.codes, len(self.codes)
         below = np.searchsorted(codes, at, side="right" if inclusive else "left")
         offset = _distance(np.clip(at, codes[0], codes[-1]), codes[:1])
@@ -157,7 +163,7 @@ class QueryModel:
         if self.unseen and n > 1:
             low = np.clip(below - 1, 0, n - 2)
             start = _distance(codes[low], codes[:1])
-            # Far from the least key, neighbours may be one number once rounded.
+            # Far from the least key, two neighbours may round to the same float.
             step = np.maximum(_distance(codes[low + 1], codes[:1]) - start, 1.0)
             part = np.clip((offset - start) / step, 0, 1)
             keys += self.unseen * (_spread(self._keys_to, low, part) - keys)
@@ -169,8 +175,8 @@ class QueryModel:
 
 
 def _spread(steps: Numbers, low: npt.NDArray[np.intp], part: Numbers) -> Numbers:
-    """Cumulated weight a part of the way from one key to the next, all weight between the keys."""
-    # Between two neighbours lies half of the weight of each, and all of it at the ends.
+    """Cumulated weight at a fraction of the way from one key to the next, linear between keys."""
+    # Half of each neighbour's weight lies between the two; the ends put all of theirs inside.
     before, at, after = steps[low], steps[low + 1], steps[low + 2]
     begin = np.where(low == 0, 0.0, (before + at) / 2)
     end = np.where(low == len(steps) - 3, 1.0, (at + after) / 2)
@@ -179,5 +185,5 @@ def _spread(steps: Numbers, low: npt.NDArray[np.intp], part: Numbers) -> Numbers
 
 
 def _distance(codes: Codes, origin: Codes) -> Numbers:
-    """Distance from the least key, exact modulo 2^64 before it is rounded."""
+    """Distance from the least key, exact modulo 2^64 before it is rounded to a float."""
     return (codes.view(np.uint64) - origin.view(np.uint64)).astype(np.float64)

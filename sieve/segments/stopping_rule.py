@@ -1,8 +1,11 @@
-"""When an index has cost enough: a price for its bytes, a near optimum, a share of the table.
+"""Stopping rule of the budget `auto`: when one more byte of index no longer pays for itself.
 
-Source: the price is a Lagrange multiplier, as in rate-distortion coding. A byte of an index is
-worth writing if it saves more bytes read than it costs within `payback` queries. In a table of L
-locations and B bytes it must therefore save ``L / (payback * B)`` locations of an expected query:
+An index grows until the first of three limits: its cost per byte, a near-optimal number of files
+read, or a share of the table's size.
+
+The cost per byte is a Lagrange multiplier, as in rate-distortion coding. A byte of an index pays
+back if it saves more bytes read than it costs within `payback` queries. In a table of L locations
+and B bytes it must therefore save ``L / (payback * B)`` locations of an expected query:
 
     200 files of 500 KB and a payback of 10 queries: 2e-7 files a query and byte
 """
@@ -19,18 +22,18 @@ import numpy.typing as npt
 from sieve.segments.query_model import Numbers
 
 KINDS: Final = ("present", "absent", "range")
-"""Kinds of probes: an equality with a key that occurs, with one that does not; a short range."""
+"""Kinds of probe query: equality with a present key, with an absent key; a short range."""
 
 NEAR: Final = 1.05
-"""Times the least possible at which a version is good enough."""
+"""A version is good enough at this multiple of the least possible files read."""
 CLOSE: Final = 1.01
-"""The same while a version takes so few bytes that they hardly count."""
+"""The same multiple while a version is so small that its bytes hardly count."""
 FREE_BYTES: Final = 4096
-"""A version of fewer bytes takes one block of most file systems all the same."""
+"""A smaller version still takes one block of most file systems."""
 MOST_OF_TABLE: Final = 10
-"""A version takes at most one byte in so many of the table's."""
+"""A version takes at most one byte per this many bytes of the table."""
 
-# The short range stands for three kinds of ranges, and a key that occurs for two ways to draw one.
+# The short range stands for three kinds of ranges, and a key that occurs for two ways to draw it.
 _WEIGHTS: Final[Mapping[str, int]] = {"present": 2, "absent": 1, "range": 3}
 _PRICES: Final = 24
 _LEAST_BYTES: Final = 2048
@@ -41,19 +44,19 @@ Trial = tuple[float, Sequence[float]]
 
 
 def mean_read(reads: Mapping[str, float]) -> float:
-    """Files read over the six kinds of query that count alike.
+    """Mean files read over the six kinds of query, with equal weight.
 
     Args:
-        reads: mean files by kind, some of `KINDS`.
+        reads: mean files by kind, for some of `KINDS`.
     """
     counted = sum(_WEIGHTS[kind] for kind in reads)
     return sum(_WEIGHTS[kind] * files for kind, files in reads.items()) / max(1, counted)
 
 
 def served(reads: Mapping[str, float]) -> dict[str, float]:
-    """Files by kind, where a query for a code that does not occur counts as one file at least.
+    """Files by kind, where a query for an absent key counts as at least one file.
 
-    Else every gap between fine timestamps would be worth its bytes.
+    Without this, every gap between fine timestamps would justify its bytes.
     """
     return {kind: max(1.0, n) if kind == "absent" else n for kind, n in reads.items()}
 
@@ -66,13 +69,15 @@ def near(reads: Mapping[str, float], least: Mapping[str, float]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What reads are worth, in bytes of an index.
+    """Converts files read into bytes of an index, by the payback.
 
     Attributes:
-        locations: of the table.
-        table_bytes: of all of them, on disk.
-        payback: queries within which a byte of the index must save one of the table's.
-        share: of all that queries ask for, how much lies in the part that is looked at.
+        locations: number of locations of the table.
+        table_bytes: bytes of all of them on disk.
+        payback: number of queries within which a byte of the index must save a byte read from the
+            table.
+        share: share of all expected queries that ask for the part of the domain under
+            consideration.
     """
 
     locations: int
@@ -82,32 +87,32 @@ class Worth:
 
     @property
     def file(self) -> float:
-        """Bytes of an index that are worth one file less in each query."""
+        """Bytes of an index that are justified by one file less in each query."""
         each = self.table_bytes / max(1, self.locations)
         return max(1.0, self.share * self.payback * each)
 
     @property
     def price(self) -> float:
-        """The least that a byte must save, in files a query."""
+        """The cost per byte: the least that a byte must save, in files a query."""
         return 1 / self.file
 
     def cost(self, index_bytes: float, reads: Mapping[str, float]) -> float:
-        """Bytes of an index, and those that its queries read while it pays back."""
+        """Bytes of the index plus the bytes that its queries read during the payback period."""
         return index_bytes + self.file * mean_read(served(reads))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """When spending on intervals stops; whichever comes first.
+    """The limits at which the build stops adding intervals; the first one reached applies.
 
     Attributes:
-        price: least that a byte must save, in files a query.
+        price: cost per byte: the least that a byte must save, in files a query.
         budget: bytes at most.
         little: bytes that hardly count: below them a version stops only at `CLOSE`, with queries
-            for codes that do not occur counted in full.
-        probes: of each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.
-        least: files that hold a match, means by kind; of kinds that have probes.
-        free: bytes that do not count: a version stops below them at the price alone. Probes meet
+            for absent keys counted in full.
+        probes: for each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.
+        least: files that hold a match, mean by kind, for the kinds that have probes.
+        free: bytes that do not count: a smaller version stops at the price alone, since probes hit
             few of the keys where two files border on each other.
     """
 
@@ -119,21 +124,21 @@ class Stop:
     free: float = 0.0
 
     def prices(self, locations: int) -> Numbers:
-        """Prices to try, falling to the least."""
+        """Prices to try, falling to the least one."""
         highest = max(4 * max(1, locations) / _LEAST_BYTES, 4 * self.price)
         return np.geomspace(highest, self.price, _PRICES)
 
     def choose(self, trials: Sequence[Callable[[], Trial]]) -> int:
-        """The first price at which a version is good enough, or else the last that is affordable.
+        """The first price at which a version is good enough, else the last affordable one.
 
-        A version that is good enough with bytes that hardly count is not exchanged for a
-        larger one.
+        A version that is good enough with bytes that hardly count is not exchanged for a larger
+        one.
 
         Args:
-            trials: what each price leads to; bytes rise and files fall from one to the next.
+            trials: the result of each price; bytes rise and files fall from one to the next.
 
         Returns:
-            Its place among the prices; 0 where even the highest costs more than the budget.
+            Its position among the prices; 0 if even the highest price exceeds the budget.
         """
         low, high = 0, len(trials) - 1
         while low < high:

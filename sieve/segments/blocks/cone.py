@@ -1,12 +1,13 @@
-"""Cutting sorted keys into segments: stretches over which the set of locations changes steadily.
+"""Piecewise linear segmentation of sorted keys with a shrinking cone, for the shape `sieve`.
 
-R(k) counts the changes of the location set between neighbouring distinct keys up to k. It is
-approximated by lines of bounded error, each from the first key of its segment: a *shrinking cone*
-keeps the slopes that are within the error of every key so far, and the segment closes at the first
-key whose own slope lies outside. A segment's blocks are then of equal width, about one to each
-change: few where nothing changes, many where every key does.
+Let R(k) count how often the location set changes between neighbouring distinct keys up to k. R is
+approximated by lines of bounded error, each from the first key of its segment. A *shrinking cone*
+holds the slopes that are within the error of every key so far, and the segment closes at the first
+key whose own slope lies outside. The blocks of a segment are of equal width, about one per change:
+few where the location set is constant, many where every key changes it.
 
-R steers only how many blocks there are. A block holds the exact union of its keys' locations.
+R only determines the number of blocks. A block holds the exact union of its keys' locations, so the
+error bound costs precision but never a row.
 
 Source: the bachelor thesis on a sieve index inside Apache Hudi (Novosibirsk 2024); the cone is that
 of Galakatos et al., "FITing-Tree: A Data-aware Index Structure".
@@ -28,10 +29,12 @@ __all__ = ["DEFAULT_ERROR", "DEFAULT_MAX_KEYS", "NO_HOLE", "Segment", "cut_segme
 
 DEFAULT_ERROR: Final = 100
 DEFAULT_MAX_KEYS: Final = 1 << 18
-# No gap between two 64-bit keys is larger: only the cone and `max_keys` close segments.
+# No gap between two 64-bit keys is larger: with this value only the cone and `max_keys` close
+# segments.
 NO_HOLE: Final = (1 << 64) - 1
 
-# Pairs held for one segment, as a multiple of its keys: few keys may have very many locations.
+# Pairs buffered for one segment, as a multiple of its keys: a few keys may have very many
+# locations.
 _PAIRS_PER_KEY: Final = 16
 _SMALLEST_WINDOW: Final = 128
 _LARGEST_WINDOW: Final = 1 << 16
@@ -44,14 +47,14 @@ def cut_segments(
     max_keys: int = DEFAULT_MAX_KEYS,
     hole: int = NO_HOLE,
 ) -> Iterator[Segment]:
-    """Segments of sorted pairs, in order, disjoint, in one pass and bounded memory.
+    """The segments of sorted pairs, in order and disjoint, in one pass and bounded memory.
 
     Args:
         chunks: codes int64[n] ascending (over chunks too), locations int32[n], rows int64[n]. Equal
             codes may span chunks and pairs may repeat.
         error: by how many changes a line may miss R, at least 1.
         max_keys: distinct keys after which a segment closes, 1 .. 2^24.
-        hole: a larger gap between neighbouring keys closes a segment, at least 1.
+        hole: a gap larger than this between neighbouring keys closes a segment, at least 1.
 
     Raises:
         InvalidInputError: a parameter is out of range, or the pairs are not sorted.
@@ -84,7 +87,7 @@ class _Cutter:
         self._low, self._high = -np.inf, np.inf
 
     def take(self, keys: Keys) -> Iterator[Segment]:
-        """Goes on with a batch of keys; yields the segments that it closes."""
+        """Adds a batch of keys; yields the segments that it closes."""
         changes = self._changes + np.cumsum(_changed(keys, self._previous))
         holes = np.flatnonzero(_gaps(keys, self._previous) > self._hole)
         start, end = 0, len(keys.codes)
@@ -103,7 +106,7 @@ class _Cutter:
         self._previous = keys.part(end - 1, end)
 
     def finish(self) -> Iterator[Segment]:
-        """Closes what is open."""
+        """Yields the open segment, if there is one."""
         if self._pieces:
             yield self._close()
 
@@ -112,19 +115,19 @@ class _Cutter:
         self._low, self._high = -np.inf, np.inf
 
     def _limit(self, keys: Keys, start: int, at: int, holes: npt.NDArray[np.intp]) -> int:
-        """Where the open segment must end at the latest: a hole, or what it may hold."""
-        held_keys = sum(len(piece.codes) for piece in self._pieces)
-        held_pairs = sum(len(piece.rows) for piece in self._pieces)
-        pairs_end = keys.offsets[start] + (self._max_pairs - held_pairs)
+        """The latest end of the open segment: at a hole, or at its maximum size."""
+        open_keys = sum(len(piece.codes) for piece in self._pieces)
+        open_pairs = sum(len(piece.rows) for piece in self._pieces)
+        pairs_end = keys.offsets[start] + (self._max_pairs - open_pairs)
         fits = int(np.searchsorted(keys.offsets, pairs_end, side="right")) - 1
-        limit = min(len(keys.codes), start + self._max_keys - held_keys, max(at, fits))
+        limit = min(len(keys.codes), start + self._max_keys - open_keys, max(at, fits))
         hole = int(np.searchsorted(holes, at))
         return min(limit, int(holes[hole])) if hole < len(holes) else limit
 
     def _follow(
         self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64], at: int, limit: int
     ) -> int:
-        """First key from `at` on that leaves the cone, else `limit`; narrows the cone to it."""
+        """The first key from `at` on outside the cone, else `limit`; narrows the cone up to it."""
         opened = at
         window = self._window
         while at < limit:
@@ -134,12 +137,12 @@ class _Cutter:
             if at < stop:
                 break
             window = min(2 * window, _LARGEST_WINDOW)
-        # Neighbouring segments are often of like length.
+        # Neighbouring segments often have similar lengths.
         self._window = max(_SMALLEST_WINDOW, min(at - opened + 1, _LARGEST_WINDOW))
         return at
 
     def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
-        """Number of keys, from the first on, that lie in the cone as narrowed by those before."""
+        """Number of leading keys that lie in the cone, which each key narrows for the next."""
         run = (_unsigned(codes) - _unsigned(self._first)).astype(np.float64)
         rise = (changes - self._base).astype(np.float64)
         highs = np.minimum.accumulate(np.append(self._high, (rise + self._error) / run))
@@ -156,7 +159,7 @@ class _Cutter:
 
 
 def _segment(pieces: list[Keys], changes: int) -> Segment:
-    """The segment of some keys, its blocks about as many as the changes of their locations."""
+    """The segment of some keys, with about as many blocks as changes of the location set."""
     codes = np.concatenate([piece.codes for piece in pieces])
     first, last = int(codes[0]), int(codes[-1])
     width = -(-(last - first + 1) // (changes + 1))
@@ -178,13 +181,13 @@ def _segment(pieces: list[Keys], changes: int) -> Segment:
 
 
 def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
-    """Whether each key's location set differs from that of the key before it."""
+    """Whether the location set of each key differs from that of the key before."""
     counts = np.diff(keys.offsets)
     locations = keys.locations
     if len(counts) == len(locations):
         same = locations[1:] == locations[:-1]
     else:
-        # Sets of one size are equal when each element equals the one a whole set before it.
+        # Two sets of one size are equal if each element equals the element one set size before it.
         places = np.arange(len(locations)) - np.repeat(counts, counts)
         equal = locations == locations[np.maximum(places, 0)]
         every = np.logical_and.reduceat(equal, keys.offsets[:-1] - keys.offsets[0])
@@ -196,12 +199,12 @@ def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
 
 
 def _gaps(keys: Keys, previous: Keys | None) -> npt.NDArray[np.uint64]:
-    """Distance of each key from the key before it; 0 for the first of all."""
+    """Distance of each key from the key before; 0 for the very first key."""
     before = keys.codes[:1] if previous is None else previous.codes
     codes = _unsigned(np.concatenate([before, keys.codes]))
     return codes[1:] - codes[:-1]
 
 
 def _unsigned(codes: npt.NDArray[np.int64] | int) -> npt.NDArray[np.uint64]:
-    """Codes modulo 2^64, in which differences are exact."""
+    """Codes modulo 2^64, where differences are exact."""
     return np.asarray(codes, np.int64).view(np.uint64)

@@ -1,6 +1,6 @@
-"""Segments and their blocks as records, and the bytes of a segment in a run file.
+"""Segment format of the shape `sieve`: equal-width blocks with posting lists, and their bytes.
 
-Payload, little-endian, arrays by `sieve.packing`:
+Payload in a run file, little-endian, arrays by `sieve.arrays.bit_packing`:
 
 ===========  ================================================================
 u8           shape: 1, equal-width blocks
@@ -31,7 +31,8 @@ from sieve.errors import CorruptError, UnsupportedError
 
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
-# What a payload may ask a reader to allocate: bits of width 0 make long arrays of no bytes.
+# Limits on what a payload may make a reader allocate: arrays of bit width 0 are long but take no
+# bytes.
 MAX_BLOCKS: Final = 1 << 24
 MAX_POSTINGS: Final = 1 << 27
 
@@ -41,7 +42,7 @@ _LOCATIONS: Final = 1 << 31
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CSR:
-    """Blocks in compressed sparse rows: block b holds entries ``offsets[b]:offsets[b + 1]``.
+    """Blocks as compressed sparse rows: block b holds entries ``offsets[b]:offsets[b + 1]``.
 
     Attributes:
         offsets: int64[n_blocks + 1], from 0, ascending.
@@ -72,7 +73,7 @@ class Segment:
 
 
 def encode_segment(segment: Segment) -> bytes:
-    """The payload of a segment; `decode_segment` is its inverse."""
+    """Encodes a segment as a payload; `decode_segment` is its inverse."""
     blocks = segment.blocks
     base = int(blocks.locations.min())
     head = _HEAD.pack(
@@ -96,11 +97,11 @@ def encode_segment(segment: Segment) -> bytes:
 
 
 def decode_segment(payload: bytes) -> Segment:
-    """The segment of a payload, every statement of the layout checked.
+    """Decodes a payload and validates every field of the layout.
 
     Raises:
-        UnsupportedError: a later Sieve wrote it.
-        CorruptError: it is not a payload that `encode_segment` makes.
+        UnsupportedError: a later version of Sieve wrote it.
+        CorruptError: `encode_segment` cannot have made this payload.
     """
     if len(payload) < _HEAD.size:
         raise _corrupt("is too short")
@@ -131,7 +132,7 @@ def decode_segment(payload: bytes) -> Segment:
 
 
 def _offsets(counts: npt.NDArray[np.uint64], n_postings: int) -> npt.NDArray[np.int64]:
-    # A sum of numbers this small cannot wrap.
+    # A sum of counts this small cannot overflow.
     if np.any(counts > n_postings) or int(counts.sum()) != n_postings:
         raise _corrupt("has blocks that do not add up")
     if counts[0] == 0 or counts[-1] == 0:

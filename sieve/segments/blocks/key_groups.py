@@ -1,4 +1,8 @@
-"""Sorted (key code, location) pairs: gathered into distinct keys with their sets of locations."""
+"""Groups sorted (key code, location) pairs into distinct keys with their sets of locations.
+
+The pairs arrive in chunks, and one key may span chunks. Example: the pairs ``(7, 0) (7, 2) (9, 0)``
+become the keys 7 with the locations {0, 2} and 9 with {0}.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from sieve.errors import InvalidInputError
 # codes int64[n] ascending, locations int32[n], rows int64[n] of that location with that key.
 Chunk: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
-# Shorter chunks are put together first, so that numpy's cost for each call is spread.
+# Shorter chunks are concatenated first, to amortise the overhead of numpy calls.
 _BATCH: Final = 1 << 18
 _LOCATION_BITS: Final = 31
 _LOCATION_MASK: Final = (1 << _LOCATION_BITS) - 1
@@ -48,41 +52,43 @@ class Keys:
 
 
 def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
-    """The distinct keys of sorted pairs, a batch at a time; no key is in two batches.
+    """The distinct keys of sorted pairs, in batches; no key is in two batches.
 
     Equal codes may span chunks, and a pair may repeat: its rows are added up. Memory is bounded by
     a batch, a chunk and the locations of one key.
 
     Raises:
-        InvalidInputError: the codes do not ascend, a location is negative or rows are not positive.
+        InvalidInputError: the codes do not ascend, a location is negative, or rows are not
+            positive.
     """
-    held: list[Chunk] = []
+    buffered: list[Chunk] = []
     size = 0
     for chunk in chunks:
         if len(chunk[0]) == 0:
             continue
-        _check(chunk, held[-1] if held else None)
-        held.append(chunk)
+        _check(chunk, buffered[-1] if buffered else None)
+        buffered.append(chunk)
         size += len(chunk[0])
         if size < _BATCH:
             continue
-        codes, locations, rows = _joined(held)
-        # More pairs of the last key may follow.
+        codes, locations, rows = _joined(buffered)
+        # The next chunk may have more pairs of the last key.
         whole = int(np.searchsorted(codes, codes[-1], side="left"))
         if whole:
             yield _gathered(codes[:whole], locations[:whole], rows[:whole])
         rest = _gathered(codes[whole:], locations[whole:], rows[whole:])
-        held = [(np.repeat(rest.codes, len(rest.rows)), rest.locations, rest.rows)]
-        # Counted from zero: a key of very many locations must not be gathered for every chunk.
+        buffered = [(np.repeat(rest.codes, len(rest.rows)), rest.locations, rest.rows)]
+        # Counted from zero: otherwise a key of very many locations would be regrouped for every
+        # chunk.
         size = 0
-    if held:
-        yield _gathered(*_joined(held))
+    if buffered:
+        yield _gathered(*_joined(buffered))
 
 
 def add_up(
     groups: npt.NDArray[np.int64], locations: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
 ) -> Chunk:
-    """The distinct (group, location) pairs in order, their rows added up; groups in [0, 2^32)."""
+    """The distinct (group, location) pairs in order, their rows summed; groups in [0, 2^32)."""
     pairs = (groups << _LOCATION_BITS) | locations
     rises = pairs[1:] > pairs[:-1]
     if np.all(rises):

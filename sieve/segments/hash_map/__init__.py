@@ -1,1 +1,1 @@
-"""The shape `map`: a binary fuse function from the hash of a key to its location."""
+"""The shape `map`: a binary fuse filter with values, from the hash of a key to its locations."""

@@ -1,6 +1,6 @@
-"""The bytes of a map segment in a run file, and building them.
+"""Segment format of the shape `map`: a binary fuse filter with posting lists, and its encoder.
 
-Payload, little-endian, arrays by `sieve.packing`:
+Payload in a run file, little-endian, arrays by `sieve.arrays.bit_packing`:
 
 =================  ==========================================================================
 u8                 shape: 4, static function
@@ -24,7 +24,7 @@ array of m - c     each further location, less the one before it, less one
 u32                CRC-32 of all bytes before
 =================  ==========================================================================
 
-The check sum is there because a damaged cell looks like any other, and would lose a row.
+The payload has a checksum because a damaged cell looks like any other cell, and would lose rows.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ from sieve.segments.hash_map.posting_lists import Gathered, Lists, gathered
 SHAPE_MAP: Final = 4
 LAYOUT_VERSION: Final = 1
 MAX_FINGERPRINT_BITS: Final = 24
-"""A wider one would not fit beside a location of 31 bits into what packing can read."""
-# What a payload may ask a reader to allocate: bits of width 0 make long arrays of no bytes.
+"""A wider fingerprint and a 31-bit location would not fit in the words of bit packing."""
+# Limit on what a payload may make a reader allocate: arrays of bit width 0 are long but take no
+# bytes.
 MAX_POSTINGS: Final = 1 << 25
 
 HEAD: Final = struct.Struct("<BBQQIIIQBQBI")
@@ -68,7 +69,7 @@ def build_map(
     n_locations: int,
     fingerprint_bits: int,
 ) -> bytes:
-    """The payload of one segment; `decode_map` reads it. The same bytes for the same pairs.
+    """Builds the payload of one segment, deterministically; `decode_map` reads it.
 
     Args:
         hashes: uint64[n], ascending by unsigned or by signed order; a hash may repeat, and so may a
@@ -78,7 +79,7 @@ def build_map(
         fingerprint_bits: 0 to MAX_FINGERPRINT_BITS.
 
     Raises:
-        InvalidInputError: the arguments are not as above, or too much for one segment.
+        InvalidInputError: the arguments are not as above, or too large for one segment.
     """
     if not 0 <= fingerprint_bits <= MAX_FINGERPRINT_BITS or not 1 <= n_locations <= _LOCATIONS:
         raise InvalidInputError(
@@ -132,11 +133,11 @@ def _encode(
 
 
 def decode_map(payload: Bytes) -> MapSegment:
-    """The segment of a payload, every statement of the layout checked; it refers to the bytes.
+    """Decodes a payload and validates every field of the layout. The result refers to the bytes.
 
     Raises:
-        UnsupportedError: a later Sieve wrote it.
-        CorruptError: it is not a payload that `build_map` makes.
+        UnsupportedError: a later version of Sieve wrote it.
+        CorruptError: `build_map` cannot have made this payload.
     """
     if len(payload) < HEAD.size + CHECK_BYTES:
         raise _corrupt("is too short")
@@ -169,7 +170,7 @@ def decode_map(payload: Bytes) -> MapSegment:
     if at != end:
         raise _corrupt("is too long")
     lists = _lists(counts, rises, gaps, n_locations)
-    # The arrays' heads follow the last cell: room for reading it as part of a word.
+    # The headers of the arrays follow the last cell, so a word that starts there can be read.
     words = byte_words(payload, HEAD.size)
     return MapSegment(first, last, n_keys, n_locations, fingerprint_bits, layout, words, lists)
 
@@ -182,7 +183,7 @@ def _check_layout(layout: Layout, n_keys: int) -> None:
 
 
 def _lists(counts: Words, rises: Words, gaps: Words, n_locations: int) -> Lists:
-    """The table of lists; sums of numbers this small cannot wrap."""
+    """The table of posting lists; sums of numbers this small cannot overflow."""
     if np.any(counts > len(gaps)) or int(counts.sum()) + len(counts) != len(gaps):
         raise _corrupt("has lists that do not add up")
     if np.any(rises >= n_locations) or np.any(gaps >= n_locations):

@@ -1,13 +1,17 @@
-"""A static function: an array of cells from which each of a fixed set of hashes reads its value.
+"""A binary fuse function: an array of cells that maps a fixed set of hashes to values.
 
-A hash has three cells, and its value is their XOR. Building takes hashes off one after another,
-each while some cell is left to it alone, and then fills the cells in the opposite order. The cells
-form a row of overlapping windows, and a hash has one in each of three neighbouring windows, so that
-1.13 cells a hash are enough (large sets). All hashes that can be taken off are taken off at once,
-by numpy, so a round costs some calls and a set some thousand rounds.
+A hash has three cells, and its value is their XOR. The construction peels a hypergraph: it removes
+each hash that is alone in some cell, repeats until none is left, and then fills the cells in the
+opposite order. The cells form a row of overlapping windows, and a hash has one cell in each of
+three neighbouring windows, so that 1.13 cells a hash are enough (large sets). All hashes that can
+be peeled are peeled at once by numpy, so a round costs a few calls and a set about a thousand
+rounds.
+
+A function stores no keys. A hash outside the set reads an arbitrary value, which the fingerprint
+bits above the value detect with a probability of ``1 - 2^-bits``.
 
 Source: Chazelle et al., "The Bloomier Filter"; Graf and Lemire, "Binary Fuse Filters: Fast and
-Smaller Than Xor Filters", whose sizes of windows are used here.
+Smaller Than Xor Filters", whose window sizes are used here.
 """
 
 from __future__ import annotations
@@ -21,18 +25,19 @@ import numpy.typing as npt
 
 from sieve.encoding.hashing import Hashes, mixed
 
-# A cell's state counts its hashes above this bit and adds up their numbers below: a float64, in
-# which numpy sums by cell fastest, then holds 3 * MAX_KEYS of them without rounding.
+# The state of a cell counts its hashes above this bit and sums their numbers below. numpy sums by
+# cell fastest in float64, which represents 3 * MAX_KEYS of these exactly.
 _COUNT_BIT: Final = 24
 _NUMBER: Final = (1 << _COUNT_BIT) - 1
 MAX_KEYS: Final = 1 << 23
 """Most hashes of one function."""
 MAX_WINDOW_BITS: Final = 18
-"""Windows are not wider than 2^18 cells: the hash has no more bits for the place in one."""
+"""Windows have at most 2^18 cells: the hash has no more bits for the position in one."""
 MAX_WINDOWS: Final = 1 << 24
 
-# With as many cells as below, an attempt fails for one to four in a hundred of sets up to 10,000,
-# for larger ones hardly ever. Room that grows makes sure that some attempt succeeds.
+# With the cells computed below, an attempt fails for one to four in a hundred sets of up to 10,000
+# hashes, and hardly ever for larger sets. More cells after some failures ensure that an attempt
+# succeeds.
 _SAME_ROOM: Final = 4
 _MORE_ROOM: Final = 0.1
 
@@ -41,12 +46,12 @@ Places = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the cells of a hash are.
+    """The cells of a hash, as three positions in overlapping windows.
 
     Attributes:
-        seed: what sets this attempt apart from others, 64 bits.
+        seed: 64 bits, different for each attempt.
         window_bits: a window has 2^window_bits cells.
-        windows: in how many windows a first cell may lie; two more follow. None: no cells.
+        windows: number of windows in which the first cell may lie; two more follow. 0: no cells.
     """
 
     seed: int
@@ -55,7 +60,7 @@ class Layout:
 
     @classmethod
     def of(cls, n_keys: int, attempt: int = 0) -> Layout:
-        """The layout to try for some number of hashes."""
+        """The layout to try for a number of hashes, by attempt from 0."""
         if n_keys == 0:
             return cls(0, 0, 0)
         size = math.log(max(n_keys, 2))
@@ -67,15 +72,15 @@ class Layout:
 
     @property
     def n_cells(self) -> int:
-        """Cells of the function."""
+        """Number of cells of the function."""
         return (self.windows + 2) << self.window_bits if self.windows else 0
 
     def spread(self, hashes: Hashes) -> Hashes:
-        """The hashes anew, for `places` and `fingerprints`: different ones stay different."""
+        """Rehashes injectively with the seed, for `places` and `fingerprints`."""
         return mixed(hashes ^ np.uint64(self.seed))
 
     def places(self, spread: Hashes) -> Places:
-        """The cells of each hash, uint64[n, 3], three different ones."""
+        """The three different cells of each hash, uint64[n, 3]."""
         window = np.uint64(1 << self.window_bits)
         within = window - np.uint64(1)
         starts = np.uint64(self.windows << self.window_bits)
@@ -87,15 +92,15 @@ class Layout:
 
 
 def fingerprints(spread: Hashes, bits: int) -> npt.NDArray[np.uint64]:
-    """Numbers of `bits` bits, at least 0 and below 64, that tell hashes apart."""
-    # Not a shift by 64 for none: numpy leaves that undefined.
+    """Fingerprints of `bits` bits, at least 0 and below 64, to tell hashes apart."""
+    # Not a shift by 64 for 0 bits: numpy leaves that undefined.
     return (mixed(~spread) >> np.uint64(1)) >> np.uint64(63 - bits)
 
 
 def solve(
     hashes: Hashes, values: npt.NDArray[np.uint64], fingerprint_bits: int, value_bits: int
 ) -> tuple[Layout, npt.NDArray[np.uint64]]:
-    """The function by which each hash reads its fingerprint above its value.
+    """Constructs the function that maps each hash to its fingerprint above its value.
 
     Args:
         hashes: uint64[n], each once, at most MAX_KEYS.
@@ -110,23 +115,23 @@ def solve(
     while True:
         layout = Layout.of(len(hashes), attempt)
         spread = layout.spread(hashes)
-        # Neighbours in this order have cells close to each other: memory is read in order.
+        # Neighbours in this order have cells close to each other, so memory access is sequential.
         order = np.argsort(spread)
         spread = spread[order]
-        # 32 bits hold every place and halve what the rounds below must read.
+        # 32 bits hold every position and halve the memory traffic of the rounds below.
         places = layout.places(spread).astype(np.int32)
-        rounds = _taken_off(places, layout.n_cells)
+        rounds = _peel(places, layout.n_cells)
         if rounds is not None:
-            marks = fingerprints(spread, fingerprint_bits) << np.uint64(value_bits)
-            return layout, _filled(places, rounds, marks | values[order], layout.n_cells)
+            high_bits = fingerprints(spread, fingerprint_bits) << np.uint64(value_bits)
+            return layout, _filled(places, rounds, high_bits | values[order], layout.n_cells)
         attempt += 1
 
 
 _Round = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 
 
-def _taken_off(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
-    """Rounds of hashes with the cell that is left to each alone; None if some cannot be."""
+def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
+    """Peels the hashes: rounds of (hashes, cell of each); None if some cannot be peeled."""
     n_keys = len(places)
     marks = np.arange(n_keys) + (1 << _COUNT_BIT)
     state = np.bincount(places.ravel(), np.repeat(marks, 3), n_cells).astype(np.int64)
@@ -135,7 +140,8 @@ def _taken_off(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | No
     rounds: list[_Round] = []
     while len(own):
         keys = state[own] & _NUMBER
-        # A hash may be alone in several of its cells, and a cell be named twice: one will do.
+        # A hash may be alone in several of its cells, and a cell may be listed twice: one is
+        # enough.
         turn = np.arange(len(own), dtype=np.int32)
         chosen[keys] = turn
         once = chosen[keys] == turn
@@ -153,9 +159,9 @@ def _filled(
     images: npt.NDArray[np.uint64],
     n_cells: int,
 ) -> npt.NDArray[np.uint64]:
-    """Cells from which each hash reads its image."""
+    """Cells from which each hash reads its image (fingerprint and value)."""
     cells = np.zeros(n_cells, np.uint64)
     for keys, own in reversed(rounds):
-        # A round's own cells belong to one hash each, and are zero until they are filled here.
+        # The own cells of a round belong to one hash each, and are zero until they are filled here.
         cells[own] = images[keys] ^ np.bitwise_xor.reduce(cells[places[keys]], axis=1)
     return cells

@@ -1,4 +1,9 @@
-"""A map segment in memory: which locations may hold keys of some hashes."""
+"""Look-up in a map segment: the locations that may hold keys of given hashes.
+
+A look-up reads three cells a hash, XORs them, compares the fingerprint and reads the value: a
+location, or the number of a posting list. Like a Bloom filter it may name a location in vain, and
+it never misses one.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +18,23 @@ from sieve.encoding.hashing import Hashes
 from sieve.segments.hash_map.fuse_function import Layout, fingerprints
 from sieve.segments.hash_map.posting_lists import Lists
 
-# Hashes looked up at once: bounds what a long list of them takes in passing.
+# Hashes looked up at once; bounds the temporary memory of a long list.
 _SLICE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapSegment:
-    """The locations of the hashes from `first` to `last`, around the circle of 64-bit numbers.
+    """The locations of the hashes from `first` to `last`, modulo 2^64 (the range may wrap around).
 
     Attributes:
-        first: least hash, by the order in which the hashes were given.
+        first: least hash, in the order in which the hashes were given.
         last: greatest hash.
         n_keys: distinct hashes.
         n_locations: locations of the run.
-        fingerprint_bits: how many bits a hash must match before its value counts.
-        layout: where the cells of a hash are.
-        words: the packed cells, as `sieve.packing.byte_words`.
-        lists: the sets that values from `n_locations` on stand for.
+        fingerprint_bits: number of bits that a hash must match before its value counts.
+        layout: the cells of a hash.
+        words: the packed cells, as `sieve.arrays.bit_packing.byte_words`.
+        lists: the posting lists that values from `n_locations` on refer to.
     """
 
     first: int
@@ -50,11 +55,12 @@ class MapSegment:
         """Locations that may hold a key of any of the hashes.
 
         Args:
-            hashes: uint64[q], in any order; those of other segments are left out.
+            hashes: uint64[q], in any order; hashes of other segments are ignored.
 
         Returns:
-            bool[n_locations]; never without a location of a hash that was indexed. A hash that was
-            not adds one value's locations with a probability of 2^-fingerprint_bits at most.
+            bool[n_locations]. It always includes the locations of an indexed hash. A hash that was
+            not indexed adds the locations of one value with a probability of at most
+            2^-fingerprint_bits.
         """
         found = np.zeros(self.n_locations, np.bool_)
         _, values = self._values(hashes)
@@ -65,7 +71,7 @@ class MapSegment:
         return found
 
     def matches(self, hashes: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """The same by hash: index int64[m] into `hashes`, ascending, and location int32[m]."""
+        """The locations by hash: index int64[m] into `hashes`, ascending, and location int32[m]."""
         index, values = self._values(hashes)
         single = values < self.n_locations
         begin, end = self._bounds(values[~single])
@@ -76,7 +82,7 @@ class MapSegment:
         return indexes[order], locations[order]
 
     def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
-        """For which of the hashes `locations_of` has that location, each by itself: bool[q]."""
+        """Whether each hash by itself may have that location, as `locations_of`: bool[q]."""
         index, values = self._values(hashes)
         # Each list once: many hashes may share a long one.
         distinct, which = np.unique(values, return_inverse=True)
@@ -85,14 +91,14 @@ class MapSegment:
         if len(listed):
             begin, end = self._bounds(distinct[listed])
             own = self.lists.locations[spelled_out(begin, end)] == location
-            # No list is empty: one location stands for itself.
+            # No list is empty: a single location is stored as a value instead.
             has[listed] = np.logical_or.reduceat(own, np.cumsum(end - begin) - (end - begin))
-        held = np.zeros(len(hashes), np.bool_)
-        held[index] = has[which]
-        return held
+        may_hold = np.zeros(len(hashes), np.bool_)
+        may_hold[index] = has[which]
+        return may_hold
 
     def _values(self, hashes: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The hashes that may have been indexed, as indexes, and their values."""
+        """The indexes of the hashes whose fingerprint matches, and their values."""
         span = np.uint64((self.last - self.first) % (1 << 64))
         inside = np.flatnonzero(hashes - np.uint64(self.first) <= span)
         if self.n_keys == 0 or len(inside) == 0:
@@ -108,7 +114,7 @@ class MapSegment:
         return inside[hits], values[hits]
 
     def _cells(self, hashes: Hashes) -> tuple[Words, Words]:
-        """What the hashes read, and the fingerprints they would read had they been indexed."""
+        """The images that the hashes read, and the fingerprints that indexed hashes would read."""
         spread = self.layout.spread(hashes)
         width = self.fingerprint_bits + self.value_bits
         read = bits_at(self.words, width, self.layout.places(spread))
@@ -117,11 +123,11 @@ class MapSegment:
     def _bounds(
         self, values: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Where the lists that these values stand for begin and end."""
+        """Begin and end of the posting lists that these values refer to."""
         numbers = values - self.n_locations
         return self.lists.offsets[numbers], self.lists.offsets[numbers + 1]
 
 
 def value_bits(n_locations: int, n_lists: int) -> int:
-    """Bits that hold a location or the number of a list."""
+    """Bits that hold a location or the number of a posting list."""
     return max(n_locations + n_lists - 1, 0).bit_length()

@@ -1,8 +1,9 @@
-"""Pairs of hash and location, gathered into distinct hashes, each with one value.
+"""Groups (hash, location) pairs into distinct hashes, each with one value.
 
-The value of a hash in one location is that location. The other hashes' sets of locations are lists
-in a table, each set once however many hashes have it; their value is the list's number, counted on
-from the number of locations.
+The value of a hash in one location is that location. The location sets of other hashes are posting
+lists in a table, deduplicated; their value is the number of the list plus the number of locations.
+Example with 10 locations: a hash in location 3 has the value 3; hashes in locations 3 and 7 have
+the value 10 if that is list 0.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from sieve.segments.blocks.key_groups import add_up
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
-    """Sets of two locations or more: list i holds ``locations[offsets[i]:offsets[i + 1]]``.
+    """Posting lists, each of 2 or more: list i is ``locations[offsets[i]:offsets[i + 1]]``.
 
     Attributes:
         offsets: int64[n + 1], from 0.
-        locations: int32[m], ascending within a list; the lists' first ones never fall.
+        locations: int32[m], ascending within a list; the first locations of the lists never fall.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -32,7 +33,7 @@ class Lists:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the arrays hold in memory."""
+        """Bytes that the arrays take in memory."""
         return self.offsets.nbytes + self.locations.nbytes
 
     def __len__(self) -> int:
@@ -41,12 +42,12 @@ class Lists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """Distinct hashes and what each stands for.
+    """Distinct hashes and their values.
 
     Attributes:
         hashes: uint64[k].
         values: uint64[k], a location, or n_locations plus the number of a list.
-        lists: the sets of the hashes that are in several locations.
+        lists: the posting lists of the hashes that are in several locations.
     """
 
     hashes: Hashes
@@ -55,7 +56,7 @@ class Gathered:
 
 
 def gathered(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -> Gathered:
-    """The distinct hashes of pairs whose equal hashes stand together.
+    """The distinct hashes of pairs whose equal hashes are adjacent.
 
     Raises:
         InvalidInputError: the arrays are not of one length, the hashes do not ascend (by unsigned
@@ -79,7 +80,7 @@ def gathered(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int)
 def _shared(
     keys: npt.NDArray[np.int64], locations: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], Lists]:
-    """The number of each key's list, and the lists; key i has the pairs where `keys` is i."""
+    """The number of each key's list, and the distinct lists; key i has the pairs with `keys` i."""
     if len(keys) == 0:
         return np.empty(0, np.int64), Lists(np.zeros(1, np.int64), np.empty(0, np.int32))
     keys, locations, _ = add_up(keys, locations, np.ones(len(keys), np.int64))
@@ -88,7 +89,8 @@ def _shared(
     digest = np.add.reduceat(mixed(locations.astype(np.uint64)), begin)
     order = np.lexsort((size, digest, locations[begin]))
     begin, size, digest = begin[order], size[order], digest[order]
-    # Neighbours of one digest and size are compared: other sets with that digest stay apart.
+    # Neighbours of one digest and size are compared: different sets with equal digests stay
+    # separate.
     alike = np.flatnonzero((digest[1:] == digest[:-1]) & (size[1:] == size[:-1])) + 1
     same = np.zeros(len(order), np.bool_)
     if len(alike):
@@ -111,7 +113,7 @@ def _check(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -
         raise _refused("are not of one length")
     if len(hashes) == 0:
         return
-    # Relative to the first, so that Spark's order of signed numbers is as good as the unsigned one.
+    # Relative to the first hash: Spark's order of signed numbers is as good as the unsigned order.
     distance = hashes - hashes[0]
     if np.any(distance[1:] < distance[:-1]):
         raise _refused("do not come in order of their hashes")

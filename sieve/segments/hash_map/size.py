@@ -1,4 +1,8 @@
-"""What a map segment will take, weighed before it is built."""
+"""Estimates the bytes of a map segment before it is built, to fit fingerprints to a budget.
+
+A key takes about 1.13 cells of (fingerprint bits + value bits). Each fingerprint bit halves the
+files that an absent key reads in vain, so the budget goes to the widest fingerprint that fits.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +15,20 @@ from sieve.segments.hash_map.fuse_function import Layout
 from sieve.segments.hash_map.lookup import value_bits
 
 MOST_WORTHWHILE: Final = 16
-"""Fingerprint bits beyond which a hash that does not occur has nothing left to save."""
+"""More fingerprint bits save nothing measurable for hashes that do not occur."""
 
 
 def estimate_bytes(
     n_keys: int, n_locations: int, fingerprint_bits: int, n_lists: int = 0, postings: int = 0
 ) -> int:
-    """About how many bytes `build_map` makes: the cells exactly (first attempt), the lists roughly.
+    """Estimated bytes of `build_map`: exact for cells (first attempt), rough for lists.
 
     Args:
         n_keys: distinct hashes.
         n_locations: locations of the run.
         fingerprint_bits: bits of a fingerprint.
-        n_lists: distinct sets of two locations or more; at most the keys in several locations,
-            which is a safe figure but may cost each cell bits that it does not need.
+        n_lists: distinct sets of two locations or more. The number of keys in several locations is
+            a safe upper bound, but may give each cell bits that it does not need.
         postings: locations in all these sets.
     """
     width = fingerprint_bits + value_bits(n_locations, n_lists)
@@ -41,10 +45,10 @@ def estimate_bytes(
 def fingerprint_for(
     budget: int, n_keys: int, n_locations: int, n_lists: int = 0, postings: int = 0
 ) -> int | None:
-    """The most bits of fingerprint, up to MOST_WORTHWHILE, that a budget in bytes can pay.
+    """The most fingerprint bits, up to MOST_WORTHWHILE, that fit a budget in bytes.
 
-    None if it cannot pay a map at all. With 0 bits a key that occurs reads its own location, and
-    one that does not reads one too.
+    None if the budget does not fit a map at all. With 0 bits a key that occurs reads its own
+    location, and an absent key reads some location too.
     """
     return next(
         (
@@ -57,8 +61,8 @@ def fingerprint_for(
 
 
 def _bits_each(mean: float) -> float:
-    """Bits that packing takes for each of many numbers with a mean and no upper limit."""
-    # Geometrically distributed, as gaps between random places are: this is how many are 2^bits or
-    # more, and kept whole.
+    """Mean bits of a packed number, for many numbers with a given mean and no upper limit."""
+    # The numbers are distributed geometrically, as gaps between random places are: this is the
+    # share that is 2^bits or more, which packing stores whole.
     again = mean / (1 + mean)
     return min(bits + 8 * EXCEPTION_BYTES * again ** (1 << bits) for bits in range(33))

@@ -1,1 +1,1 @@
-"""The shapes `intervals` and `runs`: planned at a price, quantised, written and decoded."""
+"""The shapes `intervals` and `runs`: planned at a cost per byte, quantised, encoded and decoded."""

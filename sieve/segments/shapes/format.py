@@ -1,7 +1,7 @@
-"""The bytes of a segment of the shapes `intervals` and `runs`, and of any shape as entries.
+"""Segment format of the shapes `intervals` and `runs`, and the decoder of every shape to entries.
 
-Entries begin and end with cells of a `Grid`: what that adds to them is weighed against the bits it
-saves. Payload, little-endian, arrays by `sieve.segments.shapes.integer_coding`:
+Entries begin and end at borders of `Grid` cells: a coarser grid takes fewer bits and names more
+keys. Payload in a run file, little-endian, arrays by `sieve.segments.shapes.integer_coding`:
 
 ===========  ================================================================
 u8           shape: 2, intervals; 3, runs
@@ -17,7 +17,7 @@ u8[p]        shift of each piece, 0..63
 u8[p - 1]    m, at least 1, and
 u8[p - 1]    e, 0..63: the width of each piece but the last is m * 2^e codes
              runs only: u32 b, number of blocks, then an array of b, each block's cells less one;
-             blocks begin at the first cell and lie side by side
+             blocks begin at the first cell and are contiguous
 array of n   joint: position less that of the entry before, where position is begin * l +
              (location - base); apart: begin less that of the entry before
 array of n   apart only: location - base where begin differs from that of the entry before, else
@@ -25,8 +25,8 @@ array of n   apart only: location - base where begin differs from that of the en
 array of n   how many cells (runs: blocks) the entry has, less one
 ===========  ================================================================
 
-`begin` is the number of the entry's first cell (runs: block). Entries are in order of begin, then
-location, no two alike in both.
+`begin` is the number of the entry's first cell (runs: block). Entries are sorted by begin, then
+location, and differ in at least one of both.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SHAPE_INTERVALS: Final = 2
 SHAPE_RUNS: Final = 3
 SHAPE_NAMES: Final = {SHAPE_SIEVE: "sieve", SHAPE_INTERVALS: "intervals", SHAPE_RUNS: "runs"}
 LAYOUT_VERSION: Final = 1
-# What a payload may ask a reader to allocate: Deflate makes long arrays of few bytes.
+# Limit on what a payload may make a reader allocate: Deflate expands a few bytes to long arrays.
 MAX_ENTRIES: Final = 1 << 24
 
 _HEAD: Final = struct.Struct("<BBqqIIIBB")
@@ -61,12 +61,12 @@ _ONE: Final = np.uint64(1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """What a look-up needs: ``location[i]`` may hold keys in ``[low[i], high[i]]``.
+    """The decoded form of every shape: ``location[i]`` may hold keys in ``[low[i], high[i]]``.
 
     Attributes:
         low: int64[n].
         high: int64[n], not below `low`.
-        location: int32[n]; one location's entries may touch or overlap.
+        location: int32[n]; the entries of one location may touch or overlap.
     """
 
     low: Codes
@@ -76,12 +76,12 @@ class Entries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """A segment's entries on its grid.
+    """The entries of a segment as cells of its grid.
 
     Attributes:
-        grid: the segment's.
-        begin: uint64[n], first cell of each entry; in order of it, then of location.
-        end: uint64[n], its last cell.
+        grid: the grid of the segment.
+        begin: uint64[n], first cell of each entry; sorted by it, then by location.
+        end: uint64[n], last cell.
         location: int32[n].
     """
 
@@ -91,14 +91,14 @@ class Cells:
     location: npt.NDArray[np.int32]
 
     def by_location(self) -> tuple[Codes, Codes, npt.NDArray[np.int32]]:
-        """First key, last key and location of each entry, in order of location and key."""
+        """First key, last key and location of each entry, sorted by location and key."""
         order = np.lexsort((self.begin, self.location))
         first, last = self.grid.first_codes(self.begin), self.grid.last_codes(self.end)
         return first[order], last[order], self.location[order]
 
 
 def encode(cells: Cells, shape: int) -> bytes:
-    """The payload of a segment in shape `SHAPE_INTERVALS` or `SHAPE_RUNS`."""
+    """Encodes a segment in shape `SHAPE_INTERVALS` or `SHAPE_RUNS` as a payload."""
     grid = cells.grid
     arrays = _arrays(cells, shape)
     base = int(cells.location.min())
@@ -121,7 +121,7 @@ def encode(cells: Cells, shape: int) -> bytes:
 
 
 def expected_size(cells: Cells, shape: int) -> float:
-    """About the bytes that `encode` takes; faster."""
+    """Estimates the bytes that `encode` takes; faster."""
     arrays = _arrays(cells, shape)
     fixed = _HEAD.size + 3 * len(cells.grid.start)
     return fixed + sum(integer_coding.expected_size(array) for array in arrays.values())
@@ -133,7 +133,7 @@ def _arrays(cells: Cells, shape: int) -> dict[str, Words]:
     arrays: dict[str, Words] = {}
     if shape == SHAPE_RUNS:
         after = end + _ONE
-        # Two halves that are in order, or nearly: merging is fastest.
+        # Two halves that are sorted, or nearly: a merge sort is fastest.
         borders = np.sort(np.concatenate([np.zeros(1, np.uint64), begin, after]), kind="stable")
         borders = borders[np.append(True, borders[1:] != borders[:-1])]
         begin = np.searchsorted(borders, begin).astype(np.uint64)
@@ -154,11 +154,11 @@ def _arrays(cells: Cells, shape: int) -> dict[str, Words]:
 
 
 def decode(payload: bytes) -> Entries:
-    """The entries of a segment of any shape, every statement of the layout checked.
+    """Decodes the entries of a segment of any shape and validates every field of the layout.
 
     Raises:
-        UnsupportedError: a later Sieve wrote it.
-        CorruptError: it is not a payload that Sieve makes.
+        UnsupportedError: a later version of Sieve wrote it.
+        CorruptError: Sieve cannot have made this payload.
     """
     if len(payload) < 2:
         raise _corrupt("is too short")
@@ -209,7 +209,7 @@ def _of_cells(payload: bytes) -> Entries:
 
 
 def _grid(payload: bytes, first: int, last: int, pieces: int) -> tuple[Grid, int]:
-    """The grid, and where the bytes after it begin."""
+    """The grid, and the offset of the bytes after it."""
     at, after = _HEAD.size, _HEAD.size + 3 * pieces - 2
     if after > len(payload):
         raise _corrupt("is too short")
@@ -230,14 +230,14 @@ def _grid(payload: bytes, first: int, last: int, pieces: int) -> tuple[Grid, int
 
 
 def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], int]:
-    """First and last cell of each block of `runs`, and where the bytes after them begin."""
+    """First and last cell of each block of `runs`, and the offset of the bytes after them."""
     if at + _BLOCKS.size > len(payload):
         raise _corrupt("is too short")
     (n,) = _BLOCKS.unpack_from(payload, at)
     if not 1 <= n <= 2 * MAX_ENTRIES:
         raise _corrupt(f"claims {n} blocks")
     sizes, at = integer_coding.decode(payload, at + _BLOCKS.size, n)
-    # The first block's size less one is its last cell; every other adds itself and one.
+    # The last cell of the first block is its size less one; every other block adds its size.
     ends = _summed(sizes, most, 1)
     return (np.append(np.uint64(0), ends[:-1] + _ONE), ends), at
 
@@ -259,7 +259,7 @@ def _located(steps: Words, apart: Words, count: int) -> Words:
 
 
 def _of_blocks(payload: bytes) -> Entries:
-    """A segment of shape `sieve`: an entry for each posting of each block."""
+    """Decodes a segment of shape `sieve`: one entry for each posting of each block."""
     segment = decode_segment(payload)
     counts = np.diff(segment.blocks.offsets)
     number = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
@@ -277,13 +277,13 @@ def _steps(ascending: Words) -> Words:
 
 
 def _summed(steps: Words, most: int, more: int) -> Words:
-    """Running sums that must not pass `most`; each step but the first has `more` added."""
+    """Cumulative sums that must not exceed `most`; `more` is added to each step but the first."""
     if np.any(steps > min(most, (1 << 64) - 1)):
         raise _corrupt("has a cell out of range")
     sums = np.cumsum(steps, dtype=np.uint64)
     if more:
         sums += np.arange(len(sums), dtype=np.uint64)
-    # No step wraps a sum past itself, so a sum that wrapped is below the one before.
+    # No step can wrap a sum past itself, so a wrapped sum is below the one before.
     if np.any(sums[1:] < sums[:-1]) or int(sums[-1]) > most:
         raise _corrupt("has a cell out of range")
     return sums

@@ -1,8 +1,11 @@
-"""The grid of a segment: cells of key codes that entries begin and end with.
+"""Quantisation grid of a segment: the cells of key codes at which entries may begin and end.
 
-A cell is as wide as its piece of the grid says, a power of two. Pieces let the same bits tell keys
-apart where keys are dense and reach far where they are not: what matters is how many queries fall
-into a cell, not how many codes it holds.
+A grid consists of pieces. All cells of a piece have one width, a power of two. Pieces spend the
+bits where keys are dense and let cells be wide where keys are sparse: what matters is how many
+queries fall into a cell, not how many codes it holds.
+
+Example: the codes 0 .. 1023 with a piece of shift 0 from 0 and a piece of shift 8 from 256 have 256
+cells of one code and 3 cells of 256 codes.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from sieve.arrays.bit_packing import Words
 from sieve.segments.query_model import Codes
 
 MAX_PIECES: Final = 256
-# Widths of pieces have this many significant bits, so that they are short to write.
+# Widths of pieces have this many significant bits, so that they are short to encode.
 _WIDTH_BITS: Final = 6
 
 
@@ -31,7 +34,7 @@ class Grid:
         start: uint64[p], distance from `first` at which each piece begins, ascending from 0.
         shift: uint8[p], a cell of the piece holds 2^shift codes, its last one perhaps fewer.
         base: uint64[p], number of each piece's first cell.
-        cells: how many there are.
+        cells: total number of cells.
     """
 
     first: int
@@ -43,7 +46,7 @@ class Grid:
 
     @staticmethod
     def of(first: int, last: int, start: Words, shift: npt.NDArray[np.uint8]) -> Grid | None:
-        """The grid with these pieces; None where it would have 2^64 cells or more."""
+        """The grid with these pieces; None if it would have 2^64 cells or more."""
         span = last - first
         ends = [*(at - 1 for at in start[1:].tolist()), span]
         base, cells = [], 0
@@ -72,7 +75,7 @@ class Grid:
         piece = np.searchsorted(self.base, cells, side="right") - 1
         shift = self.shift[piece].astype(np.uint64)
         within = (cells - self.base[piece]) << shift
-        # The last cell of a piece may be cut short; no sum here passes 2^64 - 1.
+        # The last cell of a piece may be shorter; no sum here passes 2^64 - 1.
         rest = np.append(self.start[1:] - np.uint64(1), np.uint64(self.last - self.first))
         whole = (np.uint64(1) << shift) - np.uint64(1)
         room = rest[piece] - self.start[piece] - within

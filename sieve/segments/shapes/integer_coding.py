@@ -1,11 +1,12 @@
-"""Whole numbers of very different size in about as many bits as they carry.
+"""Integer coding: unsigned integers of mixed magnitude, near their entropy (Elias gamma, Deflate).
 
 A number is split into its *class*, the count of its significant bits, and the bits below the first
-one. Classes repeat and are left to Deflate, a byte each; the bits below look random and are stored
-as they are. Arrays for which plain packing is shorter are packed instead. Layout, little-endian:
+one, as in Elias gamma coding. Classes repeat, so Deflate compresses them, a byte each; the bits
+below look random and are stored unchanged. Bit packing replaces this where it is shorter. Example:
+13 = 0b1101 has the class 4 and the low bits 0b101. Layout, little-endian:
 
 ==========  ============================================================
-u8 mode     0: `sieve.packing`; 1: classes; 2: the numbers, all below 256, as bytes
+u8 mode     0: bit packing; 1: classes; 2: the numbers, all below 256, as bytes
 ...         mode 0: the packed array
 u32         modes 1 and 2: d, bytes of the deflated ones
 u8[d]       raw Deflate (RFC 1951) of one byte a number: class, or number
@@ -33,11 +34,11 @@ _WINDOW: Final = 56
 
 
 def encode(values: Words) -> bytes:
-    """The bytes of an array of fewer than 2^32 numbers; its length is not among them."""
+    """Encodes an array of fewer than 2^32 numbers; its length is not stored."""
     if not len(values):
         return bytes([_PACKED]) + pack(values)
     classes = bit_lengths(values)
-    # Only the shortest is made whole; the others' size is known before.
+    # Only the shortest form is made; the sizes of the others are known in advance.
     deflated = {_CLASSES: _deflated(classes.astype(np.uint8))}
     if classes.max() <= 8:
         deflated[_BYTES] = _deflated(values.astype(np.uint8))
@@ -52,7 +53,7 @@ def encode(values: Words) -> bytes:
 
 
 def expected_size(values: Words) -> float:
-    """About the bytes that `encode` takes, from the entropy of the classes; fast."""
+    """Estimates the bytes that `encode` takes, from the entropy of the classes; fast."""
     if len(values) == 0:
         return 0.0
     classes = bit_lengths(values)
@@ -60,15 +61,15 @@ def expected_size(values: Words) -> float:
     counts = counts[counts > 0]
     entropy = float((counts * np.log2(len(values) / counts)).sum())
     below = float(np.maximum(classes - 1, 0).sum())
-    # A Deflate block describes its codes in about as many bytes as it has kinds of symbols.
+    # A Deflate block describes its codes in about as many bytes as it has distinct symbols.
     return (entropy + below) / 8 + 8 + len(counts)
 
 
 def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
-    """`count` numbers whose bytes begin at `at`, and where the bytes after them begin.
+    """Decodes `count` numbers whose bytes begin at `at`; also returns the offset after them.
 
     Raises:
-        CorruptError: the bytes end too early or cannot have come from `encode`.
+        CorruptError: the bytes end too early, or `encode` cannot have made them.
     """
     if at >= len(payload):
         raise _corrupt("ends inside an array")
@@ -91,7 +92,7 @@ def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
 
 
 def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
-    # Searching for repetitions spoils the codes of symbols that do not repeat, so both are tried.
+    # A search for repetitions worsens the codes of symbols that do not repeat, so both are tried.
     made = []
     for strategy in (zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_DEFAULT_STRATEGY):
         coder = zlib.compressobj(6, zlib.DEFLATED, _RAW, 9, strategy)
@@ -102,7 +103,8 @@ def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
 def _inflated(data: bytes, count: int) -> npt.NDArray[np.uint8]:
     decoder = zlib.decompressobj(_RAW)
     try:
-        # One byte more than asked for tells an array that is too long from one that ends here.
+        # One byte more than expected distinguishes an array that is too long from one that ends
+        # here.
         found = decoder.decompress(data, count + 1)
     except zlib.error as error:
         raise _corrupt(f"has an array that does not inflate ({error})") from error

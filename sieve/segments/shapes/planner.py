@@ -1,8 +1,14 @@
-"""From intervals to segments: which gaps to keep, how finely, and in which shape, at a price.
+"""Plans segments from intervals at one cost per byte: which gaps, which precision, which shape.
 
-The price is what a byte must save, in files read by an expected query. At one price for all, every
-choice (a gap, a bit of precision, a shape) can be made by itself, and all together are the best for
-the bytes they need: Lagrange's method, as in rate-distortion coding.
+The cost per byte ("price") is what a byte must save, in files read by an expected query. With one
+price for all, every choice (a gap, a bit of precision, a shape) can be made independently, and all
+choices together are optimal for the bytes that they need.
+
+A `Plan` is made once for a stretch of the domain. `curve` and `trial` estimate the bytes of many
+prices from samples, and `emit` writes the segments at one price.
+
+Source: Lagrange multipliers as in rate-distortion coding; Shoham and Gersho, "Efficient Bit
+Allocation for an Arbitrary Set of Quantizers".
 """
 
 from __future__ import annotations
@@ -31,35 +37,35 @@ _SHAPES: Final = {
     "intervals": (SHAPE_INTERVALS,),
     "runs": (SHAPE_RUNS,),
 }
-# A segment opens with all entries that reach into it from before. Closing only after as many new
-# ones keeps these copies below the entries themselves, so that no list on the side is needed.
+# A segment repeats all entries that reach into it from before. It closes only after as many new
+# entries, so the copies are fewer than the entries and no separate list is needed.
 _LEAST_ENTRIES: Final = 16384
-# Kinds of query that people are told about: an occurring key by rows, any code, a short range.
+# Kinds of query that reports show: an occurring key by rows, any code, a short range.
 _SHOWN: Final = [1, 2, 3]
 _FIRST_GUESS: Final = 2.0
 _LEFT: Final = 0.8
-# One entry more makes the steps between all entries smaller, so it takes less than the mean.
+# One more entry makes the steps between all entries smaller, so it takes less than the mean.
 _MARGINAL: Final = 0.8
-# Segments that are tried out, and the prices around the right one that they are tried at.
+# Number of segments that are encoded as a sample, and the prices around the right one to do it at.
 _SAMPLED: Final = 3
 _TRIED: Final = np.array([2.0, 1.0, 0.5])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """A stretch of keys as it goes into a run file.
+    """A stretch of keys as stored in a run file.
 
     Attributes:
         first: least key code.
         last: greatest key code; segments are disjoint.
         shape: `intervals` or `runs`.
-        keys: distinct keys of each location, summed over locations and over segments right.
-        rows: rows of the table, summed over segments right.
-        blocks: borders between which the answer does not change.
-        postings: entries.
+        keys: distinct keys of each location, summed over locations; sums over segments are exact.
+        rows: rows of the table; sums over segments are exact.
+        blocks: stretches between borders, over which the answer does not change.
+        postings: number of entries.
         payload: bytes for `decode`.
-        expected: float64[3], files that a query reads beyond what the intervals given to `plan`
-            ask for: an occurring key by rows, any code of the domain, a short range. Sums that
+        expected: float64[3], files that a query reads beyond those that the intervals given to
+            `plan` require: an occurring key by rows, any code of the domain, a short range. They
             add up over segments.
     """
 
@@ -79,7 +85,7 @@ def plan(intervals: Intervals, query_model: QueryModel, shape: str = "auto") -> 
 
     Args:
         intervals: all of the stretch, in any order; those of one location may overlap.
-        query_model: what queries ask.
+        query_model: the expected queries.
         shape: `intervals`, `runs`, or `auto` for the cheaper of both in each segment.
 
     Raises:
@@ -105,15 +111,17 @@ def plan(intervals: Intervals, query_model: QueryModel, shape: str = "auto") -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """A stretch ready to be priced.
+    """A stretch of the domain, ready to be planned at any price.
 
     Attributes:
-        intervals: in order of location and first key, those of one location disjoint.
-        skip_probability: float64[n], worth of the gap before each; infinite for a location's first.
-        gaps: float64[6, n + 1], share of queries, by kind, in the gaps before the first intervals.
-        keys: int64[n + 1], distinct keys in the first intervals.
+        intervals: sorted by location and first key, those of one location disjoint.
+        skip_probability: float64[n], of the gap before each interval; infinite for the first of a
+            location.
+        gaps: float64[6, n + 1], share of queries, by kind, in the gaps before the first intervals
+            (cumulative).
+        keys: int64[n + 1], distinct keys in the first intervals (cumulative).
         rows: int64[n + 1], rows in them.
-        query_model: what queries ask.
+        query_model: the expected queries.
         shape: `intervals`, `runs` or `auto`.
     """
 
@@ -126,14 +134,15 @@ class Plan:
     shape: str
 
     def curve(self, prices: Numbers, aim: float) -> Numbers:
-        """About the bytes that each price leads to, `SEGMENT_OVERHEAD` a segment included.
+        """Estimates the bytes at each price, with `SEGMENT_OVERHEAD` for each segment.
 
-        How many entries are worth a price is counted; what one takes is tried out on some segments
-        at prices near the right one, and taken to change slowly from there on.
+        The number of entries that pay for themselves at a price is exact. The bytes of an entry are
+        measured on some segments at prices near the right one, and assumed to change slowly from
+        there.
 
         Args:
             prices: float64[p], falling, files read a query, per byte, above 0.
-            aim: bytes that this stretch should come to.
+            aim: bytes that this stretch should take.
 
         Returns:
             float64[p].
@@ -145,7 +154,7 @@ class Plan:
         fits = np.flatnonzero(counts * _FIRST_GUESS <= aim)
         near = prices[fits[-1] if len(fits) else 0] * _TRIED
         each = [self._tried(price) for price in near.tolist()]
-        # np.interp wants ascending places.
+        # np.interp needs ascending places.
         bytes_each = np.interp(-np.log(prices), -np.log(near), each)
         sizes: Numbers = counts * bytes_each
         return sizes
@@ -153,17 +162,17 @@ class Plan:
     def trial(
         self, price: float, probes: Sequence[npt.NDArray[np.int64]]
     ) -> tuple[float, list[float]]:
-        """About what a price leads to: bytes, and files that probes read.
+        """Estimates the result of a price: bytes, and files that probes read.
 
-        What entries name is counted. What bytes they take, and what the grid adds to what they
-        name, is tried out on some segments.
+        The locations that entries name are exact. The bytes of entries, and the locations that the
+        grid adds, are measured on some segments.
 
         Args:
             price: files read a query, per byte, above 0.
-            probes: of each kind, int64[k, 2], key codes from first to last, ascending by both.
+            probes: for each kind, int64[k, 2], key codes from first to last, ascending by both.
 
         Returns:
-            Bytes, `SEGMENT_OVERHEAD` a segment included, and for each kind the files of all its
+            Bytes, with `SEGMENT_OVERHEAD` for each segment, and for each kind the files of all its
             probes.
         """
         kept = self._kept(price, _FIRST_GUESS)
@@ -181,7 +190,7 @@ class Plan:
         return size * scale, named
 
     def _tried(self, price: float) -> float:
-        """Bytes at a price for each entry that is worth it at first guess."""
+        """Bytes at a price, for each entry that pays for itself by the first guess."""
         worthwhile = np.count_nonzero(self.skip_probability > price * _FIRST_GUESS)
         kept = self._kept(price, self._entry_bytes(price))
         segments = list(kept.segments())
@@ -215,7 +224,7 @@ class Plan:
         return cheapest(part, self.query_model, price, _SHAPES[self.shape])
 
     def _entry_bytes(self, price: float) -> float:
-        """What an entry more takes, tried out on the segment in the middle."""
+        """Bytes of one more entry, measured on the middle segment."""
         kept = self._kept(price, _FIRST_GUESS)
         segments = list(kept.segments())
         if not segments:
@@ -225,7 +234,7 @@ class Plan:
         return _MARGINAL * len(coded.payload) / len(coded.cells.begin)
 
     def _kept(self, price: float, entry_bytes: float) -> _Kept:
-        """The entries that are worth their bytes."""
+        """The entries that pay for their bytes."""
         lists = self.intervals
         start = np.flatnonzero(self.skip_probability > price * entry_bytes)
         stop = np.append(start[1:], len(lists))
@@ -235,15 +244,15 @@ class Plan:
 
 
 def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, list[Segment]]:
-    """The segments that use a budget as far as it can be, and the plan and the price of them.
+    """The segments that use a budget as far as possible, with their plan and price.
 
-    The bytes of `auto` may fall by half at once where many segments change their shape at one
-    price. Where it leaves so much of the budget, intervals alone may do better.
+    The bytes of `auto` may halve at once where many segments change their shape at one price. If
+    that leaves much of the budget unused, intervals alone may do better, so they are tried too.
 
     Args:
-        planned: all that the budget is for.
+        planned: everything that the budget is for.
         prices: float64[p], falling.
-        budget: bytes, `SEGMENT_OVERHEAD` a segment included.
+        budget: bytes, with `SEGMENT_OVERHEAD` for each segment.
     """
     price, segments, size = _sought(planned, prices, budget)
     if planned.shape == "auto" and size < _LEFT * budget and price > prices[-1]:
@@ -268,14 +277,14 @@ def _sought(planned: Plan, prices: Numbers, budget: float) -> tuple[float, list[
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
-    """The entries that a stretch keeps, to be cut into segments.
+    """The entries that a stretch keeps, to be split into segments.
 
     Attributes:
         plan: of the stretch.
-        start: int64[n], first interval of each entry, in order of its key.
+        start: int64[n], first interval of each entry, sorted by its key.
         stop: int64[n], the interval after its last.
-        first: int64[n], its first key.
-        last: int64[n], its last key.
+        first: int64[n], first key.
+        last: int64[n], last key.
     """
 
     plan: Plan
@@ -285,7 +294,7 @@ class _Kept:
     last: Codes
 
     def segments(self) -> Iterator[tuple[int, int, Places]]:
-        """Entries that begin in each segment, from and to, and all that lie in it."""
+        """For each segment: range of the entries that begin in it, and all entries in it."""
         at, spanning = 0, np.empty(0, np.intp)
         while at < len(self.start):
             wanted = at + max(_LEAST_ENTRIES, len(spanning))
@@ -308,7 +317,7 @@ class _Kept:
         return [float(_named(*entries, of_kind)) for of_kind in probes]
 
     def part(self, at: int, end: int, inside: Places) -> Part:
-        """What lies in one segment."""
+        """The content of one segment."""
         lists, gaps = self.plan.intervals, self.plan.gaps
         start, stop = self.start[at:end], self.stop[at:end]
         begin, reach = int(self.first[at]), int(self.last[inside].max())
@@ -333,11 +342,11 @@ def _named(
     location: npt.NDArray[np.int32],
     probes: npt.NDArray[np.int64],
 ) -> int:
-    """Locations that some probes are told to read, summed over the probes.
+    """Number of locations that probes must read, summed over the probes.
 
     Args:
-        first: int64[n], first key of each entry, in order of location and key.
-        last: int64[n], its last key; entries of one location are disjoint.
+        first: int64[n], first key of each entry, sorted by location and key.
+        last: int64[n], last key; entries of one location are disjoint.
         location: int32[n].
         probes: int64[k, 2], key codes from first to last, ascending by both.
     """
@@ -345,7 +354,7 @@ def _named(
     leading = np.append(True, location[1:] != location[:-1])
     named = np.searchsorted(np.sort(first[leading]), end, side="right").sum()
     named -= np.searchsorted(np.sort(last[np.append(leading[1:], True)]), begin).sum()
-    # A location's gaps are apart, so at most one of them holds all of a probe.
+    # The gaps of a location are disjoint, so at most one of them contains a whole probe.
     gaps = np.flatnonzero(~leading)
     from_ = np.searchsorted(begin, last[gaps - 1], side="right")
     to = np.searchsorted(end, first[gaps])

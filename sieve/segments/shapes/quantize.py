@@ -1,4 +1,9 @@
-"""The grid and the shape of one segment: precision against bytes, at a price."""
+"""Chooses the grid and the shape of one segment: precision against bytes, at a cost per byte.
+
+A wider cell saves bits and makes entries cover more keys, so that queries read files in vain. The
+search starts from grids whose marginal bit pays for itself by the query model, then tries finer and
+coarser ones (rate-distortion optimal quantisation).
+"""
 
 from __future__ import annotations
 
@@ -14,18 +19,18 @@ from sieve.segments.query_model import Codes, Numbers, QueryModel
 from sieve.segments.shapes.format import SHAPE_NAMES, Cells, encode, expected_size
 from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 
-# A piece of the grid takes three bytes; with as many borders in it they are soon saved.
+# A piece of the grid takes three bytes; with this many borders in it they pay back.
 _BORDERS_A_PIECE: Final = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """What lies in one segment, before it is coded.
+    """The content of one segment before it is encoded.
 
     Attributes:
         first: least key code.
         last: greatest key code.
-        low: int64[n], first key of each entry, in order of location and key.
+        low: int64[n], first key of each entry, sorted by location and key.
         high: int64[n], last key; entries of one location are disjoint.
         location: int32[n].
         keys: distinct keys in the entries that begin here.
@@ -45,11 +50,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coded:
-    """A segment's payload, and what it costs otherwise.
+    """An encoded segment and the files that it reads in vain.
 
     Attributes:
-        shape: its name.
-        payload: its bytes.
+        shape: name of the shape.
+        payload: encoded bytes.
         cells: the entries.
         added: float64[6], files read in vain by a query of each kind.
     """
@@ -69,14 +74,14 @@ class _Try:
 def cheapest(
     part: Part, query_model: QueryModel, price: float, shapes: Sequence[int], *, search: bool = True
 ) -> Coded:
-    """The shape and grid of least files in vain plus price times bytes.
+    """The shape and grid with the least (files read in vain + price * bytes).
 
     Args:
         part: of at least one entry.
-        query_model: what queries ask.
-        price: files read a query, per byte.
-        shapes: numbers of those allowed, at least one.
-        search: whether to try finer and coarser grids than the ones to start from.
+        query_model: the expected queries.
+        price: cost per byte, in files read a query.
+        shapes: numbers of the allowed shapes, at least one.
+        search: whether to try finer and coarser grids than the initial ones.
     """
     exact = _free(part, query_model, part.low, part.high, part.location)
     best: dict[int, tuple[float, _Try]] = {}
@@ -85,7 +90,8 @@ def cheapest(
         moved = np.clip(shift + offset, 0, 63).astype(np.uint8)
         grid = Grid.of(part.first, part.last, start, moved)
         if grid is None:
-            # All 2^64 codes, one by one: cells of two can be numbered.
+            # All 2^64 codes in cells of one code are too many cells to number; cells of two are
+            # not.
             grid = Grid.of(part.first, part.last, start, np.maximum(moved, 1))
             assert grid is not None
         cells, low, high = _snapped(part, grid)
@@ -122,10 +128,10 @@ def cheapest(
 def _pieces(
     part: Part, query_model: QueryModel, price: float
 ) -> list[tuple[Words, npt.NDArray[np.int64]]]:
-    """Grids to start from: their pieces' starts, and the shifts at which a bit pays for itself."""
+    """Initial grids: the starts of their pieces, and the shifts at which a bit pays for itself."""
     codes = np.sort(np.concatenate([part.low, part.high]))
     count = int(np.clip(len(codes) // _BORDERS_A_PIECE, 1, MAX_PIECES))
-    # A border lies anywhere in its cell, so half a cell is added, a quarter saved by a bit more.
+    # A border lies anywhere in its cell, so half a cell is added; one more bit saves a quarter.
     wanted = 4 * price / 8
     ideal = np.floor(np.log2(wanted / query_model.density(codes)))
     single = np.zeros(1, np.uint64)
@@ -143,14 +149,14 @@ def _pieces(
 
 
 def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """The middle one of the shifts that a piece's borders ask for."""
+    """The median of the shifts that the borders of each piece ask for."""
     parts = [np.sort(part) for part in np.split(ideal, bounds[1:])]
     middle = [(part[(len(part) - 1) // 2] + part[len(part) // 2]) / 2 for part in parts]
     return np.array(np.clip(middle, 0, 63), np.int64)
 
 
 def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.NDArray[np.intp]]:
-    """Pieces that begin at some of the borders, or before, so that their widths are short to write.
+    """Pieces that begin at or before some of the borders, with widths that are short to encode.
 
     Returns:
         The starts, and the first border of each piece.
@@ -166,7 +172,7 @@ def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.
 
 
 def _snapped(part: Part, grid: Grid) -> tuple[Cells, Codes, Codes]:
-    """The entries widened to whole cells, those of a location that touch made one."""
+    """The entries widened to whole cells; adjacent entries of one location are merged."""
     begin, end = grid.cells_of(part.low), grid.cells_of(part.high)
     apart = np.append(
         True, (part.location[1:] != part.location[:-1]) | (begin[1:] > end[:-1] + np.uint64(1))
@@ -178,7 +184,7 @@ def _snapped(part: Part, grid: Grid) -> tuple[Cells, Codes, Codes]:
 
 
 def _in_order(cells: Cells) -> Cells:
-    # By location already.
+    # The cells are sorted by location already, so a stable sort is enough.
     order = np.argsort(cells.begin, kind="stable")
     return Cells(cells.grid, cells.begin[order], cells.end[order], cells.location[order])
 
@@ -189,8 +195,8 @@ def _free(
     """float64[6], share of queries of each kind wholly between entries, summed over locations."""
     leading = np.append(True, location[1:] != location[:-1])
     trailing = np.append(leading[1:], True)
-    # A gap before each entry, then one after each location's last. At the ends of the codes
-    # `low - 1` and `high + 1` wrap: those gaps are empty.
+    # One gap before each entry, then one after the last entry of each location. At the ends of the
+    # code domain `low - 1` and `high + 1` wrap: those gaps are empty.
     after = np.append(np.int64(part.first), high[:-1] + 1)
     after[leading] = part.first
     begin = np.concatenate([after, high[trailing] + 1])
@@ -202,7 +208,7 @@ def _free(
 
 
 def blocks_of(cells: Cells) -> int:
-    """Stretches between borders of entries."""
-    # Two halves that are in order, or nearly: merging is fastest.
+    """Number of stretches between the borders of entries."""
+    # Two halves that are sorted, or nearly: a merge sort is fastest.
     borders = np.sort(np.concatenate([cells.begin, cells.end + np.uint64(1)]), kind="stable")
     return int(np.count_nonzero(borders[1:] != borders[:-1]))

@@ -105,13 +105,13 @@ def test_shared_sets_are_kept_once():
 def test_a_failed_attempt_is_followed_by_others_with_more_room():
     """Hashes that cannot be taken off get another seed, and after some attempts more cells."""
     hashes, locations = draw(5000, 100)
-    real, failures = fuse_function._taken_off, [None] * 9
+    real, failures = fuse_function._peel, [None] * 9
 
     def unlucky(*args):
         return failures.pop() if failures else real(*args)
 
     easy = decode_map(build_map(hashes, locations, 100, 6)).layout
-    with mock.patch.object(fuse_function, "_taken_off", unlucky):
+    with mock.patch.object(fuse_function, "_peel", unlucky):
         segment = decode_map(build_map(hashes, locations, 100, 6))
     assert segment.layout.seed != easy.seed
     assert segment.layout.n_cells > easy.n_cells
@@ -120,7 +120,7 @@ def test_a_failed_attempt_is_followed_by_others_with_more_room():
 
 def test_hashes_that_cannot_be_told_apart_fail_an_attempt():
     """What no order takes off is reported, not filled wrongly."""
-    assert fuse_function._taken_off(np.array([[0, 5, 9], [0, 5, 9]], np.int32), 12) is None
+    assert fuse_function._peel(np.array([[0, 5, 9], [0, 5, 9]], np.int32), 12) is None
 
 
 @pytest.mark.parametrize(
