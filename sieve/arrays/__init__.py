@@ -1,1 +1,1 @@
-"""Small vectorised array code that several packages share: bit packing and ranges."""
+"""Vectorised array primitives shared by several packages: bit packing and ranges."""

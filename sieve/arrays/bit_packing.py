@@ -1,7 +1,8 @@
-"""Whole numbers in as few bits as they need, packed and unpacked by numpy without a Python loop.
+"""Bit packing of unsigned integers with exceptions (PFOR), vectorised in numpy.
 
-An array is cut to the `bits` that make it shortest. The few values that need more (outliers, such
-as one key with a million rows) are kept whole behind the packed bits. Layout, little-endian:
+All values of an array are truncated to the width `bits` that makes it shortest. The few values
+that need more bits (outliers, such as one key with a million rows) follow the packed bits as
+exceptions. Example: 1, 3, 2 and 1000 take 2 bits each and one exception. Layout, little-endian:
 
 ====================  ===============================================================
 u8 bits               0..56
@@ -11,7 +12,7 @@ u32[x]                positions of the outliers, ascending
 u64[x]                their values
 ====================  ===============================================================
 
-Source: the idea of patched frames of reference, Zukowski et al., "Super-Scalar RAM-CPU Cache
+Source: patched frame of reference (PFOR), Zukowski et al., "Super-Scalar RAM-CPU Cache
 Compression".
 """
 
@@ -36,14 +37,14 @@ EXCEPTION_BYTES: Final = 12
 ARRAY_HEAD_BYTES: Final = _HEAD.size
 _MANTISSA_BITS: Final = 52
 _EXPONENT_OF_ONE: Final = 1023
-# Packing goes through one byte a bit; a slice of a multiple of 8 values ends on a byte.
+# Packing expands to one byte per bit, so it works on slices; a multiple of 8 values ends on a byte.
 _SLICE: Final = 1 << 16
 
 
 def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
     """Position of each value's highest set bit plus one; 0 for 0."""
-    # A float's exponent tells it. Without the bit below the highest, no value rounds up to the
-    # next power of two.
+    # The exponent of a float gives the length. The bit below the highest is cleared first, so that
+    # no value rounds up to the next power of two.
     image = (values & ~(values >> np.uint64(1))).astype(np.float64).view(np.int64)
     lengths: npt.NDArray[np.int64] = np.maximum(
         (image >> _MANTISSA_BITS) - (_EXPONENT_OF_ONE - 1), 0
@@ -52,12 +53,12 @@ def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
 
 
 def packed_size(lengths: npt.NDArray[np.int64]) -> int:
-    """The bytes that `pack` makes of values of these `bit_lengths`."""
+    """The number of bytes that `pack` makes of values of these `bit_lengths`."""
     return _HEAD.size + int(_sizes(lengths).min())
 
 
 def pack(values: Words) -> bytes:
-    """The bytes of an array of fewer than 2^32 numbers; its length is not among them."""
+    """Packs an array of fewer than 2^32 numbers; its length is not stored."""
     lengths = bit_lengths(values)
     bits = int(_sizes(lengths).argmin())
     outliers = np.flatnonzero(lengths > bits)
@@ -69,10 +70,10 @@ def pack(values: Words) -> bytes:
 
 
 def unpack(payload: Bytes, at: int, count: int) -> tuple[Words, int]:
-    """`count` numbers whose bytes begin at `at`, and where the bytes after them begin.
+    """Unpacks `count` numbers whose bytes begin at `at`; also returns the offset after them.
 
     Raises:
-        CorruptError: the bytes end too early or cannot have come from `pack`.
+        CorruptError: the bytes end too early, or `pack` cannot have made them.
     """
     if at + _HEAD.size > len(payload):
         raise _corrupt("ends inside an array")
@@ -95,7 +96,7 @@ def unpack(payload: Bytes, at: int, count: int) -> tuple[Words, int]:
 
 
 def pack_bits(values: Words, bits: int) -> bytes:
-    """The lowest `bits` bits, at most 56, of each value, value i in bits i * bits onwards."""
+    """Packs the lowest `bits` bits, at most 56, of each value; value i in bits i * bits onwards."""
     if bits == 0:
         return b""
     image = values.astype("<u8").view(np.uint8).reshape(-1, 8)
@@ -109,15 +110,15 @@ def pack_bits(values: Words, bits: int) -> bytes:
 
 
 def byte_words(data: Bytes, start: int = 0) -> Words:
-    """The words of 8 bytes that begin at each byte from `start` on, u64[len(data) - start - 7]."""
+    """The 8-byte words that begin at each byte from `start` on, uint64[len(data) - start - 7]."""
     words: Words = np.ndarray((len(data) - start - 7,), "<u8", data, start, (1,))
     return words
 
 
 def bits_at(words: Words, bits: int, places: Words) -> Words:
-    """The values at some places, any shape, of what `pack_bits` made, given as `byte_words`.
+    """The values at some positions, of any shape, in packed bits given as `byte_words`.
 
-    Seven bytes must follow the last value's first byte.
+    Seven bytes must follow the first byte of the last value.
     """
     start = places * np.uint64(bits)
     found = words[(start >> np.uint64(3)).astype(np.int64)] >> (start & np.uint64(7))
@@ -125,7 +126,7 @@ def bits_at(words: Words, bits: int, places: Words) -> Words:
 
 
 def _sizes(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Bytes of an array's values when cut to each width in bits, int64[57], from their lengths."""
+    """Bytes of an array's values at each bit width, int64[57], from the values' bit lengths."""
     longer = len(lengths) - np.cumsum(np.bincount(lengths, minlength=65))[: MAX_BITS + 1]
     widths = np.arange(MAX_BITS + 1)
     sizes: npt.NDArray[np.int64] = (len(lengths) * widths + 7) // 8 + EXCEPTION_BYTES * longer

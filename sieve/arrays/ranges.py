@@ -1,4 +1,7 @@
-"""Ranges of places in a flat array, handled all at once."""
+"""Ranges of positions in a flat array, expanded without a Python loop.
+
+Example: the ranges 3:5 and 8:10 expand to the positions 3, 4, 8, 9.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import numpy.typing as npt
 
 
 def spelled_out(begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Every number of the ranges ``begin:end``, one after another."""
+    """All positions of the ranges ``begin:end``, one range after another; int64."""
     sizes = end - begin
     skipped = begin - (np.cumsum(sizes) - sizes)
     numbers: npt.NDArray[np.int64] = np.arange(int(sizes.sum())) + np.repeat(skipped, sizes)
