@@ -1,1 +1,1 @@
-"""Column values as order-preserving 64-bit key codes, and as hashes."""
+"""Order-preserving encoding of column values as 64-bit key codes, and hashing."""

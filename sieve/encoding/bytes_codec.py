@@ -1,6 +1,11 @@
-"""Key codes of strings and binary: of the bytes behind the prefix that all values share."""
+"""Key codes of strings and binary: eight bytes after the prefix that all values share.
 
-# ruff: noqa: D102 - what the methods of a codec do stands once, in the protocol
+Eight bytes rarely tell values apart that begin alike, such as URLs. Therefore the encoder strips
+the longest common prefix of the column first. Example with the prefix ``user-``: the code of
+``user-00000042x`` is made of the bytes ``00000042``.
+"""
+
+# ruff: noqa: D102 - the protocol documents the methods of a codec once
 
 from __future__ import annotations
 
@@ -18,7 +23,7 @@ _SIGN = np.uint64(1 << 63)
 
 
 class Rest(Protocol):
-    """How what follows the prefix becomes codes, which rise with it; bytes compare unsigned."""
+    """Encodes the bytes after the prefix. Codes rise with the bytes, compared as unsigned."""
 
     def codes(self, values: pa.Array, start: int) -> Codes:
         """Codes of large binaries from byte `start` on, int64[n]; undefined for nulls."""
@@ -30,12 +35,12 @@ class Rest(Protocol):
         """Greatest code of the values that begin with `start`."""
 
     def least_value(self, code: int) -> bytes:
-        """Least value that has a code."""
+        """Least value with this code."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeadingBytes:
-    """Eight bytes, big-endian and zero padded."""
+    """The next eight bytes, big-endian and zero padded."""
 
     def codes(self, values: pa.Array, start: int) -> Codes:
         reader = WordReader(values)
@@ -54,10 +59,10 @@ class LeadingBytes:
 
 @dataclass(frozen=True, slots=True)
 class BytesCodec:
-    """Bytes in Spark's order: unsigned.
+    """Strings and binary in Spark's order, by unsigned bytes.
 
-    Values that do not begin with the prefix get the least or the greatest code, so order holds for
-    them too.
+    Values without the prefix get the least or the greatest code, so that the order holds for them
+    too.
     """
 
     prefix: bytes

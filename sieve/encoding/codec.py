@@ -1,10 +1,13 @@
-"""Order-preserving 64-bit images of column values: one codec for each family of types.
+"""Codecs: order-preserving 64-bit encodings of column values, one for each family of types.
 
-A codec maps values to signed 64-bit codes so that ``x < y`` implies ``code(x) <= code(y)``. An
-*exact* codec also keeps different values apart, so comparing codes is comparing values.
+A codec maps values to signed 64-bit key codes so that ``x < y`` implies ``code(x) <= code(y)``. An
+*exact* codec also gives different values different codes, so comparing codes is comparing values. A
+codec that is not exact widens predicates: it never loses a match.
+
+Examples: the int 7 has the code 7, the date 1970-01-02 the code 1, and the double -0.0 the code 0.
 """
 
-# ruff: noqa: D102 - what the methods of a codec do stands once, in the protocol
+# ruff: noqa: D102 - the protocol documents the methods of a codec once
 
 from __future__ import annotations
 
@@ -32,9 +35,9 @@ _DAY_MICROS = 86_400_000_000
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant of a query as a key code; `code` means nothing when `nan` is set.
+    """A constant of a query as a key code; `code` is undefined if `nan` is set.
 
-    `image` is the whole value as bytes where codes are not exact: what maps hash.
+    `image` is the whole value as bytes where codes are not exact; hash maps use its hash.
     """
 
     code: int
@@ -43,23 +46,23 @@ class Literal:
 
 
 class Codec(Protocol):
-    """What a family of types must offer; arrays come without chunks and are not empty."""
+    """Interface of a family of types. Arrays are not chunked and not empty."""
 
     @property
     def exact(self) -> bool:
         """Whether different values always have different codes."""
 
     def accepts(self, arrow_type: pa.DataType) -> bool:
-        """Whether columns of this Arrow type hold the values this codec is for."""
+        """Whether columns of this Arrow type contain values of this codec."""
 
     def codes(self, array: pa.Array) -> Codes:
         """Code of each element, int64[n]; undefined for nulls and NaN."""
 
     def literal(self, value: object) -> Literal:
-        """Code of a constant in its wire form; InvalidInputError when it has another form."""
+        """Code of a constant in its wire form; InvalidInputError if it has another form."""
 
     def decode(self, code: int) -> str:
-        """Least value with this code, in words for people."""
+        """Least value with this code, as text for people."""
 
 
 def refuse_literal(value: object, wanted: str) -> InvalidInputError:
@@ -79,7 +82,7 @@ def wire_integer(value: object, low: int, high: int, wanted: str) -> int:
 
 
 def wire_bytes(value: object) -> bytes:
-    """The bytes of a string or binary constant, which travel as base64."""
+    """The bytes of a string or binary constant, which is sent as base64."""
     if not isinstance(value, str):
         raise refuse_literal(value, "base64 text")
     try:
@@ -90,7 +93,7 @@ def wire_bytes(value: object) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class BooleanCodec:
-    """false is 0, true is 1."""
+    """Booleans: false is 0, true is 1."""
 
     exact: bool = True
 
@@ -151,7 +154,7 @@ class DateCodec:
 
 @dataclass(frozen=True, slots=True)
 class TimestampCodec:
-    """Microseconds since 1970-01-01 00:00, in UTC when `zoned`."""
+    """Microseconds since 1970-01-01 00:00, in UTC if `zoned`."""
 
     zoned: bool
     exact: bool = True
@@ -166,7 +169,8 @@ class TimestampCodec:
         return Literal(wire_integer(value, LEAST, GREATEST, "a number of microseconds"))
 
     def decode(self, code: int) -> str:
-        # numpy has no instant for -2^63 and datetime none before year 1: date and time go apart.
+        # numpy has no timestamp for -2^63 and datetime none before year 1, so date and time are
+        # separate.
         days, micros = divmod(code, _DAY_MICROS)
         midnight = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
         time = (midnight + dt.timedelta(microseconds=micros)).time()
@@ -175,7 +179,7 @@ class TimestampCodec:
 
 @dataclass(frozen=True, slots=True)
 class FloatCodec:
-    """The IEEE 754 bits read as sign and magnitude: -0.0 and 0.0 are both 0, NaN is kept apart."""
+    """IEEE 754 bits as sign and magnitude; -0.0 and 0.0 are both 0, NaN is flagged separately."""
 
     bits: int
     exact: bool = True
@@ -200,7 +204,7 @@ class FloatCodec:
         return Literal(self._sign - image if image < 0 else image)
 
     def decode(self, code: int) -> str:
-        # Borders between keys may lie past the infinities: show the nearest value.
+        # Borders between keys may lie beyond the infinities: show the nearest value.
         infinity = 0x7F800000 if self.bits == 32 else 0x7FF0000000000000
         code = max(-infinity, min(infinity, code))
         value = self._value(self._sign - code if code < 0 else code)
@@ -216,6 +220,6 @@ class FloatCodec:
 
 
 def filled(array: pa.Array, value: Any) -> npt.NDArray[Any]:
-    """The elements as a numpy array, `value` where null."""
+    """The elements as a numpy array, with `value` for nulls."""
     result: npt.NDArray[Any] = array.fill_null(value).to_numpy(zero_copy_only=False)
     return result

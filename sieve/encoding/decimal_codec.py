@@ -1,6 +1,11 @@
-"""Key codes of decimals: the unscaled integer, or 64 bits of it."""
+"""Key codes of decimals: the unscaled integer, or 64 bits of it.
 
-# ruff: noqa: D102 - what the methods of a codec do stands once, in the protocol
+A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. A wider
+decimal has up to 128 bits, so its code is either a floating-point-like image or a step of a
+`Window`.
+"""
+
+# ruff: noqa: D102 - the protocol documents the methods of a codec once
 
 from __future__ import annotations
 
@@ -23,10 +28,10 @@ _WORD = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Where the unscaled values of a wide decimal lie: 2^64 steps of 2^shift from `low` on.
+    """Domain of a wide decimal's unscaled values: 2^64 steps of 2^shift from `low` on.
 
     Raises:
-        InvalidInputError: no decimal has 39 digits, and no shift leaves a code of them all.
+        InvalidInputError: `low` has 39 digits or more, or `shift` is not 0 to 64.
     """
 
     low: int
@@ -40,20 +45,21 @@ class Window:
 
     @classmethod
     def around(cls, least: int, greatest: int) -> Window:
-        """The finest window over some values and as much again on either side."""
+        """The finest window over some values, with a margin of the same width on both sides."""
         margin = greatest - least + 1
         low, high = max(1 - 10**38, least - margin), min(10**38 - 1, greatest + margin)
-        # All decimals together are fewer than 2^128, so no shift of more than 64 is ever wanted.
+        # All decimals are fewer than 2^128, so the shift is at most 64.
         return cls(low, max(0, (high - low).bit_length() - 64))
 
 
 @dataclass(frozen=True, slots=True)
 class DecimalCodec:
-    """The unscaled integer u itself up to 18 digits; from 19 digits on, what fits of it.
+    """Up to 18 digits the unscaled integer u itself; from 19 digits on, 64 bits of it.
 
-    Without a window the wide form reads like a floating-point number: |u| < 2^57 is its own code, a
+    Without a window the wide form resembles a floating-point number: |u| < 2^57 is its own code, a
     longer |u| of L bits becomes exponent L - 56 over the 56 bits below its leading one. Then the
-    sign is put back. In a window it is the number of its step; what lies outside gets the ends.
+    sign is applied. With a window the code is the number of u's step; values outside get the least
+    or the greatest code.
     """
 
     precision: int
@@ -119,7 +125,7 @@ class DecimalCodec:
 
 
 def _steps(low: Words, high: Codes, window: Window) -> Codes:
-    """Numbers of the steps in which 128-bit two's complement integers lie, as codes."""
+    """The window steps of 128-bit two's complement integers, as codes."""
     origin = window.low & ((1 << 128) - 1)
     origin_low, origin_high = np.uint64(origin & _WORD), np.uint64(origin >> 64)
     signed_high = np.int64(window.low >> 64)
@@ -141,14 +147,14 @@ def _steps(low: Words, high: Codes, window: Window) -> Codes:
 
 
 def _wide_codes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> Codes:
-    """Codes of 128-bit two's complement integers given as two words."""
+    """Codes of 128-bit two's complement integers, given as two words."""
     negative = high < 0
     low = np.where(negative, ~low + np.uint64(1), low)
     carry = negative & (low == 0)
     top = np.where(negative, ~high + carry, high).view(np.uint64)
     length = np.where(top > 0, 64 + bit_lengths(top), bit_lengths(low))
     spare = np.maximum(length - 57, 0).astype(np.uint64)
-    # numpy leaves shifts by 64 or more undefined, so each word moves in a range of its own.
+    # numpy leaves shifts by 64 or more undefined, so each word has its own range of shifts.
     within = np.minimum(spare, np.uint64(63))
     lifted = np.where(within > 0, top << ((np.uint64(64) - within) & np.uint64(63)), np.uint64(0))
     near = (low >> within) | lifted

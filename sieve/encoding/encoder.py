@@ -1,4 +1,8 @@
-"""Column values as key codes: which types can be indexed, and the encoder that a run carries."""
+"""Encoder: maps the values of one column, and constants of queries, to order-preserving key codes.
+
+Every run stores the encoder that it was built with, because prefix, split points and window depend
+on the data. A query encodes its constants with each run's own encoder.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 
 __all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Window"]
 
-# A longer shared prefix is cut: it stands in every manifest, and any part of it is a prefix too.
+# A longer common prefix is truncated: every manifest contains it, and any part of it is a prefix.
 MAX_PREFIX = 1024
 
 _INDEXABLE = (
@@ -60,7 +64,7 @@ class Encoded:
     """Key codes of a column.
 
     Attributes:
-        codes: int64[n]; means nothing where the value is NULL or NaN.
+        codes: int64[n]; undefined where the value is NULL or NaN.
         valid: bool[n], False where the value is NULL.
         nan: bool[n], True where the value is NaN (which is valid).
     """
@@ -72,17 +76,17 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """How the values of one column become key codes, and constants of queries with them.
+    """Encodes the values of one column, and the constants that queries compare with them.
 
     Attributes:
         type: Spark's simple name of the column's type, such as ``decimal(10,2)``.
-        prefix: for strings and binary, the bytes left out at the front of every value.
-        splits: for strings and binary, where values are cut behind the prefix; None: nowhere.
-        window: for decimals of more than 18 digits, where values lie; None: anywhere.
+        prefix: for strings and binary, the common prefix that is stripped from every value.
+        splits: for strings and binary, the split points after the prefix; None: no split points.
+        window: for decimals of more than 18 digits, the domain of the values; None: all of it.
 
     Raises:
         UnsupportedError: the type cannot be indexed.
-        InvalidInputError: a prefix, splits or a window are given for a type that has none.
+        InvalidInputError: prefix, splits or window are set for a type that does not use them.
     """
 
     type: str
@@ -116,10 +120,10 @@ class Encoder:
         low: bytes | None = None,
         high: bytes | None = None,
     ) -> Encoder:
-        """The encoder for a column whose values lie, as far as is known, between `low` and `high`.
+        """The encoder for a column whose values are expected between `low` and `high`.
 
-        The bounds matter for strings and binary only, and only for how finely codes tell values
-        apart: the prefix is the one that both share.
+        The bounds matter for strings and binary only, and only for precision: the prefix is the one
+        that both bounds share.
         """
         if low is None or high is None or not isinstance(_codec(type), BytesCodec):
             return cls(type)
@@ -136,7 +140,7 @@ class Encoder:
         """Key codes of an Arrow column.
 
         Raises:
-            UnsupportedError: the array's Arrow type is not the one Spark uses for `type`.
+            UnsupportedError: the array's Arrow type is not the one that Spark uses for `type`.
         """
         codec = self._codec
         if not codec.accepts(array.type):
@@ -158,7 +162,7 @@ class Encoder:
         )
 
     def literal(self, value: object) -> Literal:
-        """The code of a constant in its wire form; InvalidInputError when it has another form."""
+        """The code of a constant in its wire form; InvalidInputError if it has another form."""
         return self._codec.literal(value)
 
     def starting_with(self, value: object) -> tuple[int, int]:
@@ -169,11 +173,11 @@ class Encoder:
         return codec.span(wire_bytes(value))
 
     def decode(self, code: int) -> str:
-        """The least value that has this code, in words for people."""
+        """The least value with this code, as text for people."""
         return self._codec.decode(code)
 
     def to_json(self) -> dict[str, object]:
-        """The form kept in manifests: type, and what else there is; bytes in base64."""
+        """The JSON form in manifests: the type and the optional members; bytes in base64."""
         form: dict[str, object] = {"type": self.type}
         if self.prefix:
             form["prefix"] = _text(self.prefix)
@@ -189,7 +193,7 @@ class Encoder:
         """Inverse of `to_json`.
 
         Raises:
-            CorruptError: the form is not one that `to_json` makes.
+            CorruptError: `to_json` cannot have made this form.
         """
         try:
             return cls._of_members(form)
@@ -212,7 +216,7 @@ class Encoder:
                 raise TypeError
             window = Window(int(form["low"]), form["shift"])
         encoder = cls(form["type"], prefix, splits, window)
-        # Whatever else stands there, such as a member of a later format, would change the codes.
+        # Any other member, such as one of a later format, would change the codes.
         if encoder.to_json() != form:
             raise ValueError
         return encoder
@@ -220,7 +224,7 @@ class Encoder:
 
 @functools.lru_cache(maxsize=256)
 def _codec(spark_type: str) -> Codec:
-    """The codec for a Spark type; UnsupportedError names the type and what can be indexed."""
+    """The codec for a Spark type; UnsupportedError names the type and the indexable types."""
     if spark_type in _FIXED:
         return _FIXED[spark_type]
     if spark_type == "binary":

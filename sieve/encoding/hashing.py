@@ -1,8 +1,8 @@
-"""64-bit hashes of column values, the keys of a map: the same on executors and in the front end.
+"""64-bit hashes of column values, the keys of hash maps; the same in executors and front end.
 
-Where key codes are exact, a hash is a bijection of the code: different values have different
-hashes. Other values (strings, binary, decimals of more than 18 digits) have the XXH64 of their
-bytes, which is what Spark's function ``xxhash64`` of one column yields; two may share a hash.
+Where key codes are exact, the hash is a bijection of the code: different values have different
+hashes. Other values (strings, binary, decimals of more than 18 digits) have the XXH64 hash of their
+bytes, as Spark's function ``xxhash64`` of one column computes it; two values may collide.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 Hashes = npt.NDArray[np.uint64]
 
-# Spark's constant in the `xxhash64` of its SQL.
+# The seed of `xxhash64` in Spark SQL.
 _SPARK_SEED: Final = 42
 
 
 def mixed(words: Hashes) -> Hashes:
-    """A bijection of 64-bit words after which every bit depends on all bits.
+    """A bijective mixer (finaliser) of 64-bit words: every output bit depends on all input bits.
 
     Source: the finaliser of Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
     Generators", with Stafford's constants.
@@ -36,8 +36,8 @@ def hash_codes(codes: npt.NDArray[np.int64]) -> Hashes:
 
 
 def hash_bytes(values: Sequence[bytes]) -> Hashes:
-    """Hashes of values by their bytes, uint64[n]; a decimal's are those of `decimal_bytes`."""
-    # Only the front end calls this: executors hash in the JVM and need not have the package.
+    """XXH64 hashes of values given as bytes, uint64[n]; for decimals use `decimal_bytes`."""
+    # Only the front end calls this. Executors hash in the JVM and may not have the package xxhash.
     import xxhash
 
     digest = xxhash.xxh64_intdigest
@@ -45,9 +45,9 @@ def hash_bytes(values: Sequence[bytes]) -> Hashes:
 
 
 def decimal_bytes(unscaled: int) -> bytes:
-    """The bytes that Spark hashes for a decimal of more than 18 digits: Java's big integer.
+    """The bytes that Spark hashes for a decimal of more than 18 digits: those of a Java BigInteger.
 
-    The unscaled number in two's complement, most significant byte first, without spare bytes.
+    The unscaled number in two's complement, big-endian, in as few bytes as possible.
     """
     magnitude = unscaled if unscaled >= 0 else ~unscaled
     return unscaled.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)

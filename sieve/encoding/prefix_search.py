@@ -1,4 +1,9 @@
-"""Binary search among byte strings for a whole Arrow array at once, eight bytes a step."""
+"""Vectorised binary search of byte strings among split points, eight bytes a step (a word trie).
+
+The points form a trie whose levels compare one 8-byte word each. A whole Arrow array descends a
+level at a time, and only the values that equal a point's word go down, so most of them need one
+numpy search.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +18,15 @@ from sieve.encoding.word_reader import Places, WordReader, Words
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """Words at one offset of the points that share all bytes before it, node after node.
+    """One trie level: the words at one offset of the points that share all bytes before it.
 
-    A node's slots are `lows[node]` to `highs[node]`, its first slot for values below all its words.
+    A node's slots are `lows[node]` to `highs[node]`; its first slot is for values below all its
+    words.
 
     Attributes:
         words: uint64[s], ascending within a node.
-        counts: int64[s], points not greater than a value that falls between this slot and the next.
-        children: int64[s], the next level's node for values that have this very word, or -1.
+        counts: int64[s], points not greater than a value between this slot and the next.
+        children: int64[s], node of the next level for values that equal this word, or -1.
     """
 
     words: Words
@@ -31,10 +37,10 @@ class _Level:
 
 
 class PointSearch:
-    """Ascending points, none of which ends in a zero byte.
+    """A search structure over ascending points, none of which ends in a zero byte.
 
-    So two values compare with a point as they would if all were padded with zeros, and words may be
-    compared where values end.
+    Therefore a value compares with a point as if both were padded with zeros, and whole words can
+    be compared beyond the end of a value.
     """
 
     def __init__(self, points: Sequence[bytes]) -> None:
@@ -45,7 +51,7 @@ class PointSearch:
             self._levels.append(level)
 
     def count(self, reader: WordReader, places: Places) -> Places:
-        """How many points are not greater than each value, read from its place on: int64[n]."""
+        """Number of points not greater than each value, read from its position on: int64[n]."""
         root = self._levels[0]
         words = reader.at(places, reader.ends).byteswap()
         slots = np.searchsorted(root.words[1:], words, side="right")
@@ -66,7 +72,7 @@ class PointSearch:
 def _level(
     points: Sequence[bytes], nodes: Sequence[tuple[int, int]], offset: int
 ) -> tuple[_Level, list[tuple[int, int]]]:
-    """A level of the search, and the nodes of the next."""
+    """One level of the trie, and the nodes of the next."""
     words: list[int] = []
     counts: list[int] = []
     children: list[int] = []
@@ -83,7 +89,7 @@ def _level(
         )
         for word, group in by_word:
             members = list(group)
-            # Only the first can end here: of two points one would else be the other, padded.
+            # Only the first can end here: otherwise two points would be equal after padding.
             ending = len(points[members[0]]) <= offset + 8
             words.append(word)
             counts.append(members[-1] + 1)
@@ -99,7 +105,7 @@ def _level(
 
 
 def _last_not_greater(level: _Level, nodes: Places, words: Words) -> Places:
-    """The last slot of each value's node whose word is not greater; the first if none is."""
+    """The last slot of each value's node whose word is not greater; the first slot if none."""
     low, high = level.lows[nodes], level.highs[nodes]
     for _ in range(int((high - low).max() - 1).bit_length()):
         middle = (low + high) >> 1

@@ -1,6 +1,11 @@
-"""Key codes by split points: the number of a value's point, then the digits that follow."""
+"""Key codes of strings by split points: the number of the value's point, then digits of its rest.
 
-# ruff: noqa: D102 - what the methods of a codec do stands once, in the protocol
+Example with the points ``customer-`` and ``supplier-``, whose bytes are all shared, and the
+alphabet ``0123456789``: ``supplier-17`` has the point 1 and the digits of ``17``, so the codes
+spend no bits on the bytes that both points know.
+"""
+
+# ruff: noqa: D102 - the protocol documents the methods of a codec once
 
 from __future__ import annotations
 
@@ -18,23 +23,23 @@ from sieve.encoding.split_points import Point, Splits
 from sieve.encoding.word_reader import Places, WordReader, Words
 
 _OFF: Final = 0x80
-"""Marks a byte that is no digit, in the table that translates bytes to digits."""
+"""Flags a byte that is not a digit, in the table that translates bytes to digits."""
 _ANY_OFF: Final = np.uint64(0x8080808080808080)
 _SIGN: Final = np.uint64(1 << 63)
-# Every other byte, every other pair of bytes, every other four of them.
+# Masks of every other byte, every other pair of bytes, every other four bytes.
 _LANES: Final = ((8, np.uint64(0x00FF00FF00FF00FF)), (16, np.uint64(0x0000FFFF0000FFFF)),
                  (32, np.uint64(0x00000000FFFFFFFF)))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stretches:
-    """What values between two borders have in common; number 0 lies below all borders.
+    """Properties of the values between two borders; stretch 0 lies below all borders.
 
     Attributes:
         search: finds a value's stretch.
-        codes: uint64[s], code of its first values.
-        skips: int64[s], bytes they share.
-        digits: uint64[s], 1 where what follows these counts, else 0.
+        codes: uint64[s], code of the first values of the stretch.
+        skips: int64[s], number of bytes that its values share.
+        digits: uint64[s], 1 if the bytes after the shared ones count, else 0.
     """
 
     search: PointSearch
@@ -44,12 +49,12 @@ class _Stretches:
 
 
 class SplitCodec:
-    """Codes under some `Splits`.
+    """Codec for a given `Splits`.
 
-    Of 2^64 codes, 0 is for values below the first point. Point number i has the next `radix` to the
-    power of `digits` codes, for what follows its shared bytes. A value without these bytes, which
-    is greater than all that have them, has the last of its point's codes. A byte that is no digit
-    counts as the digit below it, with the greatest digits behind it.
+    Of the 2^64 codes, code 0 is for values below the first point. Point number i has the next
+    ``radix ** digits`` codes, for the bytes after its shared bytes. A value that is greater than
+    all values with the shared bytes has the last code of its point. A byte that is not a digit
+    counts as the next lower digit, followed by the greatest digits.
     """
 
     def __init__(self, splits: Splits) -> None:
@@ -108,7 +113,7 @@ class SplitCodec:
         return self._first(number) + self._size - 1
 
     def _number(self, value: bytes, padding: int) -> int:
-        """The value's first digits, with `padding` for those past its end."""
+        """The first digits of a value as a number, with `padding` for digits after its end."""
         radix, number, beyond = self._radix, 0, -1
         for at in range(self._digits):
             digit = padding if at >= len(value) else self._ranks[value[at]]
@@ -119,7 +124,7 @@ class SplitCodec:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """The points' stretches, each cut where values stop to begin with the shared bytes."""
+        """The stretches of the points, each split where values lose the shared bytes."""
         borders, codes, skips, digits = [], [0], [0], [0]
         following = [*self._starts[1:], None]
         for number, (point, after) in enumerate(zip(self._splits.points, following, strict=True)):
@@ -148,7 +153,7 @@ class SplitCodec:
         return bytes(rank | mark for rank, mark in zip(self._ranks, marks, strict=True))
 
     def _numbers(self, reader: WordReader, places: Places) -> Words:
-        """What `_number` gives without padding, uint64[n]."""
+        """`_number` of each value with padding 0, uint64[n]."""
         radix, count = self._radix, self._digits
         numbers = np.zeros(len(places), np.uint64)
         off = np.zeros(len(places), np.uint64)
@@ -167,7 +172,7 @@ class SplitCodec:
         return numbers
 
     def _odd_numbers(self, reader: WordReader, places: Places, ends: Places) -> Words:
-        """The same for values with bytes that are no digits."""
+        """The same for values with bytes that are not digits."""
         radix, count = self._radix, self._digits
         words = [reader.at(places + first, ends) for first in range(0, count, 8)]
         content = np.stack(words, axis=1).tobytes().translate(self._table)
@@ -182,13 +187,13 @@ class SplitCodec:
 
 
 def _end(point: Point) -> bytes | None:
-    """The least value above all that begin with a point's shared bytes; None where none is."""
+    """The least value above all values with a point's shared bytes; None if there is none."""
     shared = point.start[: point.shared].rstrip(b"\xff")
     return shared[:-1] + bytes((shared[-1] + 1,)) if shared else None
 
 
 def _joined(digits: Words, radix: int) -> Words:
-    """Numbers of eight digits, one a byte, the first in the highest: neighbours join three times.
+    """Joins eight digits, one a byte and the first in the highest, pairwise in three steps.
 
     No lane overflows: n digits are less than 256^n.
     """

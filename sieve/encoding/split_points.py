@@ -1,8 +1,10 @@
-"""Split points of a column's values: the small dictionary an encoder of strings may carry.
+"""Split points: a small dictionary of prefixes by which an encoder of strings tells values apart.
 
-A value belongs to the last point that is not greater than it. Most values of a point begin with
-the same bytes, its *shared* ones, so a key code needs to say only which point it is, and what
-follows these bytes. What follows is written in the digits that the column uses, an *alphabet*.
+A value belongs to the last point that is not greater than it. Most values of a point begin with the
+same bytes, its *shared* bytes, so a key code consists of the number of the point and the bytes that
+follow the shared ones. Those are written in the digits that the column uses, an *alphabet*.
+
+Related work: Zhang et al., "Order-Preserving Key Compression for In-Memory Search Trees".
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ from sieve.errors import InvalidInputError
 
 MOST_POINTS = 1 << 12
 MOST_BYTES = 1 << 14
-"""Bytes of all points on disk; they stand in every manifest."""
+"""Bytes of all points on disk; every manifest contains them."""
 LONGEST_POINT = 128
 MOST_DIGITS = 24
 WIDEST_ALPHABET = 127
-"""Beyond this, digits are whole bytes: an alphabet would save less than a bit of each."""
+"""With a wider alphabet, digits are whole bytes: it would save less than a bit of each."""
 
 _HEADS = 3
 
@@ -34,7 +36,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Points in ascending order, and the bytes that follow the shared ones.
+    """Points in ascending order, and the alphabet of the bytes that follow the shared ones.
 
     Attributes:
         points: 1 to `MOST_POINTS` of them; none ends in a zero byte, so that values compare with
@@ -66,12 +68,12 @@ class Splits:
 
     @property
     def radix(self) -> int:
-        """How many digits there are; the first stands for a zero byte and for the value's end."""
+        """Number of digits; digit 0 stands for a zero byte and for the end of the value."""
         return len(self.alphabet) + 1 if self.alphabet else 256
 
     @property
     def digits(self) -> int:
-        """How many digits follow the number of a point in 64 bits."""
+        """How many digits fit in 64 bits after the number of a point."""
         room = ((1 << 64) - 1) // len(self.points)
         count = 0
         while count < MOST_DIGITS and self.radix ** (count + 1) <= room:
@@ -79,7 +81,7 @@ class Splits:
         return count
 
     def to_bytes(self) -> bytes:
-        """The points on disk, each without the bytes it has in common with the one before.
+        """The points on disk, each without the bytes shared with the one before.
 
         Source: Bayer and Unterauer, "Prefix B-Trees".
         """
@@ -93,7 +95,7 @@ class Splits:
 
     @classmethod
     def from_bytes(cls, data: bytes, alphabet: bytes) -> Splits:
-        """Inverse of `to_bytes`; InvalidInputError for anything that it does not make."""
+        """Inverse of `to_bytes`; InvalidInputError for bytes that it cannot have made."""
         points: list[Point] = []
         at, before = 0, b""
         while at < len(data):
@@ -116,7 +118,7 @@ def packed_size(points: Sequence[Point]) -> int:
 
 
 def common(one: bytes, other: bytes) -> int:
-    """Bytes that two values have in common at the front."""
+    """Length of the longest common prefix of two values."""
     size = min(len(one), len(other))
     if one[:size] == other[:size]:
         return size

@@ -1,4 +1,8 @@
-"""Bytes of variable-length values read eight at a time, for a whole Arrow array at once."""
+"""Reads bytes of variable-length values as 8-byte words, for a whole Arrow array at once.
+
+numpy has no vectorised slicing of byte strings. The reader views the data buffer of an Arrow array
+as overlapping words, so that eight bytes from any position are one array access.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import pyarrow as pa
 Words = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
 
-# Of a word in the machine's order: its first so many bytes, 0 to 8.
+# Masks for a word in the machine's byte order: its first 0 to 8 bytes.
 _FIRST: Final[Words] = np.array(
     [b"\xff" * n + b"\0" * (8 - n) for n in range(9)], "S8"
 ).view(np.uint64)  # fmt: skip
@@ -21,7 +25,7 @@ class WordReader:
     """The values of an Arrow array of large binaries, as words.
 
     Attributes:
-        begins, ends: int64[n], where each value lies in the array's bytes.
+        begins, ends: int64[n], position of each value in the array's bytes.
     """
 
     __slots__ = ("_last", "_words", "begins", "ends")
@@ -37,10 +41,10 @@ class WordReader:
         self._words = np.ndarray((self._last + 1,), "<u8", content, strides=(1,))
 
     def at(self, places: Places, ends: Places) -> Words:
-        """The eight bytes from each place on, zero from each end on, in the machine's order.
+        """The eight bytes from each position on, zero after each end, in the machine's byte order.
 
         Args:
-            places: int64[k], where to read; may lie past the value's end.
+            places: int64[k], where to read; may lie after the value's end.
             ends: int64[k], ends of the values.
         """
         inside = places
@@ -49,7 +53,8 @@ class WordReader:
             inside = np.minimum(places, self._last)
         words = self._words[inside]
         if late:
-            # Read too early; what came before the place is shifted out, and zeros come in.
+            # These words were read too early: shift out the bytes before the position; zeros come
+            # in.
             words >>= (np.minimum(places - inside, 7) << 3).view(np.uint64)
         words &= _FIRST[np.clip(ends - places, 0, 8)]
         return words
