@@ -1,1 +1,1 @@
-"""A predicate tree and what indexes prove of it: might match, or cannot match."""
+"""Predicate pushdown: a tree, and what indexes prove of it (might match, or cannot match)."""

@@ -1,4 +1,21 @@
-"""Which locations may hold a row that a predicate keeps: the tree over a table's indexes."""
+"""Evaluates a predicate over a table's indexes: which locations might match, which cannot.
+
+Only *cannot match* is a proof; a location is kept in every other case. A leaf becomes `KeyRanges`
+of its column, and the index of the column answers which locations may hold such a key. A leaf
+without an index has no proof and keeps every location:
+
+===============  =====================  ==========================
+A                B                      result
+===============  =====================  ==========================
+keep a           keep b                 AND: a & b, OR: a | b
+keep a           unknown                AND: a, OR: unknown
+unknown          unknown                unknown
+===============  =====================  ==========================
+
+Key ranges of one column are intersected below AND and united below OR before the index is asked.
+Example: in ``x > 1 AND (x < 5 OR y = 2)`` the index of x is asked for ``(1, 5)``, so a location
+whose only keys are 0 and 7 is not kept by that branch. NOT does not occur: `sieve.predicate.tree`.
+"""
 
 from __future__ import annotations
 
@@ -50,18 +67,18 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class LocationIndex(Protocol):
-    """What one column's index tells of the locations of a table."""
+    """The index of one column over the locations of a table."""
 
     @property
     def encoder(self) -> Encoder:
-        """How the index codes the values of its column."""
+        """The encoder of the index."""
 
     @property
     def null_proof(self) -> bool:
-        """Whether a value seen as not NULL is so in every query, whatever else it selects."""
+        """Whether a value that the index saw as not NULL is not NULL in every query."""
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """bool[n_locations]: may hold such a value; True where the index knows nothing."""
+        """bool[n_locations]: may hold a value in the key ranges; True where nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +87,8 @@ class Verdict:
 
     Attributes:
         keep: bool[n_locations]; False only where no row can make the predicate TRUE.
-        used: the columns whose indexes had a part in it.
-        why: what could not be used, in words, each once.
+        used: the columns whose indexes contributed.
+        why: which parts could not be used, as text, each once.
     """
 
     keep: Flags
@@ -96,7 +113,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bound:
-    """A row's value in one column must meet a requirement."""
+    """A row's value in one column must lie in some key ranges."""
 
     column: Column
     key_ranges: KeyRanges
@@ -104,7 +121,7 @@ class _Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _All:
-    """All must hold; at most one bound for each column, all in `bounds`."""
+    """Conjunction: at most one bound for each column, all of them in `bounds`."""
 
     bounds: Mapping[Column, KeyRanges]
     others: tuple[_Any, ...]
@@ -112,12 +129,12 @@ class _All:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Any:
-    """One must hold; at most one part is a bound for each column. Without parts: never."""
+    """Disjunction: at most one part is a bound for each column. Without parts it is false."""
 
     parts: tuple[_Bound | _All, ...]
 
 
-# What a predicate comes to once leaves without an index are gone; None: nothing can be said.
+# A predicate without the leaves that have no index; None: nothing can be proved.
 _Plan: TypeAlias = _Bound | _All | _Any | None
 
 
@@ -128,7 +145,7 @@ class _Proof:
 
 
 class _Evaluation:
-    """One predicate over one table; gathers in `why` what could not be used."""
+    """Evaluates one predicate over one table; collects in `why` the parts it could not use."""
 
     def __init__(self, indexes: Mapping[Column, LocationIndex], n_locations: int) -> None:
         self._indexes = indexes
@@ -158,10 +175,11 @@ class _Evaluation:
     def _prove(
         self, plan: _Bound | _All | _Any, given: Mapping[Column, KeyRanges]
     ) -> _Proof | None:
-        """Locations that may hold a row of `plan`, of those rows that also meet `given`.
+        """Locations that may hold a row that satisfies `plan` and also `given`.
 
-        What an AND asks of a column is carried into the ORs below it: a location that has only
-        one x below 1 and another above 5 has no row of ``x > 1 AND (x < 5 OR y = 2)``.
+        The key ranges that an AND demands of a column also narrow the ORs below it: a location
+        whose only x are 0 and 7 has no row of the branch ``x < 5`` in
+        ``x > 1 AND (x < 5 OR y = 2)``.
         """
         if isinstance(plan, _Bound):
             return self._look_up(plan.column, plan.key_ranges, given)
@@ -205,7 +223,7 @@ def _narrow(column: Column, wanted: KeyRanges, given: Mapping[Column, KeyRanges]
 
 
 def _conjunction(plans: Iterable[_Plan]) -> _Plan:
-    """AND: parts of which nothing can be said drop out; bounds of one column become one."""
+    """AND: parts without a proof are dropped; bounds of one column are intersected."""
     bounds: dict[Column, KeyRanges] = {}
     others: list[_Any] = []
     for plan in plans:
@@ -230,7 +248,7 @@ def _bounds(plan: _Bound | _All | None) -> Mapping[Column, KeyRanges]:
 
 
 def _disjunction(plans: Iterable[_Plan]) -> _Plan:
-    """OR: one part of which nothing can be said spoils it; bounds of one column become one."""
+    """OR: one part without a proof makes all unprovable; bounds of one column are united."""
     bounds: dict[Column, list[KeyRanges]] = {}
     others: list[_Bound | _All] = []
     for plan in plans:

@@ -1,7 +1,11 @@
-"""What a predicate asks of one column, as a set of key codes: its records, its algebra, its leaves.
+"""Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
-A requirement is a superset of the values for which the predicate can be TRUE. So the union and the
-intersection of two requirements are requirements of OR and AND, and any of them may be widened.
+Key ranges are a superset of the values for which the predicate can be TRUE. Therefore the union and
+the intersection of two key ranges are key ranges of OR and AND, and any key ranges may be widened.
+
+Examples for an exact encoder of integers: ``x < 5`` has the interval ``[LEAST, 4]``,
+``x IN (1, 2, 7)`` has ``[1, 2]`` and ``[7, 7]`` with three hashes, and ``x IS NULL`` has no
+interval and `null`.
 """
 
 from __future__ import annotations
@@ -21,14 +25,14 @@ Intervals = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyRanges:
-    """Values of one column, one of which a row must have.
+    """Values of one column; a row must have one of them.
 
     Attributes:
-        intervals: int64[k, 2], key codes from first to last, both included; ascending, and neither
-            overlapping nor touching.
-        null: a NULL will do.
-        nan: a NaN will do.
-        hashes: uint64[h], what the values' hashes must be among; None: anything.
+        intervals: int64[k, 2], key codes from first to last, both inclusive; ascending, neither
+            overlapping nor adjacent.
+        null: whether NULL is allowed.
+        nan: whether NaN is allowed.
+        hashes: uint64[h], the allowed hashes of the values; None: all.
     """
 
     intervals: Intervals
@@ -57,9 +61,9 @@ def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
 
 
 def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
-    """The values that are in any."""
+    """The values that are in at least one."""
     parts = tuple(parts)
-    # What asks for no key at all, such as IS NULL, adds none.
+    # A part without intervals, such as IS NULL, adds no hashes.
     hashes = [part.hashes for part in parts if len(part.intervals)]
     return KeyRanges(
         _merged(np.concatenate([_NOWHERE, *(part.intervals for part in parts)])),
@@ -72,7 +76,7 @@ def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
 
 
 def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
-    """The values that can make a leaf TRUE; where codes are inexact, their neighbours too.
+    """The values that can make a leaf TRUE; with an inexact encoder, values of the same code too.
 
     Comparisons are Spark's: NaN equals NaN and is greater than every other value, -0.0 equals 0.0.
 
@@ -103,7 +107,7 @@ def _membership(leaf: Membership, encoder: Encoder) -> KeyRanges:
     literals = [encoder.literal(value) for value in leaf.values]
     if not leaf.negated:
         return _any_of(literals, leaf.null)
-    # NULL NOT IN () is TRUE under Spark's rules for empty lists, NULL under its legacy ones.
+    # NULL NOT IN () is TRUE by Spark's rules for empty lists, and NULL by its legacy rules.
     return _none_of(literals, encoder.exact, leaf.null or not literals)
 
 
@@ -115,7 +119,7 @@ def _any_of(literals: Sequence[Literal], null: bool) -> KeyRanges:
 
 
 def _hashes(literals: Sequence[Literal], codes: npt.NDArray[np.int64]) -> Hashes:
-    """Hashes of the constants that are not NaN: of their codes where these are exact."""
+    """Hashes of the constants that are not NaN; of their codes where these are exact."""
     images = [literal.image for literal in literals if literal.image is not None]
     return np.unique(hash_bytes(images) if images else hash_codes(codes))
 
@@ -125,7 +129,7 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
     if not exact:
         return KeyRanges(_EVERYWHERE, null, nan)
     codes = _codes(literals)
-    # The holes before and after an end of the domain wrap around, so they are taken out by name.
+    # The gap below the least code and the one above the greatest would wrap around: omit them.
     first = np.concatenate([[LEAST], codes[codes < GREATEST] + 1])
     last = np.concatenate([codes[codes > LEAST] - 1, [GREATEST]])
     if len(codes) and codes[0] == LEAST:
@@ -139,7 +143,7 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
 def _ordering(op: str, literal: Literal, exact: bool, null: bool) -> KeyRanges:
     upwards, inclusive = op.startswith(">"), op.endswith("=")
     if literal.nan:
-        # Everything lies below NaN and nothing above it.
+        # Every value is below NaN, and none is above it.
         below = _NOWHERE if upwards else _EVERYWHERE
         return KeyRanges(below, null, nan=inclusive)
     code, step = literal.code, int(exact and not inclusive)
@@ -164,7 +168,7 @@ def _merged(intervals: Intervals) -> Intervals:
         return intervals
     intervals = intervals[np.argsort(intervals[:, 0], kind="stable")]
     first, reach = intervals[:, 0], np.maximum.accumulate(intervals[:, 1])
-    # `first - 1` cannot wrap where it counts: there `first` is above another code.
+    # `first - 1` cannot overflow where it matters: there `first` is above another code.
     apart = (first[1:] > reach[:-1]) & (first[1:] - 1 > reach[:-1])
     starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
     ends = np.concatenate([starts[1:] - 1, [len(first) - 1]])

@@ -1,6 +1,13 @@
-"""What a query asks of its rows: the predicate tree as records, and its reading from JSON.
+"""Predicate tree: the filter of a scan as records, and its parser from JSON.
 
-There is no NOT: the sender pushes it to the leaves, where it cannot turn an unknown into a truth.
+The tree has no NOT: the shim pushes it down to the leaves (negation normal form), because the
+negation of "might match" proves nothing. A part that cannot be translated is `Unknown`.
+
+The filter ``day >= 3 OR day IS NULL``, as JSON and as records:
+
+    {"op": "or", "args": [{"op": ">=", "col": ["day"], "value": 3},
+                          {"op": "is null", "col": ["day"]}]}
+    Or((Comparison(">=", ("day",), 3), NullTest(("day",))))
 """
 
 from __future__ import annotations
@@ -26,14 +33,14 @@ COMPARISONS: Final = frozenset(("=", "!=", "<", "<=", ">", ">="))
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same for every row."""
+    """TRUE or FALSE for every row."""
 
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """May hold for any row; `why` says what was not understood, `names` which columns are in it."""
+    """A part that may be TRUE for any row: the reason `why`, and the `names` of its columns."""
 
     why: str
     names: tuple[str, ...] = ()
@@ -41,21 +48,21 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """AND."""
+    """Conjunction."""
 
     args: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """OR."""
+    """Disjunction."""
 
     args: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`column op value`, `op` one of ``= != < <= > >=``; `null`: it also holds for NULL rows."""
+    """`column op value`, `op` one of ``= != < <= > >=``; `null`: also TRUE for NULL rows."""
 
     op: str
     column: Column
@@ -65,7 +72,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """`column [NOT] IN values`; `null`: it also holds for NULL rows."""
+    """`column [NOT] IN values`; `null`: also TRUE for NULL rows."""
 
     column: Column
     values: tuple[Scalar, ...]
@@ -94,14 +101,14 @@ Predicate: TypeAlias = Constant | Unknown | And | Or | Leaf
 
 
 def not_understood(predicate: Predicate) -> tuple[Unknown, ...]:
-    """All parts of a predicate that may hold for any row."""
+    """All `Unknown` parts of a predicate."""
     if isinstance(predicate, And | Or):
         return tuple(part for arg in predicate.args for part in not_understood(arg))
     return (predicate,) if isinstance(predicate, Unknown) else ()
 
 
 def columns(predicate: Predicate) -> frozenset[Column]:
-    """The columns of which a predicate asks something that an index may answer."""
+    """The columns of the predicate's leaves, whose indexes may help."""
     if isinstance(predicate, And | Or):
         return frozenset().union(*map(columns, predicate.args))
     if isinstance(predicate, Constant | Unknown):
@@ -110,9 +117,10 @@ def columns(predicate: Predicate) -> frozenset[Column]:
 
 
 def parse(tree: object) -> Predicate:
-    """Reads a predicate tree from JSON text, or from what `json.loads` made of it.
+    """Parses a predicate tree from JSON text, or from the result of `json.loads`.
 
-    What goes past a limit (depth, nodes, values, bytes) becomes `Unknown`: at worst, more is read.
+    A part that exceeds a limit (depth, nodes, values, bytes) becomes `Unknown`: it costs reads,
+    never rows.
 
     Raises:
         InvalidInputError: the tree is not in the form of the protocol.
@@ -130,7 +138,7 @@ def parse(tree: object) -> Predicate:
 
 
 class _Reader:
-    """Reads one tree, counting nodes and values against the limits."""
+    """Parses one tree, counting nodes and values against the limits."""
 
     def __init__(self) -> None:
         self._nodes = 0
@@ -171,7 +179,7 @@ class _Reader:
 
 
 def _names_in(node: object) -> tuple[str, ...]:
-    """Names of the columns in a part that is not read, however deep: what it is unknown about."""
+    """Names of the columns in a part that is not parsed, at any depth."""
     names: dict[str, None] = {}
     left = [node]
     while left:
