@@ -1,4 +1,8 @@
-"""What an operation on an index needs of the world around it, given to it by whoever runs it."""
+"""Environment: the outside world as an argument of an operation (dependency injection).
+
+An operation reads and writes only through its environment, so tests pass fakes: a store that fails,
+a user who cancels, a root that is refused.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +16,19 @@ from sieve.storage.interface import Store
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The means of one statement.
+    """The outside world of one statement.
 
     Attributes:
-        open_store: the store that serves a URI.
-        root_for_new: where new indexes go, given the database's location.
+        open_store: opens the store of a URI.
+        root_for_new: the root of new indexes, given the database's location.
         check_root: raises RootRefusedError unless indexes of a database may lie in a root.
-        check_shared: raises RootRefusedError where this session alone would use them there.
-        check_cancelled: raises UnavailableError once the user has given up.
+        check_shared: raises RootRefusedError if only this session would use indexes there.
+        check_cancelled: raises UnavailableError once the user has cancelled the statement.
         describe_job: labels the Spark jobs that follow.
-        software: what writes new versions.
-        changing: called before each change that others see; until the first one, a statement
-            that breaks off has changed nothing.
-        advice: what the operation has to say to the user besides its result.
+        software: the versions of Sieve and Spark, recorded in new index versions.
+        changing: called before each change that others can see; a statement that fails before the
+            first call has changed nothing.
+        advice: collects advice for the user, besides the result.
     """
 
     open_store: Callable[[str], Store]
