@@ -1,1 +1,1 @@
-"""SQL functions of Sieve, each a thin wrapper over the index."""
+"""SQL table functions of Sieve; each is a thin wrapper over the index."""

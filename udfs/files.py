@@ -1,4 +1,7 @@
-"""``sieve_files``: what a scan with a predicate keeps of a table's files, and why, as rows."""
+"""``sieve_files``: which files of a table a scan reads or skips, and why, as rows.
+
+Example: ``SELECT kept, reason FROM sieve_files('orders', 'id = 123457')``.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,14 @@ _UNREAD: Final = {
 
 
 def file_rows(scan: Mapping[str, Any]) -> Iterator[tuple[str, bool, str]]:
-    """One row a file of the table.
+    """One row for each file of the table.
 
     Args:
-        scan: what the driver tells of it: ``files``, all paths; ``listed``, those left by Spark
-            itself; ``kept``, those read, each with the reason why it is unknown to the index or
-            ``""``; ``used`` indexes and ``reasons`` why others are not; ``unread`` instead of these
-            where there is no scan at all; and whether the table is ``partitioned``.
+        scan: the scan as the driver reports it: ``files``, all paths; ``listed``, paths left by
+            Spark's own pruning; ``kept``, paths that are read, each with the reason why the index
+            does not know it, or ``""``; ``used``, the indexes; ``reasons`` why other indexes were
+            not used; ``unread`` instead of these if there is no scan at all; and whether the table
+            is ``partitioned``.
     """
     listed, kept = set(scan.get("listed", ())), scan.get("kept", {})
     used = ", ".join(scan.get("used", ()))

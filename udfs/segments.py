@@ -1,4 +1,7 @@
-"""``sieve_segments``: the segments of an index's current version as rows."""
+"""``sieve_segments``: the segments of an index's current version, as rows.
+
+Example: ``SELECT * FROM sieve_segments('orders', 'id_sieve')``.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +38,13 @@ _STORED: Final = ["first", "last", "shape", "blocks", "payload"]
 
 
 def segment_rows(found: Found) -> list[tuple[object, ...]]:
-    """One row a segment, in the order of their keys, numbered from 1; maps come last.
+    """One row for each segment, sorted by key and numbered from 1; hash maps come last.
 
-    A map knows keys by their hashes alone: its keys and expected files are None.
+    A hash map stores only hashes of its keys, so its keys and expected files are None.
 
     Raises:
         UnsupportedError: the index has no version in force, or a later release wrote it.
-        CorruptError, UnavailableError: a run file is damaged or out of reach.
+        CorruptError, UnavailableError: a run file is damaged or unreachable.
     """
     stored = stored_segments(found.store, found.directory, found.need())
     rows = [_described(encoder, segment) for encoder, _, segment in stored]
@@ -52,10 +55,10 @@ def segment_rows(found: Found) -> list[tuple[object, ...]]:
 def stored_segments(
     store: Store, directory: str, manifest: Manifest
 ) -> Iterator[tuple[Encoder, int, dict[str, Any]]]:
-    """What is stored of each segment of a version; raises as above.
+    """The stored columns of each segment of a version; raises as `segment_rows`.
 
     Returns:
-        How its keys are coded, the slot of its run's first location, and its columns in run files.
+        The encoder of its keys, the slot of its run's first location, and its columns in run files.
     """
     slot = 0
     for run in manifest.runs:
@@ -69,7 +72,7 @@ def stored_segments(
 def _described(
     encoder: Encoder, stored: dict[str, Any]
 ) -> tuple[tuple[bool, int], tuple[object, ...]]:
-    """A segment's place in the order, and what its row shows after the number."""
+    """Sort key of a segment, and its row after the number."""
     payload, blocks = stored["payload"], stored["blocks"]
     if payload[:1] == bytes([SHAPE_MAP]):
         return (True, stored["first"]), (None, None, "map", None, len(payload), None)

@@ -1,4 +1,7 @@
-"""``sieve_status``: what Sieve has done in this driver since it started, as rows."""
+"""``sieve_status``: the driver's counters since its start, and the cache size, as rows.
+
+Example: ``SELECT * FROM sieve_status() WHERE value > 0``.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ Counter = tuple[str, str | None, int]
 
 
 def status_rows(counters: Iterable[Counter], cache: FileCache) -> Iterator[Counter]:
-    """One row a counter; of those that are kept by reason, one a reason.
+    """One row for each counter; counters by reason have one row for each reason.
 
     Args:
-        counters: those of the driver.
-        cache: what this process holds of indexes.
+        counters: the counters of the driver.
+        cache: the cache of index files in this process.
     """
     yield from counters
     yield "cache_bytes", None, cache.nbytes
