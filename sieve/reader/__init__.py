@@ -1,1 +1,1 @@
-"""Opening a version and answering look-ups from its cached parts."""
+"""The read path: opens index versions and answers look-ups from cached parts of their files."""

@@ -1,6 +1,11 @@
 """Bulkhead: bounds how many scans may block on one unresponsive store.
 
-The others read without the index at once (Nygard, "Release It!": bulkheads).
+An index on a store that does not answer must not block every scan of a driver. A scan that waits
+for longer than a second counts against the store's root, and one that also exceeds the time-out
+counts against the index. Once two scans block on an index, or eight on a root, other scans read
+without the index at once.
+
+Source: the pattern "Bulkheads" in Nygard, "Release It!".
 """
 
 from __future__ import annotations
@@ -26,18 +31,18 @@ class _Wait:
 
 
 class Bulkhead:
-    """Which scan waits for which index, and since when."""
+    """The scans that wait for index files, and the start of each wait."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waits: dict[object, _Wait] = {}
 
     def blocked(self, wanted: Iterable[Registration], timeout_s: float) -> set[Registration]:
-        """The indexes that enough scans wait for in vain, by index or by root.
+        """The indexes on which too many scans block already, by index or by root.
 
         Args:
-            wanted: indexes that a scan would ask.
-            timeout_s: seconds that it would wait for an answer.
+            wanted: indexes that a scan would use.
+            timeout_s: seconds that the scan would wait for an answer.
         """
         now = time.monotonic()
         indexes, roots = Counter[Registration](), Counter[str]()
@@ -55,9 +60,9 @@ class Bulkhead:
         }
 
     def invalidate(self, directory: str) -> None:
-        """This index has been replaced: the next scans ask it again.
+        """Resets the count of an index that a statement has changed: the next scans use it again.
 
-        Scans that wait for its old files still hold their threads, and count for the root.
+        Scans that wait for its old files still occupy their threads, and still count for the root.
         """
         with self._lock:
             for ticket, wait in self._waits.items():
@@ -66,7 +71,7 @@ class Bulkhead:
 
     @contextmanager
     def waiting(self, wanted: Sequence[Registration]) -> Iterator[None]:
-        """While the caller may have to wait for the files of these indexes."""
+        """Registers a wait for the files of these indexes while the context is open."""
         ticket = object()
         with self._lock:
             roots = frozenset(one.root for one in wanted)

@@ -1,8 +1,8 @@
-"""One cache for all that the front end keeps: bounded, least recently used first, single flight.
+"""The cache of the front end: bounded, least recently used out first, single flight.
 
 A cache is bounded by bytes, by entries, or by both. Threads that ask for the same key together wait
-for one load (single flight). An entry may have a time to live: an older one is still given out, and
-one thread in the background loads it anew (stale-while-revalidate, RFC 5861).
+for one load (single flight). An entry may have a time to live: a stale entry is still returned, and
+one background thread reloads it (stale-while-revalidate, RFC 5861).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class _Entry(Generic[Value]):
 
 
 class Cache(Generic[Key, Value]):
-    """Values by key. Safe for threads.
+    """A thread-safe cache of values by key.
 
     Args:
-        max_bytes: sum of the values' ``nbytes`` that may be kept, 0 or more; None for any number.
-        max_entries: values that may be kept; None for any number.
+        max_bytes: maximum sum of the values' ``nbytes``, 0 or more; None for no limit.
+        max_entries: maximum number of values; None for no limit.
     """
 
     def __init__(self, max_bytes: int | None = None, max_entries: int | None = None) -> None:
@@ -44,42 +44,42 @@ class Cache(Generic[Key, Value]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes kept now, never more than the bound."""
+        """Bytes in the cache, never more than the bound."""
         return self._nbytes
 
     @property
     def max_bytes(self) -> int | None:
-        """Bytes that may be kept."""
+        """Maximum bytes in the cache."""
         return self._max_bytes
 
     def resize(self, max_bytes: int) -> None:
-        """Set another bound, in bytes, and keep to it at once."""
+        """Sets a new bound in bytes and evicts down to it at once."""
         with self._lock:
             self._max_bytes = max_bytes
             self._shrink()
 
     def get(self, key: Key, load: Callable[[], Value]) -> Value:
-        """The value of a key, loaded if it is not kept.
+        """The cached value of a key, loaded on a miss.
 
-        Threads that ask for the same key together wait for one load, and for its error. A value of
-        more bytes than the bound is given out and not kept. An error is not kept.
+        Threads that ask for the same key together wait for one load, and get its error if it fails.
+        A value larger than the bound is returned but not cached. Errors are not cached.
 
         Args:
-            key: what the value is made from.
-            load: makes the value; may ask for other keys, but not in a circle.
+            key: identifies the value.
+            load: makes the value; may ask for other keys, but not in a cycle.
         """
         value, _ = self._get(key, load)
         return value
 
     def get_fresh(self, key: Key, load: Callable[[Value | None], Value], ttl_s: float) -> Value:
-        """The value of a key; one older than ``ttl_s`` seconds is loaded again in the background.
+        """The cached value of a key; if older than ``ttl_s`` seconds, it is reloaded later.
 
-        Nobody waits for a value that is kept, however old. Where the background load fails, the
-        old value stays for another ``ttl_s``.
+        A cached value is returned at once, however old it is, and reloaded in the background. If
+        the background load fails, the old value stays for another ``ttl_s``.
 
         Args:
-            key: what the value is made from.
-            load: makes the value, given the one that is kept, or None.
+            key: identifies the value.
+            load: makes the value, given the cached value or None.
             ttl_s: time to live, seconds.
         """
         value, loaded_s = self._get(key, lambda: load(None))
@@ -88,13 +88,13 @@ class Cache(Generic[Key, Value]):
         return value
 
     def peek(self, key: Key) -> Value | None:
-        """The value of a key if it is kept; its place in the order stays."""
+        """The cached value of a key, or None; does not count as a use."""
         with self._lock:
             entry = self._entries.get(key)
             return None if entry is None else entry.value
 
     def invalidate(self, key: Key) -> None:
-        """Drop a key. A load under way still answers its askers, and is not kept."""
+        """Removes a key. A load in progress still answers its callers, but is not cached."""
         with self._lock:
             self._loading.pop(key, None)
             self._drop(key)
@@ -124,7 +124,7 @@ class Cache(Generic[Key, Value]):
             flight.set_exception(error)
             raise
         with self._lock:
-            # An invalidation has taken the flight away: the value may be older than the change.
+            # An invalidation removed this flight: the value may be older than the change.
             if self._loading.get(key) is flight:
                 del self._loading[key]
                 self._keep(key, _Entry(value, nbytes, started_s))
@@ -170,4 +170,4 @@ class Cache(Generic[Key, Value]):
 
 
 FileCache: TypeAlias = Cache[Hashable, Any]
-"""Parts of index files, by name and checksum: files of an index are never overwritten."""
+"""Parts of index files, by name and checksum; index files are immutable."""

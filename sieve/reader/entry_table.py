@@ -1,4 +1,9 @@
-"""Decoded segments in flat arrays, and which locations may hold keys of some intervals."""
+"""Entry table: decoded segments as flat arrays, searched for intervals of keys.
+
+A static interval search without a tree: entries are sorted by their low ends, and a running maximum
+of their high ends (`Chunk.reach`) tells where entries that reach a key begin. Both ends of the
+candidates are found by binary search.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +21,21 @@ from sieve.segments.shapes.format import Entries
 Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
 
-# Entries that a pass over all of them compares in the time of a search for one interval.
+# A linear pass over this many entries takes as long as a binary search for one interval.
 _PASS: Final = 8192
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """The entries of some segments; segments are disjoint, so both ends ascend through.
+    """The entries of several disjoint segments, sorted.
 
     Attributes:
         low: int64[n], ascending.
         high: int64[n].
-        reach: int64[n], the greatest `high` so far: entries before the first that reaches a key
-            cannot hold it.
+        reach: int64[n], running maximum of `high`: entries before the first that reaches a key
+            cannot hold the key.
         location: int32[n], location ordinals of the run.
-        n_locations: one more than the greatest of them; 0 without entries.
+        n_locations: greatest ordinal plus one; 0 without entries.
     """
 
     low: npt.NDArray[np.int64]
@@ -41,16 +46,16 @@ class Chunk:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the arrays hold in memory."""
+        """Bytes that the arrays take in memory."""
         arrays = (getattr(self, field.name) for field in fields(self))
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def mark(self, asked: Intervals, found: Flags) -> None:
-        """Set the flags of the locations that may hold a key of any interval.
+        """Sets the flags of the locations that may hold a key of any interval.
 
         Args:
-            asked: int64[k, 2], as `united` gives them.
-            found: bool[at least n_locations].
+            asked: int64[k, 2], as `united` returns them.
+            found: bool[at least n_locations], updated in place.
         """
         if len(asked) <= 1 or len(asked) * _PASS < len(self.low):
             for first, last in asked.tolist():
@@ -59,8 +64,8 @@ class Chunk:
                 meets = self.high[start:stop] >= first
                 found[self.location[start:stop][meets]] = True
             return
-        # Of the intervals that end at an entry's begin or later, the first is the only one to
-        # compare: an entry that holds keys of a later one holds this one's last key too.
+        # Of the intervals that end at or after an entry's begin, only the first must be compared:
+        # if a later interval meets the entry, the entry also holds the first one's last key.
         stops = self.low.searchsorted(asked[:, 1], side="right")
         begun = stops.copy()
         begun[1:] -= stops[:-1]
@@ -68,21 +73,21 @@ class Chunk:
         found[self.location[met]] = True
 
     def holds(self, codes: npt.NDArray[np.int64], location: int) -> Flags:
-        """Which of the codes `mark` would find that location for, each asked by itself: bool[k]."""
+        """For which codes, each by itself, `mark` would find a location: bool[k]."""
         own = np.flatnonzero(self.location == location)
         if len(own) == 0:
             return np.zeros(len(codes), np.bool_)
         before = self.low[own].searchsorted(codes, side="right") - 1
-        # Some entry that begins at the code or below it reaches it if the farthest does.
+        # Some entry that begins at or below the code reaches it if the farthest one does.
         reach = np.maximum.accumulate(self.high[own])
         return (before >= 0) & (reach[before] >= codes)
 
 
 def assemble(segments: Iterable[Entries]) -> Chunk:
-    """The chunk made of some segments, given in any order.
+    """Builds a chunk from segments in any order.
 
     Args:
-        segments: disjoint segments, as decoded.
+        segments: disjoint decoded segments.
 
     Raises:
         CorruptError: two segments overlap.
@@ -105,8 +110,8 @@ def united(intervals: Intervals) -> Intervals:
     """The same codes as ascending intervals that do not overlap.
 
     Args:
-        intervals: int64[k, 2], key codes from first to last, both included, in any order; one whose
-            first is above its last holds nothing.
+        intervals: int64[k, 2], key codes from first to last, both inclusive, in any order; an
+            interval whose first is above its last is empty.
     """
     intervals = intervals[intervals[:, 0] <= intervals[:, 1]]
     if np.all(intervals[1:, 0] > intervals[:-1, 1]):
@@ -121,15 +126,15 @@ def united(intervals: Intervals) -> Intervals:
 def meeting(
     asked: Intervals, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
 ) -> tuple[Places, Places]:
-    """For each of some ranges the intervals that meet it, as places ``start:stop``.
+    """For each of several ranges, the positions ``start:stop`` of the intervals that overlap it.
 
     Args:
-        asked: int64[k, 2], as `united` gives them.
-        first: int64[n], the ranges' first codes.
-        last: int64[n], their last ones.
+        asked: int64[k, 2], as `united` returns them.
+        first: int64[n], first code of each range.
+        last: int64[n], last code of each range.
 
     Returns:
-        intp[n] each; no interval meets a range where start is not below stop.
+        intp[n] each; no interval overlaps a range whose start is not below its stop.
     """
     start = np.searchsorted(asked[:, 1], first, side="left")
     return start, np.searchsorted(asked[:, 0], last, side="right")

@@ -1,7 +1,9 @@
-"""One numbering of the files that a table's indexes know, and asking versions in it.
+"""File numbering: common numbers for the files that a table's index versions know.
 
-Each version numbers its own files. A scan asks several versions, so their files get common numbers;
-the driver keeps the list behind them (its dictionary) and an answer is one bit a number.
+Each version numbers its own files by ordinals. A scan may use several versions, so their files get
+common numbers. The driver caches the list of numbered files (its dictionary), and an answer is one
+bit a number. Example: version A lists the files x, y and version B lists y, z; the numbering is
+x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ MAX_NUMBERINGS = 256
 
 
 class UnreadableIndexError(Exception):
-    """An index could not answer: which one, and, as the cause, why."""
+    """An index could not answer: its manifest, and the error as the cause."""
 
     def __init__(self, manifest: Manifest, cause: SieveError) -> None:
         super().__init__(manifest, cause)
@@ -50,16 +52,16 @@ def _blaming(index: OpenIndex) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileNumbering:
-    """The files that versions of a table's indexes know, and the number of each.
+    """The files that several versions know, and the number of each.
 
-    A path has a number for each length and time that some version has it with.
+    A path has one number for each pair of length and time that some version lists for it.
 
     Attributes:
         name: identity of the numbering, 64 hex digits.
         paths: absolute qualified URIs.
-        lengths: bytes, as `FileState` in the list of a version.
+        lengths: bytes, as `FileState` in the file list of a version.
         times: modification times, milliseconds since the epoch.
-        ordinals: by version, for each file its ordinal there, -1 where the version lacks it.
+        ordinals: by version, the ordinal of each file there, -1 if the version does not list it.
     """
 
     name: str
@@ -77,10 +79,10 @@ class FileNumbering:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedVersions:
-    """Versions of an index that encode values alike, asked in a common numbering.
+    """Versions of an index with one encoder, queried in a common numbering.
 
     Attributes:
-        versions: one or more; what one of them rules out is ruled out.
+        versions: one or more; a file is ruled out if one of them rules it out.
         files: the numbering.
         partial: whether the scan may see rows that are hidden from other queries.
     """
@@ -91,19 +93,19 @@ class NumberedVersions:
 
     @property
     def encoder(self) -> Encoder:
-        """How the index encodes the values of its column."""
+        """The encoder of the versions."""
         return self.versions[0].encoder
 
     @property
     def null_proof(self) -> bool:
-        """Whether NULL counts hold for every query."""
+        """Whether NULL counts are valid for every query."""
         return all(version.null_proof for version in self.versions)
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """bool[n]: which of the table's files may hold a value that is asked for.
+        """bool[n]: which of the numbered files may hold a value in the key ranges.
 
         Raises:
-            UnreadableIndexError: a file that the answer lies in cannot be read.
+            UnreadableIndexError: a file that the answer needs cannot be read.
         """
         keep = np.ones(len(self.files.paths), np.bool_)
         for version in self.versions:
@@ -115,10 +117,10 @@ class NumberedVersions:
         return keep
 
     def knows_all_rows(self) -> Flags:
-        """bool[n]: of which files some version knows the rows that are hidden, too.
+        """bool[n]: files for which some version indexed all rows, including hidden ones.
 
         Raises:
-            UnreadableIndexError: the list of a version cannot be read.
+            UnreadableIndexError: the file list of a version cannot be read.
         """
         knows = np.zeros(len(self.files.paths), np.bool_)
         for version in self.versions:
@@ -128,35 +130,35 @@ class NumberedVersions:
         return knows
 
     def _renumbered(self, version: OpenIndex, flags: Flags, *, unknown: bool) -> Flags:
-        # The extra last place stands for files that the version does not know.
+        # The extra last element is for files that the version does not list.
         return np.append(flags, unknown)[self.files.ordinals[version.manifest.id]]
 
 
 class FileNumberings:
-    """The numberings of tables that scans have used, the latest last.
+    """The numberings of tables that scans have used, in order of last use.
 
     Args:
-        cache: keeps the numberings; one that had to make room is made again.
+        cache: holds the numberings; an evicted one is built again.
     """
 
     def __init__(self, cache: FileCache) -> None:
         self._cache = cache
         self._lock = threading.Lock()
-        # What a numbering is made from, which outlives it.
+        # The versions behind each numbering; they outlive the cached numbering.
         self._versions: OrderedDict[str, tuple[OpenIndex, ...]] = OrderedDict()
 
     def of(self, asked: Sequence[OpenIndex], known: Sequence[OpenIndex]) -> FileNumbering:
-        """A numbering of the files that the asked versions know, and maybe others.
+        """A numbering of the files that the asked versions know, and perhaps others.
 
-        The latest one that has all asked versions serves, so that a new version of an index that
-        has no say does not renew the driver's list.
+        The most recent numbering that includes all asked versions is reused. Therefore a new
+        version of an index that is not asked does not replace the driver's dictionary.
 
         Args:
-            asked: versions that the predicate asks.
-            known: those and others of the same table.
+            asked: versions that the predicate uses.
+            known: these and other versions of the same table.
 
         Raises:
-            UnreadableIndexError: the list of an asked version cannot be read.
+            UnreadableIndexError: the file list of an asked version cannot be read.
         """
         wanted = {index.manifest.id for index in asked}
         name, versions = self._latest(wanted, known)
@@ -165,7 +167,7 @@ class FileNumberings:
         except UnreadableIndexError as failed:
             if failed.manifest.id in wanted:
                 raise
-        # A version that has no say, and may have been dropped, must not keep others from serving.
+        # An unused version, which may have been dropped, must not prevent the others from serving.
         own = _in_order(asked)
         with self._lock:
             self._versions.pop(name, None)
@@ -177,8 +179,8 @@ class FileNumberings:
         """The numbering of an answer.
 
         Raises:
-            UnsupportedError: other tables have pushed it out.
-            SieveError: the list of one of its versions cannot be read.
+            UnsupportedError: numberings of other tables evicted it.
+            SieveError: the file list of one of its versions cannot be read.
         """
         with self._lock:
             versions = self._versions.get(name)
@@ -229,10 +231,10 @@ def _name_of(indexes: Sequence[OpenIndex]) -> str:
 
 
 def _number(name: str, indexes: Sequence[OpenIndex]) -> FileNumbering:
-    """A numbering of the files of several versions, of one index or more.
+    """Numbers the files of several versions, of one or more indexes.
 
     Raises:
-        UnreadableIndexError: the list of a version cannot be read.
+        UnreadableIndexError: the file list of a version cannot be read.
     """
     numbers: dict[tuple[str, int, int], int] = {}
     own: dict[VersionId, npt.NDArray[np.int64]] = {}
@@ -248,7 +250,7 @@ def _number(name: str, indexes: Sequence[OpenIndex]) -> FileNumbering:
 
 
 def _inverse(number: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
-    """int64[n]: where each number stands, -1 where it does not."""
+    """Inverse permutation, int64[n]: the position of each number, -1 if absent."""
     place = np.full(n, -1, np.int64)
     place[number] = np.arange(len(number))
     return place

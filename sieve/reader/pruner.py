@@ -3,12 +3,12 @@
 ``prune(PruneRequest) -> PruneAnswer`` is a pipeline of stages:
 
 1. `select`: the indexes on the columns that the predicate names.
-2. `Bulkhead.blocked`: less those whose store does not answer other scans.
-3. `Pruner._resolve`: an index to the versions that serve this scan, or the reason why none does.
+2. `Bulkhead.blocked`: excludes indexes on which other scans block.
+3. `Pruner._resolve`: the versions of an index that serve this scan, or the reason why none does.
 4. `FileNumberings.of`: one numbering of all files that these versions know.
-5. `might_match`: the predicate over the versions, as one flag a file.
+5. `might_match`: evaluates the predicate over the versions, to one flag a file.
 
-Every stage can only lessen what is skipped: what is unknown, refused or broken is read.
+A stage can only reduce the set of skipped files: an unknown, refused or broken part is read.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class _Unused:
-    """Counts why indexes, or parts of a predicate, were not used."""
+    """Counts the reasons why indexes, or parts of a predicate, were not used."""
 
     reasons: dict[Reason, int] = field(default_factory=dict)
     detail: str = ""
@@ -72,11 +72,11 @@ class _Unused:
 
 
 class Pruner:
-    """Answers scans from the versions that a driver keeps in memory.
+    """Answers scans from versions in the memory of the front end.
 
     Args:
-        open_store: the store that serves a URI.
-        cache_bytes: what the cache of index files may take until a scan says otherwise.
+        open_store: opens the store of a URI.
+        cache_bytes: initial bound of the cache of index files; each scan may change it.
     """
 
     def __init__(self, open_store: Callable[[str], Store], cache_bytes: int) -> None:
@@ -91,16 +91,16 @@ class Pruner:
         self._bulkhead.invalidate(directory)
 
     def numbering(self, name: str) -> FileNumbering:
-        """The files behind the flags of an answer.
+        """The files that the flags of an answer refer to.
 
         Raises:
-            UnsupportedError: other tables have pushed it out; the scan asks again.
+            UnsupportedError: numberings of other tables evicted it; the scan asks again.
         """
         return self._numberings.by_name(name)
 
     def prune(self, request: PruneRequest) -> PruneAnswer:
-        """Which files a scan may skip, and why no others."""
-        # One cache serves all sessions, so the latest scan has its way.
+        """Which files a scan may skip, and why other files are read."""
+        # All sessions share one cache, so the latest scan sets its bound.
         self.cache.resize(request.cache_bytes)
         unused = _Unused()
         selected = select(request.predicate, request.registrations)
@@ -127,7 +127,7 @@ class Pruner:
                 with self._bulkhead.waiting(serving):
                     return self._answer(usable, others, request, unused)
             except UnreadableIndexError as failed:
-                # The others may still serve, of this index those of other times.
+                # Other indexes may still serve, and other versions of this index.
                 column, broken = failed.manifest.column, failed.manifest.id
                 left = tuple(one for one in usable.pop(column) if one.manifest.id != broken)
                 if left:
@@ -139,13 +139,14 @@ class Pruner:
     def _resolve(
         self, registration: Registration | None, request: PruneRequest, unused: _Unused
     ) -> Versions:
-        """The versions of an index that serve a scan; empty, with a reason, where none does."""
+        """The versions of an index that serve a scan; if none does, empty, with a reason."""
         if registration is None:
             unused.add(Reason.NO_INDEX, "the registration is not readable")
             return ()
         with self._bulkhead.waiting([registration]):
             try:
-                # At every scan: another session of this driver may be allowed other roots.
+                # Checked at every scan: another session of this driver may have other allowed
+                # roots.
                 request.check_root(registration.root)
             except RootRefusedError as error:
                 unused.add(Reason.ROOT_REFUSED, error.message)
@@ -167,10 +168,10 @@ class Pruner:
         request: PruneRequest,
         unused: _Unused,
     ) -> PruneAnswer:
-        """What the usable indexes prove, beside the reasons why others prove nothing.
+        """Evaluates the usable indexes; the answer includes the reasons why others are not used.
 
         Raises:
-            UnreadableIndexError: a version turns out to be damaged, gone or out of reach.
+            UnreadableIndexError: a version is damaged, deleted or unreachable.
         """
         predicate = request.predicate
         unused = _Unused(dict(unused.reasons), unused.detail)
@@ -209,9 +210,9 @@ class Pruner:
 def select(
     predicate: Predicate, registrations: Sequence[Registration | None]
 ) -> list[Registration | None]:
-    """The registrations on columns that a predicate names, and those that are not readable.
+    """The registrations on columns that a predicate names, and the unreadable ones.
 
-    An index that nobody asks is not opened: each scan would wait for that after each rebuild.
+    An index on another column is not opened: each scan would wait for that after each rebuild.
     """
     names = {column[0] for column in columns(predicate)}
     names.update(name for part in not_understood(predicate) for name in part.names)
@@ -219,9 +220,9 @@ def select(
 
 
 def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
-    """Whether indexes on these columns take more of a predicate than IS NOT NULL.
+    """Whether indexes on these columns evaluate more of a predicate than IS NOT NULL.
 
-    Spark adds IS NOT NULL to nearly every filter, such as to one that no index can take.
+    Spark adds IS NOT NULL to nearly every filter, even to one that no index can evaluate.
     """
     if isinstance(predicate, And):
         return any(narrows(arg, used) for arg in predicate.args)
@@ -234,7 +235,7 @@ def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
 
 
 def by_encoder(versions: Versions) -> list[Versions]:
-    """Versions grouped by how they encode values, the newest first."""
+    """Versions grouped by encoder, the newest first."""
     groups: dict[Encoder, list[OpenIndex]] = {}
     for version in reversed(versions):
         groups.setdefault(version.encoder, []).append(version)
@@ -250,16 +251,16 @@ def might_match(
 ) -> tuple[Flags, frozenset[Column]]:
     """Which of a table's files might hold a row that satisfies a predicate.
 
-    A file that one group of versions rules out is ruled out: each proves it by itself.
+    A file is ruled out if one group of versions rules it out: each group is a proof by itself.
 
     Args:
-        predicate: of the scan.
+        predicate: the filter of the scan.
         groups: for each asked column its versions, grouped by encoder.
         files: the numbering.
         partial: whether the scan may see rows that are hidden from other queries.
 
     Returns:
-        bool[n], False only for files that cannot match; the columns whose indexes had a part in it.
+        bool[n], False only for files that cannot match; the columns whose indexes contributed.
     """
     keep, used = np.ones(len(files.paths), np.bool_), frozenset[Column]()
     for turn in range(max(map(len, groups.values()))):

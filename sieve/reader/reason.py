@@ -1,6 +1,6 @@
-"""The closed list of reasons why an index was not used, or a file was read in spite of one.
+"""Reasons: the closed list of causes why an index was not used, or a file was read anyway.
 
-``docs/sql.md`` tells users what each means and what to do. The shim has the same list.
+``docs/sql.md`` explains each reason and its remedy to users. The shim has the same list.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 class Reason(StrEnum):
     """Why a scan reads a file. The value is the word that statements and functions show."""
 
-    # Of an index.
+    # Reasons that concern an index.
     NO_INDEX = "no-index"
     ROOT_REFUSED = "root-refused"
     DISABLED = "disabled"
@@ -22,11 +22,11 @@ class Reason(StrEnum):
     INDEX_CORRUPT = "index-corrupt"
     VERSION_TOO_NEW = "version-too-new"
     VERSION_TOO_OLD = "version-too-old"
-    # Of a file.
+    # Reasons that concern a file.
     NEW_FILE = "new-file"
     CHANGED_FILE = "changed-file"
     UNSETTLED_FILE = "unsettled-file"
-    # Of a request.
+    # Reasons that concern a request.
     TIMEOUT = "timeout"
     FRONT_END_DOWN = "front-end-down"
     ERROR = "error"

@@ -1,6 +1,7 @@
-"""What a scan asks of a table's indexes, and their answer, as typed records.
+"""Prune request and answer: the question of a scan and its reply, as typed records.
 
-The wire form of both is in ``sql_ext/frontend/pruning.py``; inside `sieve` no dict travels.
+The front end converts them from and to the wire form in ``sql_ext/frontend/pruning.py``; `sieve`
+itself passes no dicts.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ class PruneRequest:
 
     Attributes:
         table: the table.
-        registrations: its indexes by its properties; None stands for one that is not readable.
-        fingerprints: of the reader, under the settings of the relation's session and under those
-            of the executing one. Each must be the version's.
-        predicate: what a row must satisfy.
-        instant: the earlier instant that the scan sees, ISO 8601; None for now.
-        partially_visible: whether the reader passes over what was logged later to a file slice.
+        registrations: its indexes by its properties; None for an unreadable registration.
+        fingerprints: reader fingerprints under the settings of the relation's session and of the
+            executing session. Both must equal the version's.
+        predicate: the filter of the scan.
+        instant: the earlier instant that the scan reads at, ISO 8601; None for the present.
+        partially_visible: whether the reader skips records that were logged to a file slice later.
         timeout_s: seconds that the scan waits for an answer.
-        ttl_s: seconds after which the newest version of an index is looked for again.
-        cache_bytes: what the cache of index files may take.
+        ttl_s: seconds after which the newest version of an index is looked up again.
+        cache_bytes: bound of the cache of index files.
         check_root: raises RootRefusedError unless indexes of this table may lie in a root.
     """
 
@@ -51,11 +52,11 @@ class PruneRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialVisibility:
-    """What an answer says besides of file slices that a scan sees in part.
+    """Additional flags of an answer, for file slices that are partially visible to a scan.
 
     Attributes:
-        skip: bool[n], files that hold no match even in the rows that are hidden.
-        known: bool[n], files of which some version knows all rows that were ever written.
+        skip: bool[n], files that hold no match even in their hidden rows.
+        known: bool[n], files for which some version indexed all rows ever written.
     """
 
     skip: Flags
@@ -64,14 +65,14 @@ class PartialVisibility:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Skip:
-    """Which files a scan may skip.
+    """The files that a scan may skip.
 
     Attributes:
         numbering: identity of the numbering of the table's files.
         skip: bool[n], True for files that cannot match.
-        used: the versions that had a part in it, as ``name@version``.
-        narrows: whether they took more of the predicate than IS NOT NULL.
-        partial: for scans that see file slices in part.
+        used: the versions that contributed, as ``name@version``.
+        narrows: whether they evaluated more of the predicate than IS NOT NULL.
+        partial: flags for partially visible file slices; None for other scans.
     """
 
     numbering: str
@@ -86,9 +87,9 @@ class PruneAnswer:
     """The answer to a scan.
 
     Attributes:
-        skip: what may be skipped; None: read all files.
-        reasons: how many indexes, or parts of the predicate, were not used, by reason.
-        detail: more of the last reason, in words.
+        skip: the files that may be skipped; None: read all files.
+        reasons: number of indexes, or parts of the predicate, that were not used, by reason.
+        detail: details of the last reason, as text.
     """
 
     skip: Skip | None

@@ -1,7 +1,7 @@
-"""A run file in memory: verified, its payloads undecoded, so that a look-up decodes what it needs.
+"""Run file in memory: verified, with payloads that look-ups decode lazily, a chunk at a time.
 
-The unit that is decoded is a chunk: a long segment, or short neighbours together, for which a pass
-of numpy each would take longer than decoding them.
+A chunk is one long segment, or several short neighbours. Short segments are decoded together
+because one numpy pass over each would take longer than decoding all of them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Codes = npt.NDArray[np.int64]
 CHUNK_BYTES: Final = 1 << 16
 """Payload bytes of a chunk: about the least that a segment of a large run has."""
 
-# Of every payload: shape and layout version, then first and last as eight bytes each.
+# Head of every payload: shape and layout version, then first and last, eight bytes each.
 _HEAD_BYTES: Final = 18
 
 
@@ -40,11 +40,10 @@ class RunFile:
 
     Attributes:
         payloads: uint8[b], all payloads.
-        begin, end: int64[s], where in `payloads` each segment lies, in order of their keys; maps
-            are left out.
-        chunk: intp[c + 1], chunk i is made of the segments ``chunk[i]:chunk[i + 1]``.
+        begin, end: int64[s], position of each segment in `payloads`, sorted by key; without maps.
+        chunk: intp[c + 1], chunk i consists of the segments ``chunk[i]:chunk[i + 1]``.
         first, last: int64[c], least and greatest key code of each chunk.
-        maps: those of the file, which refer to `payloads`.
+        maps: the hash maps of the file, which refer to `payloads`.
     """
 
     payloads: npt.NDArray[np.uint8]
@@ -57,15 +56,15 @@ class RunFile:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the arrays hold in memory."""
+        """Bytes that the arrays take in memory."""
         own = (self.payloads, self.begin, self.end, self.chunk, self.first, self.last)
         return sum(array.nbytes for array in own) + sum(one.lists.nbytes for one in self.maps)
 
     def decoded(self, number: int) -> Chunk:
-        """A chunk of it.
+        """Decodes one chunk.
 
         Raises:
-            CorruptError: a payload is none that Sieve makes.
+            CorruptError: Sieve cannot have made a payload.
         """
         return assemble(
             decode(self._payload(int(self.begin[k]), int(self.end[k])))
@@ -77,12 +76,12 @@ class RunFile:
 
 
 def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
-    """The segments in a run file's bytes, which have been verified.
+    """Parses the bytes of a run file, which have been verified.
 
     Raises:
-        CorruptError: the file is not of the form of run files, or holds keys outside the ranges
+        CorruptError: the file does not have the format of run files, or has keys outside the ranges
             that the manifest gives for it.
-        UnsupportedError: a later Sieve wrote it.
+        UnsupportedError: a later version of Sieve wrote it.
     """
     payloads, offsets = _payloads(data, file)
     begin, end = offsets[:-1], offsets[1:]
@@ -92,7 +91,7 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
     of_map = shape == SHAPE_MAP
     known = of_map | (np.isin(shape, list(SHAPE_NAMES)) & (payloads[begin + 1] == LAYOUT_VERSION))
     for k in np.flatnonzero(~known).tolist():
-        # Raises: it tells a later release's shape or layout from one that cannot be.
+        # Raises an error that distinguishes the shape or layout of a later release from corruption.
         decode(payloads[begin[k] : end[k]].tobytes())
     # A map refers to the bytes that it is decoded from.
     maps = tuple(
@@ -112,13 +111,13 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
 def describe_run(
     run: RunId, locations: int, encoder: Encoder, files: Iterable[tuple[str, bytes]]
 ) -> RunRef | None:
-    """What the manifest says of a run; None where no file holds a segment.
+    """The manifest's entry for a run; None if no file has a segment.
 
     Args:
         run: its identity.
-        locations: how many its ordinals count.
+        locations: number of its ordinals.
         encoder: of its keys.
-        files: names and bytes, in order of name; those without rows are left out.
+        files: names and bytes, sorted by name; files without rows are left out.
     """
     found: list[FileRef] = []
     tables: list[pa.Table] = []
@@ -151,9 +150,10 @@ def describe_run(
 
 
 def _ranges_of_files(segments: pa.Table, count: int) -> list[tuple[Range, ...]]:
-    """Where each file's segments lie, in ascending ranges.
+    """The key ranges of each file's segments, ascending.
 
-    Neighbours without another file's segment between them make one range, so there are few.
+    Adjacent segments of one file make one range unless a segment of another file lies between them,
+    so there are few ranges.
     """
     segments = segments.sort_by("first")
     file, first, last = (segments[name].to_numpy() for name in ("file", "first", "last"))
@@ -166,7 +166,7 @@ def _ranges_of_files(segments: pa.Table, count: int) -> list[tuple[Range, ...]]:
 
 
 def _payloads(data: bytes, file: RunFileRef) -> tuple[npt.NDArray[np.uint8], Codes]:
-    """All payloads in one array, and where each begins, the end of the last one behind."""
+    """All payloads in one array, and their offsets, including the end of the last one."""
     try:
         table = pq.read_table(pa.BufferReader(data), columns=["payload"], use_threads=False)
         column = table["payload"].combine_chunks()
@@ -182,22 +182,22 @@ def _payloads(data: bytes, file: RunFileRef) -> tuple[npt.NDArray[np.uint8], Cod
 def _heads(
     payloads: npt.NDArray[np.uint8], begin: Codes
 ) -> tuple[npt.NDArray[np.uint8], Codes, Codes]:
-    """Shape, first and last of each payload; a map's hashes as signed numbers."""
+    """Shape, first and last of each payload; the hashes of a map as signed numbers."""
     image = np.ascontiguousarray(payloads[begin[:, None] + np.arange(2, _HEAD_BYTES)])
     ends = image.view("<i8").astype(np.int64, copy=False)
     return payloads[begin], ends[:, 0], ends[:, 1]
 
 
-def _check_within(first: Codes, last: Codes, told: tuple[Range, ...], file: RunFileRef) -> None:
-    """A segment outside the ranges that look-ups go by would not be found, so it must not be."""
-    ranges = np.array(told, np.int64).reshape(-1, 2)
+def _check_within(first: Codes, last: Codes, listed: tuple[Range, ...], file: RunFileRef) -> None:
+    """Refuses segments outside the ranges of the manifest, because look-ups would not find them."""
+    ranges = np.array(listed, np.int64).reshape(-1, 2)
     place = np.searchsorted(ranges[:, 0], first, side="right") - 1
     if np.any(first > last) or np.any(place < 0) or np.any(last > ranges[place, 1]):
         raise _corrupt(file, "holds keys that the version does not tell of")
 
 
 def _chunks(sizes: Codes) -> Places:
-    """Where chunks of segments of these bytes begin, the end of the last one behind."""
+    """Offsets of chunks for segments of these sizes, including the end of the last one."""
     window = (np.cumsum(sizes) - sizes) // CHUNK_BYTES
     begin = np.flatnonzero(np.append(True, window[1:] != window[:-1])[: len(sizes)])
     return np.append(begin, len(sizes))

@@ -1,6 +1,8 @@
-"""A run, read file by file as look-ups come to need them; Spark writes it, whoever looks up reads.
+"""Run reader: look-ups in a run, which read and decode its files lazily through a cache.
 
-What is read is verified, held in a bounded cache and shared by all versions that refer to it.
+It resembles the table reader of an LSM tree: Spark writes a run once, and versions and look-ups
+share its immutable files. Every file is verified against the manifest (length, SHA-256) before its
+first use.
 """
 
 from __future__ import annotations
@@ -34,16 +36,16 @@ SPARK_SCHEMA = (
 
 
 class Run:
-    """A run of a version; each look-up reads and decodes only what can hold what it asks for.
+    """A run of a version; a look-up reads and decodes only the files that may hold its keys.
 
-    A file that cannot be read fails the look-ups that need it, and no others. It is not read again
-    for each of them: they get the same error until `retry`.
+    An unreadable file fails only the look-ups that need it. The failure is cached: later look-ups
+    get the same error without another read, until `retry`.
 
     Args:
-        store: where the index lies.
+        store: the store of the index.
         index_dir: the index's folder.
-        run: what the manifest says of it.
-        cache: what holds run files and decoded chunks.
+        run: the manifest's entry for the run.
+        cache: holds run files and decoded chunks.
     """
 
     def __init__(self, store: Reader, index_dir: str, run: RunRef, cache: FileCache) -> None:
@@ -58,28 +60,29 @@ class Run:
 
     @property
     def has_maps(self) -> bool:
-        """Whether single keys can be found by their hashes."""
+        """Whether the run has hash maps, for look-ups of single keys."""
         return len(self._hashes.first) > 0
 
     @property
     def span(self) -> Range:
-        """A range that holds every key code; of the first above the last where there is none."""
+        """A range of key codes that includes all keys; empty (first above last) without keys."""
         return self._codes.span
 
     def locations_in(self, intervals: Intervals) -> Flags:
         """Locations that may hold a key of any interval.
 
         Args:
-            intervals: int64[k, 2], key codes from first to last, both included, in any order; one
-                whose first is above its last holds nothing.
+            intervals: int64[k, 2], key codes from first to last, both inclusive, in any order; an
+                interval whose first is above its last is empty.
 
         Returns:
-            bool[locations of the run]; a superset of the truth, by what the shapes put together.
+            bool[locations of the run]; a superset of the true locations, by the precision of the
+            shapes.
 
         Raises:
-            CorruptError: a file is not what the manifest says it is.
-            UnavailableError: a file cannot be read (GoneError: it is not there).
-            UnsupportedError: a later Sieve wrote it.
+            CorruptError: a file does not match the manifest.
+            UnavailableError: a file cannot be read (GoneError: it does not exist).
+            UnsupportedError: a later version of Sieve wrote it.
         """
         asked = united(intervals)
         found = np.zeros(self._n_locations, np.bool_)
@@ -107,7 +110,7 @@ class Run:
         return found
 
     def holds_codes(self, codes: Codes, location: int) -> Flags:
-        """Which of the codes `locations_in` would find a location for, each asked by itself.
+        """For which codes, each by itself, `locations_in` would find a location.
 
         Args:
             codes: int64[k], ascending, each once.
@@ -116,18 +119,18 @@ class Run:
         Returns:
             bool[k]; raises as `locations_in`.
         """
-        held = np.zeros(len(codes), np.bool_)
+        may_hold = np.zeros(len(codes), np.bool_)
         points = _points(codes)
         for number in self._codes.files_of(points):
             file = self._file(number)
             start, stop = meeting(points, file.first, file.last)
             for k in np.flatnonzero(start < stop).tolist():
                 part = slice(start[k], stop[k])
-                held[part] |= self._chunk(number, file, k).holds(codes[part], location)
-        return held
+                may_hold[part] |= self._chunk(number, file, k).holds(codes[part], location)
+        return may_hold
 
     def holds_hashes(self, hashes: Hashes, location: int) -> Flags:
-        """Which of the hashes `locations_of` would find a location for, each asked by itself.
+        """For which hashes, each by itself, `locations_of` would find a location.
 
         Args:
             hashes: uint64[q], ascending as signed numbers, each once.
@@ -136,15 +139,15 @@ class Run:
         Returns:
             bool[q]; raises as `locations_in`.
         """
-        held = np.zeros(len(hashes), np.bool_)
+        may_hold = np.zeros(len(hashes), np.bool_)
         for number in self._hashes.files_of(_points(hashes.view(np.int64))):
             for one in self._file(number).maps:
                 self._check(number, one.n_locations)
-                held |= one.holds(hashes, location)
-        return held
+                may_hold |= one.holds(hashes, location)
+        return may_hold
 
     def read_all(self) -> None:
-        """Verify and decode all of it; raises as `locations_in`."""
+        """Verifies and decodes the whole run; raises as `locations_in`."""
         for number in range(len(self._files)):
             file = self._file(number)
             for k in range(len(file.first)):
@@ -153,9 +156,9 @@ class Run:
                 self._check(number, one.n_locations)
 
     def retry(self) -> None:
-        """Try the files again that could not be read; the others are left alone."""
+        """Reads the files again that could not be read; other files are not touched."""
         for number in tuple(self._failed):
-            # Look-ups are told the old error meanwhile, rather than wait.
+            # Until the read succeeds, look-ups get the cached error instead of waiting.
             with contextlib.suppress(SieveError):
                 self._read(number)
                 self._failed.pop(number, None)
@@ -180,10 +183,10 @@ class Run:
 
     @contextlib.contextmanager
     def _remembered(self, number: int) -> Iterator[None]:
-        """Whatever goes wrong with a file goes wrong in the same way for all, until `retry`."""
+        """Caches the first error of a file: every later look-up raises the same, until `retry`."""
         failed = self._failed.get(number)
         if failed is not None:
-            # A new one: an error that was raised keeps alive what its frames refer to.
+            # A new object: an error that was raised keeps the objects of its stack frames alive.
             raise type(failed)(failed.condition, failed.message)
         try:
             yield
@@ -192,7 +195,7 @@ class Run:
             raise
 
     def _check(self, number: int, named: int) -> None:
-        """Refuse what names more locations than there are; a file may come from another run."""
+        """Refuses a location ordinal beyond the run's; the file may belong to another run."""
         if named > self._n_locations:
             raise CorruptError(
                 "SIEVE_CORRUPT_RUN",
@@ -207,7 +210,7 @@ def _points(codes: Codes) -> Intervals:
 
 
 class _Ranges:
-    """The ranges of all files, and whose they are."""
+    """The key ranges of all files, and the file of each range."""
 
     def __init__(self, files: Sequence[tuple[Range, ...]]) -> None:
         ranges = np.array([range_ for file in files for range_ in file], np.int64).reshape(-1, 2)
@@ -217,21 +220,21 @@ class _Ranges:
         self._file = np.repeat(np.arange(len(files)), [len(file) for file in files])
 
     def files_of(self, asked: Intervals) -> list[int]:
-        """Numbers of the files that may hold some of what is asked for, given as by `united`."""
+        """Numbers of the files that may hold some of the keys, given as `united` returns them."""
         start, stop = meeting(asked, self.first, self.last)
         numbers: list[int] = np.unique(self._file[start < stop]).tolist()
         return numbers
 
 
 def read_run(store: Store, index_dir: str, run: RunRef) -> Run:
-    """A run held whole, all its files verified and decoded; raises as `Run.locations_in`."""
+    """Reads a whole run and verifies and decodes all its files; raises as `Run.locations_in`."""
     opened = Run(store, index_dir, run, FileCache(sys.maxsize))
     opened.read_all()
     return opened
 
 
 def verified(store: Reader, uri: str, file: FileRef) -> bytes:
-    """A file's bytes, if they are the ones the manifest speaks of."""
+    """A file's bytes, if they have the length and checksum of the manifest."""
     data = store.read(uri)
     if len(data) != file.length or hashlib.sha256(data).hexdigest() != file.sha256:
         raise CorruptError(

@@ -1,7 +1,8 @@
-"""The versions of indexes that scans ask: the newest one, and those of earlier instants.
+"""Version cache: the opened index versions that scans use, the newest one and earlier ones.
 
-The newest version of an index is read when a scan first needs it, and looked for again in the
-background once it is older than the time to live. Versions of the past never change.
+The newest version of an index is read when a scan first needs it, and looked up again in the
+background once it is older than its time to live. Earlier versions, for scans at an earlier
+instant, are immutable.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sieve.storage.interface import GoneError, Store
 MAX_INDEXES = 256
 MAX_INSTANTS = 4096
 MAX_VERSIONS = 8
-"""Versions of an index asked for a scan that sees file slices in part."""
+"""Maximum number of versions that a scan of partially visible file slices uses, per index."""
 
 Versions = tuple[OpenIndex, ...]
 _PastVersion = tuple[str, int]
@@ -37,12 +38,12 @@ _PastVersion = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedVersion:
-    """An index as last read.
+    """The result of the last read of an index.
 
     Attributes:
-        index: its newest version; None where there is none to use.
-        reason: why there is none; None where there is one.
-        detail: the reason in words.
+        index: its newest version; None if there is no usable one.
+        reason: why there is none; None if there is one.
+        detail: the reason as text.
     """
 
     index: OpenIndex | None
@@ -51,11 +52,11 @@ class CachedVersion:
 
 
 class VersionCache:
-    """Versions of indexes in memory.
+    """Index versions in memory.
 
     Args:
-        open_store: the store that serves a URI.
-        files: what keeps the files of the versions.
+        open_store: opens the store of a URI.
+        files: the cache of the versions' files.
     """
 
     def __init__(self, open_store: Callable[[str], Store], files: FileCache) -> None:
@@ -70,9 +71,9 @@ class VersionCache:
         self._newest.invalidate(directory)
 
     def newest(self, registration: Registration, ttl_s: float) -> CachedVersion:
-        """The newest version of an index, as of ``ttl_s`` seconds ago at the earliest but one read.
+        """The newest version of an index; reread in the background after ``ttl_s`` seconds.
 
-        What goes wrong becomes a reason, for this index alone.
+        An error becomes a reason, for this index alone.
         """
         return self._newest.get_fresh(
             registration.directory, lambda known: self._read(registration, known), ttl_s
@@ -81,7 +82,7 @@ class VersionCache:
     def in_memory(
         self, registrations: Iterable[Registration | None], request: PruneRequest
     ) -> dict[Column, OpenIndex]:
-        """Those of a table's indexes that have been read by now and that a scan may use."""
+        """The indexes of a table that are in memory already and that a scan may use."""
         cached = [self._newest.peek(one.directory) for one in registrations if one is not None]
         indexes = [one.index for one in cached if one is not None and one.index is not None]
         return {
@@ -91,10 +92,11 @@ class VersionCache:
         }
 
     def versions_for(self, newest: OpenIndex, request: PruneRequest) -> Versions:
-        """The versions that a scan asks, of those that it may use.
+        """The versions that a scan uses, out of those that it may use.
 
-        The newest one; for a scan of an earlier instant the version of that instant. A scan that
-        sees file slices in part also asks later versions, which know what was logged later.
+        This is the newest version, or for a scan of an earlier instant the version of that instant.
+        A scan of partially visible file slices also uses later versions, which indexed the log
+        files that were appended later.
         """
         found: list[OpenIndex] = []
         partial = request.partially_visible
@@ -104,11 +106,12 @@ class VersionCache:
         return tuple(usable if partial else usable[:1])
 
     def _as_of(self, newest: OpenIndex, instant: str, most: int) -> list[OpenIndex]:
-        """At most ``most`` earlier versions: the last one until an instant, and those after it.
+        """At most ``most`` earlier versions: the last one up to an instant, and those after it.
 
-        Locations tell for themselves whether what a version says holds for them, at any instant: it
-        only knows more of those of its own. Where all are later, the oldest retained is the first;
-        where the newest is the one, or the only one, there are none.
+        Every version is safe at any instant, because a location's own identity decides whether a
+        version's facts hold for it; a version of the instant only knows more of the locations. If
+        all versions are later, the first is the oldest retained one. If the newest is not later
+        than the instant, or the only one, the result is empty.
         """
         if newest.manifest.instant <= instant:
             return []
@@ -122,7 +125,7 @@ class VersionCache:
             return []
 
         def version(number: int) -> OpenIndex | None:
-            # The others may serve without it.
+            # The other versions may serve without this one.
             with contextlib.suppress(SieveError):
                 return self._past.get(
                     (directory, number), lambda: self._open(store, directory, number)
@@ -132,7 +135,7 @@ class VersionCache:
         if all(self._past.peek((directory, number)) is not None for number in chosen):
             found = [version(number) for number in chosen]
         else:
-            # A store far away is waited for once.
+            # Read in parallel, so that a remote store costs one round trip.
             with ThreadPoolExecutor(most, "sieve-past") as pool:
                 found = list(pool.map(version, chosen))
         return [one for one in found if one is not None]
@@ -147,7 +150,7 @@ class VersionCache:
         return open_version(store, directory, read_version(store, directory, number), self._files)
 
     def _read(self, registration: Registration, known: CachedVersion | None) -> CachedVersion:
-        """Look for the newest version, given the one in memory."""
+        """Looks up the newest version, given the cached one."""
         directory = registration.directory
         index = known.index if known is not None else None
         try:
@@ -164,7 +167,7 @@ class VersionCache:
 
 
 def reason_of(error: SieveError) -> Reason:
-    """Why an index that could not be read is not used."""
+    """The reason for an index that could not be read."""
     if isinstance(error, GoneError):
         return Reason.INDEX_GONE
     if isinstance(error, CorruptError):
@@ -174,7 +177,7 @@ def reason_of(error: SieveError) -> Reason:
 
 def why_unusable(manifest: Manifest, request: PruneRequest) -> Reason | None:
     """The reason why a scan may not use a version; None if it may."""
-    # A copied property, or another table under the same name, is not this index's.
+    # A copied property, or another table of the same name, does not belong to this index.
     if not same_table(manifest.table, request.table):
         return Reason.NO_INDEX
     if manifest.state != "ready":

@@ -1,4 +1,8 @@
-"""A version of an index, as scans ask it."""
+"""Version reader: one opened version of an index, which evaluates key ranges to locations.
+
+A version consists of runs, like an LSM tree, and a file list. A look-up asks each run and
+translates the runs' ordinals to the version's locations by slots.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +28,9 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenIndex:
-    """One version of an index, ready for look-ups, which read its files as they come to need them.
+    """One version of an index; look-ups read its files lazily.
 
-    What is read is held in `cache` and nowhere else.
+    The files are held in `cache` only.
     """
 
     store: Store
@@ -38,11 +42,11 @@ class OpenIndex:
 
     @property
     def null_proof(self) -> bool:
-        """Whether NULL counts hold for every query."""
+        """Whether NULL counts are valid for every query."""
         return self.manifest.null_proof
 
     def locations(self) -> Locations:
-        """The list of locations, verified; raises as `open_version`."""
+        """The file list, verified; raises as `open_version`."""
         parts, roots = self.manifest.locations.parts, self.manifest.roots
         if len(parts) == 1:
             return self._part(parts[0])
@@ -54,18 +58,18 @@ class OpenIndex:
     def _part(self, part: PartRef) -> Locations:
         roots = self.manifest.roots
         listed: Locations = self.cache.get(
-            # Versions may share the file and yet have their table in another place.
+            # Versions may share the file although their tables have different roots.
             (locations_file(self.directory, part.name), part.sha256, roots),
             lambda: read_part(self.store, self.directory, part, roots),
         )
         return listed
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """bool[n]: which of the version's locations may hold a value that is asked for.
+        """bool[n]: which of the version's locations may hold a value in the key ranges.
 
         Raises:
-            CorruptError, UnavailableError: a file that the answer lies in is damaged, gone or out
-                of reach.
+            CorruptError, UnavailableError: a file that the answer needs is damaged, missing or
+                unreachable.
             UnsupportedError: a later release wrote it.
         """
         if self._every_key(key_ranges):
@@ -73,7 +77,7 @@ class OpenIndex:
             keep = where.rows > where.nulls + where.nans
         else:
             found = [self._found(run, key_ranges) for run in self.runs]
-            # The extra last place stands for files without keys, which are in no run.
+            # The extra last element is for locations without keys, which are in no run.
             flags, where = np.concatenate([*found, [False]]), self.locations()
             keep = flags[where.slots]
             if where.also is not None:
@@ -91,12 +95,12 @@ class OpenIndex:
         return found
 
     def retry(self) -> None:
-        """Try run files again that could not be read when a look-up needed them."""
+        """Reads run files again that could not be read by an earlier look-up."""
         for run in self.runs:
             run.retry()
 
     def _every_key(self, key_ranges: KeyRanges) -> bool:
-        """Whether any key will do: which locations have one, their counts of rows tell."""
+        """Whether the key ranges include every key, so that row counts give the answer."""
         if len(key_ranges.intervals) != 1 or key_ranges.hashes is not None:
             return False
         first, last = key_ranges.intervals[0].tolist()
@@ -105,16 +109,16 @@ class OpenIndex:
 
 
 def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCache) -> OpenIndex:
-    """A version whose list of locations is there; run files are read when a look-up needs them.
+    """Opens a version and reads its file list; look-ups read its run files lazily.
 
     Args:
-        store: where the index lies.
+        store: the store of the index.
         index_dir: its folder.
         manifest: the version.
-        cache: what holds its files; versions and indexes may share one.
+        cache: holds its files; versions and indexes may share a cache.
 
     Raises:
-        CorruptError, UnavailableError: the list is damaged, gone or out of reach.
+        CorruptError, UnavailableError: the file list is damaged, missing or unreachable.
         UnsupportedError: a later release wrote it.
     """
     encoders = {Encoder.from_json(dict(run.encoder)) for run in manifest.runs}
@@ -132,24 +136,24 @@ def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCa
 
 
 def read_locations(store: Store, index_dir: str, manifest: Manifest) -> Locations:
-    """The list of locations of a version, verified. Raises CorruptError or UnavailableError."""
+    """The file list of a version, verified. Raises CorruptError or UnavailableError."""
     return whole_list(manifest, read_parts(store, index_dir, manifest))
 
 
 def read_parts(store: Store, index_dir: str, manifest: Manifest) -> tuple[Locations, ...]:
-    """The parts of that list, each verified by itself; raises as `read_locations`."""
+    """The parts of a version's file list, each verified; raises as `read_locations`."""
     roots = manifest.roots
     return tuple(read_part(store, index_dir, ref, roots) for ref in manifest.locations.parts)
 
 
 def read_part(store: Store, index_dir: str, ref: PartRef, roots: Sequence[str]) -> Locations:
-    """One of them."""
+    """One verified part of a file list."""
     data = verified(store, locations_file(index_dir, ref.name), ref)
     return parse_locations(data, roots, ref.rows)
 
 
 def whole_list(manifest: Manifest, parts: Sequence[Locations]) -> Locations:
-    """The list that a version's parts make. Raises CorruptError where it is not of that version."""
+    """Merges the parts of a version's file list. Raises CorruptError if they do not match it."""
     listed = merge(parts)
     _check(listed, manifest)
     return listed
