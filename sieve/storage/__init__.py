@@ -1,1 +1,1 @@
-"""Bytes in a place: read, create if absent, list, delete, on local disks, HDFS and S3."""
+"""Object storage for index files: read, create if absent, list, delete; local, HDFS and S3."""

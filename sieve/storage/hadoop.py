@@ -1,4 +1,7 @@
-"""What Hadoop's file systems do alike, through the driver's JVM: reading, listing, deleting."""
+"""Base of the stores over Hadoop's FileSystem API through py4j: reading, listing, deleting.
+
+How a file is created atomically differs by file system; `hdfs` and `s3` add it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from sieve.storage.interface import READ_LIMIT, Entries, Entry, GoneError, join,
 from sieve.storage.java_errors import denied
 
 CHUNK = 4 << 20
-"""Bytes that cross the bridge in one call."""
+"""Bytes that one py4j call transfers."""
 
 _GONE = frozenset(
     {
@@ -30,12 +33,12 @@ _GONE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class HadoopFiles(ABC):
-    """The part of `sieve.store.Store` that hangs on no file system's own ways.
+    """The part of `sieve.storage.interface.Store` that is the same for all Hadoop file systems.
 
     Attributes:
         jvm: py4j view of the driver's JVM.
         conf: the session's ``org.apache.hadoop.conf.Configuration``, a py4j object.
-        schemes: schemes to serve.
+        schemes: URI schemes to serve.
     """
 
     jvm: Any
@@ -53,7 +56,7 @@ class HadoopFiles(ABC):
             try:
                 while left > 0:
                     size = min(left, CHUNK)
-                    # The one call on every class path that hands a byte array over by value.
+                    # The only call on every class path that returns a byte array by value.
                     chunks.append(self.jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
                     left -= size
             finally:
@@ -101,10 +104,10 @@ class HadoopFiles(ABC):
 
     @abstractmethod
     def touch(self, fs: Any, path: Any) -> None:
-        """Make an empty file in a folder that is there."""
+        """Creates an empty file in an existing folder."""
 
     def open(self, uri: str) -> tuple[Any, Any]:
-        """The file system and the path of a URI, or a refusal of its scheme."""
+        """The file system and the path of a URI; raises UnsupportedError for other schemes."""
         scheme, _, _ = split(uri)
         if scheme not in self.schemes:
             raise UnsupportedError(
@@ -130,13 +133,13 @@ class HadoopFiles(ABC):
 
 
 def write(stream: Any, data: bytes) -> None:
-    """Send bytes into a Java stream."""
+    """Writes bytes to a Java stream."""
     for start in range(0, len(data), CHUNK):
         stream.write(data[start : start + CHUNK])
 
 
 def kind_of(error: Exception) -> str:
-    """Class name of the Java exception; "" when the bridge itself failed."""
+    """Class name of the Java exception; "" if py4j itself failed."""
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.getClass().getName())
     return ""
@@ -150,7 +153,7 @@ def summary_of(error: Exception) -> str:
 
 @contextmanager
 def failures(verb: str, uri: str) -> Iterator[None]:
-    """Turn Java exceptions, and the loss of the bridge, into our errors, naming the file."""
+    """Translates Java exceptions, and the loss of the py4j connection, into errors with the URI."""
     try:
         yield
     except (Py4JJavaError, Py4JNetworkError) as error:
@@ -160,7 +163,7 @@ def failures(verb: str, uri: str) -> Iterator[None]:
 
 
 def refused(verb: str, uri: str, error: Exception) -> UnavailableError:
-    """The error for a call that had no effect: for want of a right, or another reason."""
+    """The error for a call that had no effect: DeniedError for a missing right."""
     if denied(error):
         return DeniedError(
             "SIEVE_PERMISSION_DENIED", f"this user may not {verb} {uri}: {summary_of(error)}"

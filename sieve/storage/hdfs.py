@@ -1,7 +1,7 @@
-"""The store for HDFS, which renames without overwriting in one step of its name node.
+"""The store for HDFS: creates a file if absent by an atomic rename without overwrite.
 
-That step decides who creates a file. A copying rename (object stores) or one that looks before it
-leaps decides nothing, so other schemes are refused instead of trusted.
+The name node renames in one step, which decides between two writers. A rename that copies (object
+stores), or one that checks first and renames then, does not decide, so other schemes are refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ATOMIC_RENAME = frozenset({"hdfs"})
 
 _COMMAND_FAILED = "org.apache.hadoop.util.Shell$ExitCodeException"
 _TAKEN = "org.apache.hadoop.fs.FileAlreadyExistsException"
-# Answers of a name node that looked at the request and did nothing.
+# Answers of a name node that rejected the request without any effect.
 _NO_EFFECT = frozenset(
     {
         "org.apache.hadoop.hdfs.server.namenode.SafeModeException",
@@ -36,10 +36,10 @@ _NO_EFFECT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class HadoopStore(HadoopFiles):
-    """`sieve.store.Store` over ``org.apache.hadoop.fs``.
+    """`sieve.storage.interface.Store` over ``org.apache.hadoop.fs``.
 
     Attributes:
-        schemes: schemes to serve; all of them must rename atomically.
+        schemes: URI schemes to serve; all of them must rename atomically.
     """
 
     schemes: frozenset[str] = ATOMIC_RENAME
@@ -81,7 +81,7 @@ class HadoopStore(HadoopFiles):
         with failures("restrict", uri):
             status = fs.getFileStatus(path)
             is_dir = bool(status.isDirectory())
-            # Closed to all but the owner while owner and group change.
+            # Accessible to the owner alone while owner and group change.
             self._set_mode(fs, path, 0o700 if is_dir else 0o600)
             if status.hasAcl():
                 fs.removeAcl(path)
@@ -106,7 +106,7 @@ class HadoopStore(HadoopFiles):
             stream.close()
 
     def _rename(self, fs: Any, draft: Any, path: Any, uri: str) -> bool:
-        """Give the draft its name unless that is taken; a draft in doubt is left where it is."""
+        """Renames the draft unless the name is taken; a draft of unknown outcome is not deleted."""
         try:
             no_overwrite = self.jvm.java.lang.reflect.Array.newInstance(
                 path.getClass().getClassLoader().loadClass("org.apache.hadoop.fs.Options$Rename"), 0
@@ -137,7 +137,7 @@ class HadoopStore(HadoopFiles):
         self._inherit(fs, path, _own_permissions(fs.getFileStatus(above)), is_dir=True)
 
     def _inherit(self, fs: Any, path: Any, like: Permissions, is_dir: bool) -> int:
-        """Owner and group of ``like``, each where this user may set it, and the mode that fits."""
+        """Sets owner and group of ``like`` where permitted, and a mode that fits; returns it."""
         for owner, group in ((None, like.group), (like.owner, None)):
             try:
                 fs.setOwner(path, owner, group)
@@ -161,9 +161,9 @@ def _own_permissions(status: Any) -> Permissions:
 
 
 def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
-    """Whether a rename that met a taken name is the repeat of one of ours that had succeeded.
+    """Whether a rename that met a taken name repeats a rename of ours that succeeded.
 
-    Then the draft is gone already, and deleting it says so.
+    In that case the draft no longer exists, and deleting it reports that.
     """
     try:
         return not fs.delete(draft, False)
@@ -175,6 +175,6 @@ def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
 
 
 def _remove_quietly(fs: Any, draft: Any) -> None:
-    """Drop a draft that nothing refers to; one that stays is only litter."""
+    """Deletes a draft that nothing refers to; one that cannot be deleted does no harm."""
     with contextlib.suppress(Py4JJavaError, Py4JNetworkError):
         fs.delete(draft, False)

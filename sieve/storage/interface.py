@@ -1,7 +1,7 @@
-"""All reads and writes of index files go through one small interface, so that tests can break it.
+"""Store: the one interface of all reads and writes of index files, so tests can inject faults.
 
 A URI here is the string form of a Hadoop ``Path``: scheme, optional authority and an absolute path
-that is *not* percent-encoded (``file:/data/a b``), which is also what Spark's writers take.
+that is *not* percent-encoded (``file:/data/a b``). Spark's writers take the same form.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from sieve.storage.permissions import Permissions
 
 READ_LIMIT = 1 << 30
-"""Most bytes that one read brings into memory, unless the caller asks for fewer."""
+"""Maximum bytes of one read, unless the caller sets a lower limit."""
 
 _URI = re.compile(r"([a-z][a-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)
 
 
 class GoneError(UnavailableError):
-    """The file or folder is not there; a rebuild can bring it back."""
+    """The file or folder does not exist; a rebuild can restore it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ Entries = list[Entry]
 
 
 class Reader(Protocol):
-    """What files are read from."""
+    """A source of files."""
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
         """The whole file. Raises `GoneError` if absent, `CorruptError` beyond ``limit`` bytes."""
@@ -47,16 +47,16 @@ class Reader(Protocol):
 
 
 class Store(Reader, Protocol):
-    """A file system with create-if-absent. Files, once made, are never changed.
+    """A file system with create-if-absent. Files are immutable once created.
 
     Every method raises `InvalidInputError` for a URI that is ill-formed or of another machine,
-    `UnsupportedError` for a scheme that is not served, and `UnavailableError` when the file system
-    refuses or does not answer; an `UnavailableError` means that nothing was changed, save where a
-    method says otherwise.
+    `UnsupportedError` for a scheme that is not served, and `UnavailableError` if the file system
+    refuses or does not answer. After an `UnavailableError` nothing has changed, unless a method
+    documents otherwise.
     """
 
     def size(self, uri: str) -> int | None:
-        """Length of the file in bytes, or None where there is no file."""
+        """Length of the file in bytes, or None if there is no file."""
         ...
 
     def exists(self, uri: str) -> bool:
@@ -64,57 +64,57 @@ class Store(Reader, Protocol):
         ...
 
     def create(self, uri: str, data: bytes) -> bool:
-        """Make a file with this content if there is none: atomic and durable.
+        """Creates a file with this content if there is none: atomic and durable.
 
-        The file has the group of its folder and is open to those who may enter the folder.
+        The file has the group of its folder and is readable by those who may enter the folder.
 
         Returns:
-            True when this call made the file, False when there was one already.
+            True if this call created the file, False if it existed already.
 
         Raises:
-            GoneError: the folder is missing (it is not made: a dropped index stays dropped).
-            UnknownOutcomeError: the file may or may not have come into being.
+            GoneError: the folder is missing (it is not created: a dropped index stays dropped).
+            UnknownOutcomeError: the file may or may not have been created.
             UnsupportedError: this file system cannot create-if-absent.
         """
         ...
 
     def list(self, uri: str) -> Entries:
-        """Members of a folder, sorted by name. Raises `GoneError` where there is no folder."""
+        """Members of a folder, sorted by name. Raises `GoneError` if there is no folder."""
         ...
 
     def delete(self, uri: str) -> None:
-        """Remove a file, or a folder with all it holds; links are not followed.
+        """Deletes a file, or a folder with its contents; does not follow links.
 
-        Absence is no error. A failure may leave part of a folder removed.
+        Absence is no error. A failure may leave a folder partially deleted.
         """
         ...
 
     def mkdirs(self, uri: str) -> None:
-        """Make a folder and those above it; new ones get group and mode of the folder above."""
+        """Creates a folder and its parents; new ones get group and mode of the folder above."""
         ...
 
     def now_ms(self, dir_uri: str) -> int:
-        """The file system's own clock, ms since the epoch: the time it gives to a probe file."""
+        """The file system's own clock, ms since the epoch: the time of a new probe file."""
         ...
 
     def permissions(self, uri: str) -> Permissions:
-        """Who can read a file or folder, with the folders above it and lists of rights counted in.
+        """The effective read permissions of a file or folder, including its parents and ACLs.
 
         Raises `GoneError` if absent.
         """
         ...
 
     def restrict(self, uri: str, like: Permissions) -> Permissions:
-        """Let nobody read a file or folder of ours whom ``like`` keeps out.
+        """Restricts a file or folder of the index to the readers that ``like`` permits.
 
-        Owner and group become those of ``like`` where the user may set them; else the mode is
-        narrowed to make up for it. Call it on a folder while it is still empty.
+        Owner and group become those of ``like`` if the user may set them; otherwise the mode is
+        narrowed to compensate. Call it on a folder while it is still empty.
 
         Returns:
             The permissions in force afterwards.
 
         Raises:
-            UnsupportedError: the file system did not take the mode.
+            UnsupportedError: the file system did not accept the mode.
         """
         ...
 
@@ -138,7 +138,7 @@ def join(uri: str, *names: str) -> str:
     """The URI of a member of a folder, one name a level.
 
     Raises:
-        InvalidInputError: a name that is empty, ``.``, ``..``, or holds ``/`` or NUL.
+        InvalidInputError: a name that is empty, ``.``, ``..``, or contains ``/`` or NUL.
     """
     for name in names:
         if name in ("", ".", "..") or "/" in name or "\0" in name:
@@ -147,7 +147,7 @@ def join(uri: str, *names: str) -> str:
 
 
 def parent(uri: str) -> str:
-    """The URI of the folder that holds a file; the root folder's is itself."""
+    """The URI of a file's folder; the root folder is its own parent."""
     scheme, authority, path = split(uri)
     above = path.rstrip("/").rpartition("/")[0] or "/"
     return f"{scheme}://{authority}{above}" if authority else f"{scheme}:{above}"

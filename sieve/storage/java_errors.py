@@ -1,4 +1,8 @@
-"""What a Java exception says by its type and state, not by its text."""
+"""Classifies Java exceptions by class and SQLSTATE, never by their message.
+
+Messages change between releases. An authorizer may subclass or wrap an exception, so the whole
+chain of causes and each class's superclasses count.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ DENIED: Final = frozenset(
         "HiveAccessControlException",
     }
 )
-"""Simple names of refusals for want of a right: of Hadoop, Java, Hive and authorizers."""
+"""Simple class names of permission errors of Hadoop, Java, Hive and authorizers."""
 
 INSUFFICIENT_PRIVILEGE: Final = "42501"
 _UNANSWERED: Final = ("org.apache.thrift.transport.", "java.net.", "java.nio.channels.")
@@ -32,7 +36,7 @@ def causes(error: BaseException) -> Iterator[Any]:
 
 
 def denied(error: BaseException) -> bool:
-    """Whether an error is a refusal for want of a right."""
+    """Whether an error means that a permission is missing."""
     return any(
         DENIED & set(_simple_names(cause)) or sql_state(cause) == INSUFFICIENT_PRIVILEGE
         for cause in causes(error)
@@ -40,7 +44,7 @@ def denied(error: BaseException) -> bool:
 
 
 def answered(error: BaseException) -> bool:
-    """Whether a server said no, as opposed to saying nothing."""
+    """Whether a server replied with an error; False if it did not reply."""
     names = [str(cause.getClass().getName()) for cause in causes(error)]
     return bool(names) and not any(name.startswith(_UNANSWERED) for name in names)
 
@@ -50,7 +54,7 @@ def sql_state(cause: Any) -> str | None:
     try:
         state = cause.getSqlState()
     except (Py4JError, TypeError):
-        # It is no SparkThrowable.
+        # The exception is not a SparkThrowable.
         return None
     return None if state is None else str(state)
 

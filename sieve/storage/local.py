@@ -1,4 +1,8 @@
-"""The store for ``file:`` URIs: hard links decide who creates a file, fsync makes it last."""
+"""The store for ``file:`` URIs: creates a file if absent by a hard link, durable by fsync.
+
+A draft is written, synced and then linked to its name. ``link(2)`` fails if the name exists, so it
+decides between two writers, and a reader never sees half a file.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ _ACLS = ("system.posix_acl_access", "system.posix_acl_default")
 
 @dataclass(frozen=True, slots=True)
 class LocalStore:
-    """`sieve.store.Store` over the operating system's own file calls."""
+    """`sieve.storage.interface.Store` over the system calls of the operating system."""
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
         with _failures("read", uri), open(_path(uri), "rb") as file:
@@ -63,7 +67,7 @@ class LocalStore:
         try:
             created = _link(draft, path, uri)
         finally:
-            # The draft is a name of its own: removing it never touches the linked file.
+            # The draft is a separate name: deleting it never touches the linked file.
             with contextlib.suppress(OSError):
                 os.unlink(draft)
         if created:
@@ -80,7 +84,7 @@ class LocalStore:
         with _failures("list", uri), os.scandir(_path(uri)) as members:
             entries = []
             for member in members:
-                # A file that vanishes while the folder is read is not in it.
+                # A file that is deleted while the folder is read is omitted.
                 with contextlib.suppress(FileNotFoundError):
                     status = member.stat(follow_symlinks=False)
                     is_dir = stat.S_ISDIR(status.st_mode)
@@ -123,7 +127,7 @@ class LocalStore:
         path = _path(uri)
         with _failures("restrict", uri):
             is_dir = os.path.isdir(path)
-            # Closed to all but the owner while owner and group change.
+            # Accessible to the owner alone while owner and group change.
             os.chmod(path, 0o700 if is_dir else 0o600)
             for acl in _ACLS:
                 if acl in _attributes(path):
@@ -150,7 +154,7 @@ def _path(uri: str) -> str:
 
 
 def _draft(folder: str, data: bytes) -> str:
-    """A finished, synced file under a name of its own, with the rights its folder implies."""
+    """Writes and syncs a file under a unique name, with the permissions its folder implies."""
     draft = os.path.join(folder, f".draft-{secrets.token_hex(16)}")
     descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
@@ -170,8 +174,8 @@ def _link(draft: str, path: str, uri: str) -> bool:
     try:
         os.link(draft, path)
     except OSError as error:
-        # Over NFS the reply to a link that took effect can be lost and the retry refused: the
-        # link count of the draft, not the reply, says what happened.
+        # Over NFS the reply to a successful link can be lost and the retry refused. The link count
+        # of the draft tells the outcome, not the reply.
         if _links(draft) == 2:
             return True
         if error.errno == errno.EEXIST:
@@ -198,7 +202,7 @@ def _link(draft: str, path: str, uri: str) -> bool:
 
 
 def _unless_gone(_call: object, _path: str, failure: tuple[object, BaseException, object]) -> None:
-    """Another process may delete the same folder: what is gone already needs no removing."""
+    """Ignores missing files: another process may delete the same folder at the same time."""
     if not isinstance(failure[1], FileNotFoundError):
         raise failure[1]
 
@@ -233,7 +237,7 @@ def _inherit(path: str, folder: str, is_dir: bool) -> None:
 
 
 def _give(path: str, like: Permissions) -> None:
-    """Owner and group of ``like``, each where this user may set it and this host knows it."""
+    """Sets owner and group of ``like`` where this user may and this host knows them."""
     for uid, gid in ((-1, gid_of(like.group)), (uid_of(like.owner), -1)):
         if (uid, gid) != (-1, -1):
             with contextlib.suppress(PermissionError):
@@ -262,7 +266,7 @@ def _mtime_ms(status: os.stat_result) -> int:
 
 
 def _sync(folder: str) -> None:
-    """Make the names in a folder last through a power cut."""
+    """Makes the names in a folder durable (fsync of the directory)."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -279,7 +283,7 @@ def _denied(verb: str, uri: str, error: OSError) -> DeniedError:
 
 @contextmanager
 def _failures(verb: str, uri: str) -> Iterator[None]:
-    """Turn the operating system's errors into ours, naming the file."""
+    """Translates OS errors into errors of Sieve that name the file."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:

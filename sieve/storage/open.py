@@ -1,4 +1,8 @@
-"""Which store serves a URI: the local one, or through the driver's JVM S3's or HDFS's."""
+"""Opens the store of a URI by its scheme: local, or through the driver's JVM S3 or HDFS.
+
+``file:`` needs no JVM, ``s3a:`` uses conditional puts, and all other schemes go to the HDFS store,
+which refuses those without an atomic rename.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,13 @@ from sieve.storage.s3 import S3Store
 
 
 def store_for(uri: str, jvm: Any, conf: Any, *, single_writer: bool = False) -> Store:
-    """The store that serves a URI: the local one, or through the JVM S3's or HDFS's.
+    """The store of a URI by its scheme: local, or through the driver's JVM S3 or HDFS.
 
     Args:
         uri: any URI of the file system.
         jvm: py4j view of the driver's JVM.
         conf: the session's ``org.apache.hadoop.conf.Configuration``, a py4j object.
-        single_writer: the user's word that no other driver writes indexes on S3.
+        single_writer: the user's assurance that no other driver writes indexes on S3.
     """
     scheme, _, _ = split(uri)
     if scheme == "file":

@@ -1,7 +1,9 @@
-"""Who may read a file, and how to give an index no more readers than its table has.
+"""POSIX permissions: gives an index no more readers than its table has.
 
-POSIX rules, which HDFS shares: a user is judged by the first class (owner, group, other) he
-belongs to, and needs the execute bit of every folder above a file to reach it.
+An index holds keys of its table, so it must not leak them. POSIX rules, which HDFS shares: the
+first class (owner, group, other) that a user belongs to decides, and reaching a file needs the
+execute bit of every folder above it. Example: a table folder with ``rwxr-x---`` and the group
+``sales`` gives an index the mode 0o750 if its group is also ``sales``, else 0o700.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ class Permissions:
     """Owner, group and the nine permission bits of a file or folder.
 
     Attributes:
-        owner: user name (decimal uid where the system knows no name).
-        group: group name (decimal gid where the system knows no name).
+        owner: user name (decimal uid if the system has no name for it).
+        group: group name (decimal gid if the system has no name for it).
         mode: the bits ``rwxrwxrwx``, 0 to 0o777.
     """
 
@@ -25,16 +27,16 @@ class Permissions:
 
 
 def without_acl(permissions: Permissions) -> Permissions:
-    """What is certain of a file that carries an access control list: its owner's bits alone.
+    """The certain permissions of a file with an access control list (ACL): its owner's bits alone.
 
-    Under a list the group bits are its mask, not the group's rights, and a named user may be
-    refused what everybody else is granted; copying the bits could let somebody in.
+    With an ACL the group bits are its mask, not the group's permissions, and a named user may be
+    denied access that all others have. Copying the bits could give access to the wrong users.
     """
     return replace(permissions, mode=permissions.mode & 0o700)
 
 
 def behind(permissions: Permissions, folder: Permissions) -> Permissions:
-    """What is left of a file's permissions when it can only be reached through ``folder``."""
+    """The effective permissions of a file that is reachable only through ``folder``."""
     group_enters = bool(folder.mode & (0o010 if folder.group == permissions.group else 0o001))
     others_enter = bool(folder.mode & 0o001)
     kept = 0o700 | (0o070 if group_enters else 0) | (0o007 if others_enter else 0)
@@ -42,11 +44,11 @@ def behind(permissions: Permissions, folder: Permissions) -> Permissions:
 
 
 def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
-    """The widest mode for a file of ``owner`` and ``group`` that lets in nobody ``like`` keeps out.
+    """The widest mode for a file of ``owner`` and ``group`` that adds no reader to ``like``.
 
-    The owner of the file made its content and always keeps full access. Where owner or group
-    differ from those of ``like``, its owner or its group members fall into another class here,
-    so that class gets only what both classes have there.
+    The owner of the file created its content and always has full access. If owner or group differ
+    from those of ``like``, its owner or its group members belong to another class here, so that
+    class gets only the bits that both classes have there.
     """
     owner_bits, group_bits, other_bits = like.mode >> 6 & 7, like.mode >> 3 & 7, like.mode & 7
     if owner != like.owner:

@@ -1,4 +1,7 @@
-"""Names of users and groups for the numbers that the operating system keeps, and back."""
+"""Maps names of users and groups to the numeric ids of the operating system, and back.
+
+Hadoop reports names and the operating system ids, so `Permissions` uses names throughout.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import pwd
 
 
 def user_name(uid: int) -> str:
-    """The user's name, or the number in decimal where the host knows none."""
+    """The user's name, or the uid in decimal if the host has no name for it."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -15,7 +18,7 @@ def user_name(uid: int) -> str:
 
 
 def group_name(gid: int) -> str:
-    """The group's name, or the number in decimal where the host knows none."""
+    """The group's name, or the gid in decimal if the host has no name for it."""
     try:
         return grp.getgrgid(gid).gr_name
     except KeyError:
@@ -23,7 +26,7 @@ def group_name(gid: int) -> str:
 
 
 def uid_of(name: str) -> int:
-    """The number of a user, or -1 (``chown``'s "leave it") where the host knows none."""
+    """The uid of a user, or -1 (``chown``: leave unchanged) if the host does not know the name."""
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError:
@@ -31,7 +34,7 @@ def uid_of(name: str) -> int:
 
 
 def gid_of(name: str) -> int:
-    """The number of a group, or -1 (``chown``'s "leave it") where the host knows none."""
+    """The gid of a group, or -1 (``chown``: leave unchanged) if the host does not know the name."""
     try:
         return grp.getgrnam(name).gr_gid
     except KeyError:

@@ -1,7 +1,8 @@
-"""The store for S3 and what speaks its protocol: a conditional put decides who creates a file.
+"""The store for S3-compatible object stores: creates a file if absent by a conditional put.
 
-``If-None-Match: *`` is Hadoop's since 3.4.2. A store may ignore it and say yes to everybody, so a
-bucket is tried out before it is relied on. Nothing here is renamed, which on S3 means copied.
+Hadoop supports ``If-None-Match: *`` since 3.4.2. A server may ignore the condition and accept every
+put, so a bucket is probed before it is relied on. Objects are never renamed: on S3 a rename is a
+copy and does not decide between two writers.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from sieve.storage.permissions import Permissions
 log = logging.getLogger(__name__)
 
 IF_ABSENT: Final = "fs.option.create.conditional.overwrite"
-"""Hadoop's name of the condition: of the option, and of the capability of those who know it."""
+"""Hadoop's name of the condition, both of the option and of the path capability."""
 
 PAUSES: Final = (0.1, 0.4, 1.6)
-"""Seconds before a put is sent again that met another at work on the same name."""
+"""Seconds before a put is retried that collided with another put of the same name."""
 
 _WRITER: Final = "sieve-writer"
 _NOT_IMPLEMENTED: Final = 501
@@ -37,20 +38,20 @@ _MET_ANOTHER: Final = 409
 _IS_THERE: Final = 412
 
 _lacks: dict[str, str] = {}
-"""By bucket, why its puts decide nothing; "" where they do. As asked once by this process."""
+"""By bucket, why its puts are not conditional; "" if they are. Probed once by this process."""
 
 _alone = threading.Lock()
-"""Held from the look to the put where the put itself does not look."""
+"""Locks the check and the put together, where the put itself is not conditional."""
 
 
 @dataclass(frozen=True, slots=True)
 class S3Store(HadoopFiles):
-    """`sieve.store.Store` over ``s3a:``.
+    """`sieve.storage.interface.Store` over ``s3a:``.
 
     Attributes:
-        schemes: schemes to serve.
-        single_writer: whether to write where puts are not conditional, on the user's word that no
-            other process does.
+        schemes: URI schemes to serve.
+        single_writer: whether to write where puts are not conditional; the user assures that no
+            other process writes.
     """
 
     schemes: frozenset[str] = frozenset({"s3a"})
@@ -87,7 +88,7 @@ class S3Store(HadoopFiles):
         fs.createFile(path).build().close()
 
     def permissions(self, uri: str) -> Permissions:
-        """The bucket stands for a group: those whom its policy lets in, which S3A does not tell."""
+        """The bucket as a group: the users its policy admits, whom S3A does not report."""
         fs, path = self.open(uri)
         with failures("read the permissions of", uri):
             owner = str(fs.getFileStatus(path).getOwner())
@@ -105,7 +106,7 @@ class S3Store(HadoopFiles):
         return now
 
     def _lack(self, fs: Any, uri: str) -> str:
-        """Why puts into the bucket of a URI decide nothing; "" where they do."""
+        """Why puts into the bucket of a URI are not conditional; "" if they are."""
         bucket = _bucket(uri)
         if bucket not in _lacks:
             lack = self._try_out(fs, parent(uri))
@@ -151,11 +152,11 @@ class S3Store(HadoopFiles):
                     raise
             else:
                 return True
-            # Another put of the name is at work, which may be an earlier one of ours.
+            # Another put of this name is in progress; it may be an earlier one of ours.
             time.sleep(pauses.pop(0) * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
 
     def _put(self, fs: Any, path: Any, uri: str, data: bytes, writer: str | None = None) -> None:
-        """Put an object, as a writer that is named in it only if there is none of that name."""
+        """Puts an object; with a writer, only if absent, and with it in the metadata."""
         with failures("create", uri):
             builder = fs.createFile(path).overwrite(True)
             if writer is not None:
@@ -166,7 +167,7 @@ class S3Store(HadoopFiles):
             try:
                 write(stream, data)
             except BaseException:
-                # Closing it would put the half that has been written.
+                # Closing the stream would put the part that has been written.
                 with contextlib.suppress(Py4JError):
                     stream.abort()
                 raise
@@ -178,9 +179,10 @@ class S3Store(HadoopFiles):
             raise _doubt(uri, error) from error
 
     def _is_ours(self, fs: Any, path: Any, uri: str, writer: str) -> bool:
-        """Whether what is there is the effect of a request of ours whose reply was lost.
+        """Whether the existing object results from a request of ours whose reply was lost.
 
-        S3A and the SDK below it send requests again, and may meet their own success.
+        S3A and the SDK below it retry requests, and a retry may meet the object of the first
+        attempt.
         """
         try:
             there = fs.getXAttrs(path).get(f"header.{_WRITER}")
@@ -201,7 +203,7 @@ def _expect_folder(fs: Any, folder: Any, verb: str, uri: str) -> None:
 
 
 def _status(error: BaseException | None) -> int | None:
-    """The HTTP status in the causes of a Java exception; None where there was no answer."""
+    """The HTTP status in the causes of a Java exception; None if there was no response."""
     cause = error.java_exception if isinstance(error, Py4JJavaError) else None
     while cause is not None:
         if str(cause.getClass().getName()).startswith("software.amazon.awssdk.services.s3.model."):
