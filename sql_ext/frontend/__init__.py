@@ -1,1 +1,1 @@
-"""The front-end process: its requests over the link, and the services that answer them."""
+"""The front-end process: receives the driver's requests over py4j, and serves them."""

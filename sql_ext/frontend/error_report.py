@@ -1,4 +1,8 @@
-"""How users are told of an error, wherever it comes from."""
+"""Error reports: maps any exception to the condition, message and SQLSTATE that users see.
+
+Sieve's own errors keep their condition. An exception of the JVM keeps Spark's message, and becomes
+a permission error if its class or SQLSTATE is one. Any other exception is an internal error.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +27,9 @@ class Told:
     """An error as a client sees it.
 
     Attributes:
-        condition: its error class.
-        message: its text, without the class.
-        sql_state: its SQLSTATE.
+        condition: error class, such as ``SIEVE_UNKNOWN_INDEX``.
+        message: text without the class.
+        sql_state: SQLSTATE, five characters.
     """
 
     condition: str
@@ -34,7 +38,7 @@ class Told:
 
 
 def error_report(error: Exception) -> Told:
-    """Our own error, Spark's in Spark's words, or the last resort."""
+    """The report for an error of Sieve, of Spark, or of unknown origin (internal error)."""
     match error:
         case SieveError():
             return Told(error.condition, error.message, sql_states.sql_state_of(error))
@@ -47,7 +51,7 @@ def error_report(error: Exception) -> Told:
 
 
 def _spark_error(error: Exception, text: str, condition: str | None = None) -> Told:
-    """Of an error of the JVM: our own shim's, a refusal for want of a right, or Spark's."""
+    """The report for an error of the JVM: from the shim, a missing permission, or Spark's."""
     states = (sql_state(cause) for cause in causes(error))
     state = next((state for state in states if state is not None), _GENERAL)
     if condition is not None and condition.startswith("SIEVE_"):
@@ -58,7 +62,7 @@ def _spark_error(error: Exception, text: str, condition: str | None = None) -> T
 
 
 def _java_cause(error: Py4JJavaError) -> str:
-    """Spark's own words, which name the file or table."""
+    """Spark's message, which names the file or table, and the root cause unless it is included."""
     cause = error.java_exception
     text = str(cause.getMessage() or cause.toString())
     deepest = cause

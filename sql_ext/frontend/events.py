@@ -1,4 +1,10 @@
-"""What becomes of tables, as Spark tells it: their indexes follow, end with them, or catch up."""
+"""Table events: keeps indexes in step with drops, renames, schema changes and writes of tables.
+
+The shim reports events of Spark's catalog and of writes. A dropped table's indexes end, a changed
+table's registrations follow, and a written table's indexes are refreshed in the background. A table
+that ``saveAsTable`` replaced in overwrite mode gets its indexes back from the definitions that the
+drop left.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +35,10 @@ from sql_ext.statements.declared import build_lacking, find_lacking
 log = logging.getLogger(__name__)
 
 Table = tuple[str, str]
-"""Database and name, lower case."""
+"""Database and table name, lower case."""
 
 _REMEMBERED: Final = 256
-# A drop or a rename came in between; the event of that sees to the rest.
+# Conditions after a concurrent drop or rename; the event of that drop or rename does the rest.
 _OVERTAKEN: Final = (
     "TABLE_OR_VIEW_NOT_FOUND",
     "SIEVE_UNKNOWN_TABLE",
@@ -43,7 +49,7 @@ _OVERTAKEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """What makes an index again on a table that took the place of its own."""
+    """The definition of an index, to create it again on the table that replaces its own."""
 
     name: str
     column: tuple[str, ...]
@@ -52,21 +58,21 @@ class _Definition:
 
 
 class Followers:
-    """Acts on events, and knows of each table how far its indexes are.
+    """Event handler: serialises the refreshes of each table and tracks their state.
 
-    A table is refreshed by one thread at a time; what is written meanwhile is caught up with in one
-    more round, however many statements wrote it.
+    One thread refreshes a table at a time. Writes during a refresh are coalesced: one more round
+    indexes all of them, however many statements there were.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Tables at work, each with what has been written since: whether it made the table anew.
+        # Tables in progress, each with the writes since then: whether a write replaced the table.
         self._missed: dict[Table, set[bool]] = {}
         self._failed: OrderedDict[Table, str] = OrderedDict()
         self._dropped: OrderedDict[Table, list[_Definition]] = OrderedDict()
 
     def state(self, database: str, table: str) -> str:
-        """``refreshing``, ``failed: why``, or nothing."""
+        """State of a table's automatic refresh: ``refreshing``, ``failed: why``, or ""."""
         key = (database.lower(), table.lower())
         with self._lock:
             if key in self._missed:
@@ -75,20 +81,20 @@ class Followers:
         return "" if why is None else f"failed: {why}"
 
     def clear(self, database: str, table: str) -> None:
-        """A refresh of the table has worked, or the table is gone."""
+        """Clears a failure: a refresh of the table has succeeded, or the table is gone."""
         with self._lock:
             self._failed.pop((database.lower(), table.lower()), None)
 
     def act(self, body: Mapping[str, Any], at: StatementContext) -> Mapping[str, Any]:
-        """See to one event.
+        """Handles one event.
 
         Args:
-            body: ``event``, ``table`` (its identity when it happened), ``registrations`` and what
-                else belongs to the event.
-            at: the means of a statement.
+            body: ``event``, ``table`` (its identity at the time), ``registrations`` and further
+                members that depend on the event.
+            at: the context of a statement.
 
         Returns:
-            ``again``: whether the table was written to meanwhile; ``anew``: or made anew.
+            ``again``: whether the table was written meanwhile; ``anew``: whether it was replaced.
         """
         identity = identity_from(body["table"])
         match body["event"]:
@@ -105,7 +111,7 @@ class Followers:
         own = f"{body['location'].rstrip('/')}/{FOLDER}"
 
         def check_root(root: str, database: str) -> None:
-            # The database may be gone, too, so that nobody knows its folder any more.
+            # The database may be dropped too, and then its folder is unknown.
             if root.rstrip("/") != own:
                 at.environment.check_root(root, database)
 
@@ -119,20 +125,20 @@ class Followers:
                 if not end_index(found, identity, environment):
                     continue
             except SieveError as error:
-                # Of no table now, so that VACUUM SIEVE INDEXES removes it.
+                # The index belongs to no table now, so VACUUM SIEVE INDEXES deletes it.
                 log.warning("index %s of %s.%s is left: %s", name, *_key(identity), error)
                 continue
             at.invalidate(found.directory)
             log.info("index %s went with table %s.%s", name, *_key(identity))
         key = _key(identity)
         with self._lock:
-            # What could not be made again last time is tried once more.
+            # Definitions that could not be created last time are tried again.
             before = self._dropped.get(key, []) if key in self._failed else []
             self._remember(key, ended, before)
         self.clear(*key)
 
     def _remember(self, key: Table, newer: list[_Definition], older: list[_Definition]) -> None:
-        # With the lock held.
+        # Caller holds the lock.
         by_name = {one.name: one for one in (*older, *newer)}
         self._dropped[key] = list(by_name.values())
         self._dropped.move_to_end(key)
@@ -142,17 +148,18 @@ class Followers:
     def _write(self, key: Table, anew: bool, at: StatementContext) -> set[bool]:
         with self._lock:
             if key in self._missed:
-                # Whoever is at it sees to it that somebody comes again.
+                # The thread that refreshes this table reports it, and the shim sends another event.
                 self._missed[key].add(anew)
                 return set()
             self._missed[key] = set()
-            # A write that waited since before the drop has no use for them, the next one has.
+            # A write from before the drop does not need the definitions; the write that replaced
+            # the table does.
             ended = self._dropped.pop(key, []) if anew else []
         why = ""
         try:
             _catch_up(key, ended, at)
         except Exception as error:
-            # Nobody waits for it, so the state must tell; queries are right without it.
+            # No user waits for this refresh, so the state shows the error. Queries stay correct.
             of = error_report(error)
             what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
             if any(f"[{overtaken}]" in what for overtaken in _OVERTAKEN):
@@ -161,7 +168,7 @@ class Followers:
                 why = what
                 log.exception("the indexes of %s.%s were not refreshed: %s", *key, why)
             if anew:
-                # The table may have been dropped once more meanwhile.
+                # The table may have been dropped again meanwhile.
                 with self._lock:
                     self._remember(key, self._dropped.get(key, []), ended)
         with self._lock:
@@ -174,12 +181,12 @@ class Followers:
 
 
 def _catch_up(key: Table, ended: list[_Definition], at: StatementContext) -> None:
-    """Refresh a table's indexes, and build those it lacks.
+    """Refreshes the indexes of a table, and builds missing ones.
 
     Args:
         key: the table.
-        ended: indexes to make again; keeps those not come to.
-        at: the means of a statement.
+        ended: definitions of indexes to create again; unprocessed ones remain in the list.
+        at: the context of a statement.
     """
     name = commands.TableName(key)
     table = at.table(name)
@@ -204,7 +211,7 @@ def _catch_up(key: Table, ended: list[_Definition], at: StatementContext) -> Non
     try:
         bring_up(table, [one for one in found.values() if one.name not in remade], "new", at)
     finally:
-        # One index that cannot be refreshed keeps no other from being built.
+        # An index that cannot be refreshed must not prevent others from being built.
         made, refused = build_lacking(lacking, name, found, at)
         for one in made:
             log.info("index %s of %s is built, as declared", one.manifest.name, table.info.label)

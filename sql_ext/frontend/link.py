@@ -1,7 +1,8 @@
-"""The child's side of the link: its threads take requests from the JVM and bring back answers.
+"""Link: worker threads of the front end that take requests from the driver and send answers.
 
-The child opens no port. A thread waits inside a call to the JVM; py4j pins it to one JVM thread,
-which has taken over the asking thread's session, job group and tags for as long as it works.
+The front end opens no port. A thread blocks inside a py4j call to the JVM (long polling). py4j pins
+it to one JVM thread, which adopts the session, job group and tags of the requesting thread for the
+duration of the request.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
 HELD_UP_S = 1.0
-"""A request that takes longer holds its thread up."""
+"""A thread counts as blocked once its request takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Request:
         id: its number, unique in the driver.
         kind: parse, statement, function, prune, dictionary or event.
         body: the other members of the request.
-        gateway: the driver's side, for calls made on behalf of this request.
+        gateway: the driver's side, for calls on behalf of this request.
     """
 
     id: int
@@ -44,11 +45,11 @@ class Request:
     gateway: Any
 
     def session(self) -> Any:
-        """The session of the user who asked, a py4j object."""
+        """The session of the requesting user, a py4j object."""
         return self.gateway.session(self.id)
 
     def check_cancelled(self) -> None:
-        """Raise UnavailableError if the user has given up on this request."""
+        """Raises UnavailableError if the user has cancelled this request."""
         if self.gateway.cancelled(self.id):
             raise UnavailableError(
                 "SIEVE_CANCELLED",
@@ -57,14 +58,14 @@ class Request:
 
 
 class RequestQueue:
-    """The threads that answer one lane's requests, until the driver is gone.
+    """A pool of threads that serve one request queue until the driver ends.
 
     Args:
         gateway: the driver's side.
-        name: of the lane.
-        threads: how many there are.
+        name: of the queue.
+        threads: number of threads.
         handlers: by kind of request.
-        spare: how many more there may be while as many are held up by their requests.
+        spare: additional threads at most, one for each thread that is blocked by its request.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class RequestQueue:
         self._threads = threads
         self._handlers = handlers
         self._lock = threading.Lock()
-        # Each thread's number, and since when it has been at its request.
+        # By thread number, the start of its current request; None if idle.
         self._busy: dict[int, float | None] = {}
         self._started = 0
         self._spare = spare
@@ -113,13 +114,13 @@ class RequestQueue:
                 del self._busy[number]
 
     def _goes_on(self, number: int) -> bool:
-        """Whether a thread that is free is still wanted."""
+        """Whether an idle thread is still needed."""
         with self._lock:
             self._busy[number] = None
             return self._free() <= self._threads
 
     def _free(self) -> int:
-        """Threads that are not held up."""
+        """Number of threads that are not blocked."""
         before = time.monotonic() - HELD_UP_S
         return sum(since is None or since > before for since in self._busy.values())
 
@@ -141,10 +142,9 @@ def _serve(gateway: Any, text: str, handlers: Mapping[str, Handler]) -> None:
 def _answer(
     gateway: Any, number: int, pieces: int, text: str, handlers: Mapping[str, Handler]
 ) -> str:
-    """The handler's answer, or its failure in a form that the driver raises again.
+    """The handler's answer, or its error in a form that the driver raises again.
 
-    Whatever a request is like, it gets an answer: a thread that ended over one would be missed by
-    all later ones.
+    Every request gets an answer, and no exception ends the thread: later requests would miss it.
     """
     try:
         rest = (gateway.piece(number, k) for k in range(1, pieces))
@@ -154,7 +154,7 @@ def _answer(
     except Py4JNetworkError:
         raise
     except Exception as error:
-        # Whatever it was, the user must be told and the driver must go on.
+        # The user must get a report of any exception, and the driver must continue.
         of = error_report(error)
         if of.condition == INTERNAL:
             log.exception("request %d failed", number)

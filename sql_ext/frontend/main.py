@@ -1,4 +1,8 @@
-"""Entry point of the child process: attach to the driver, serve its requests, die with it."""
+"""Entry point of the front-end process: attaches to the driver, serves it, and ends with it.
+
+Each kind of request has its own queue and threads, so that a slow statement cannot delay a scan,
+and a function call inside a statement cannot wait for the statement's thread (deadlock).
+"""
 
 from __future__ import annotations
 
@@ -19,15 +23,16 @@ log = logging.getLogger("sieve")
 
 
 def main() -> None:
-    """Serve until the driver closes our standard input, which it does by ending."""
-    # A group of its own: Ctrl-C in the user's shell is for the driver to act on. First of all,
-    # hence the late imports: they take a second in which it would still end this process.
+    """Serves until the driver closes standard input, which happens when the driver ends."""
+    # A separate process group: Ctrl-C in the user's shell is for the driver to handle. This comes
+    # before the late imports, which take a second in which Ctrl-C would still end this process.
     os.setpgid(0, 0)
     _serve()
 
 
 def _serve() -> None:
-    # A statement that computes holds the interpreter for 5 ms at a time; scans would wait for it.
+    # A statement that computes keeps the interpreter lock for 5 ms by default, and scans would
+    # wait.
     sys.setswitchinterval(_TURN_S)
 
     from sieve.reader.pruner import Pruner
@@ -81,15 +86,15 @@ def _serve() -> None:
             "event": statements.event,
         },
     )
-    # Functions in queries that a statement or another function plans, which waits for them.
+    # Function calls in queries that a statement or another function plans and waits for.
     link.RequestQueue(driver, "nested", NESTED_THREADS, {"function": statements.function})
     link.RequestQueue(driver, "background", BACKGROUND_THREADS, {"event": statements.event})
-    # Garbage is looked for among what comes, not among all modules: scans would wait for that.
+    # Excludes the loaded modules from garbage collection, because scans would wait for it.
     gc.collect()
     gc.freeze()
     driver.ready()
     sys.stdin.buffer.read()
-    # Threads may sit in calls to a JVM that is gone; nothing is left to be saved.
+    # Threads may be blocked in calls to a JVM that is gone; there is no state to save.
     os._exit(0)
 
 

@@ -1,4 +1,7 @@
-"""Prune requests on the wire: JSON to a typed request, and the answer back. No decision here."""
+"""Wire format of prune requests: JSON to a typed request, and its answer to JSON; no logic.
+
+Flags are sent as bits, file i in bit i (lowest bit first), in base64.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ class PruneService:
     """Answers the scans of a driver.
 
     Args:
-        roots: which folders may hold indexes.
+        roots: checks which folders may hold indexes.
         pruner: the read path.
     """
 
@@ -33,11 +36,14 @@ class PruneService:
         self._pruner = pruner
 
     def prune(self, request: Request) -> Mapping[str, Any]:
-        """Body: table, registrations, fingerprints, predicate. See docs/read-path.md."""
+        """Answers a scan; docs/read-path.md has an example.
+
+        The body has the table, registrations, fingerprints, predicate and settings.
+        """
         return _to_wire(self._pruner.prune(self._from_wire(request)))
 
     def dictionary(self, request: Request) -> Mapping[str, Any]:
-        """The files behind the bits of an answer, which the driver keeps."""
+        """The file dictionary behind the bits of an answer, which the driver caches."""
         files = self._pruner.numbering(request.body["dictionary"])
         return {
             "paths": files.paths,

@@ -1,4 +1,8 @@
-"""SIEVE statements as the driver asks for them: parsed at once, run in the user's session."""
+"""Statement service: parses SIEVE statements and runs them in the user's session.
+
+The driver asks twice: `parse` while Spark parses the statement, for syntax errors and the result
+columns, and `run` when Spark executes it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class StatementService:
-    """Parses and runs statements; joins the SparkContext when the first one needs it."""
+    """Parses and runs statements; attaches to the SparkContext on first use."""
 
     def __init__(
         self,
@@ -47,7 +51,7 @@ class StatementService:
         self._followers = Followers()
 
     def parse(self, request: Request) -> Mapping[str, Any]:
-        """The columns that a statement will answer with, or its syntax error."""
+        """The result columns of a statement; raises its syntax error."""
         command = parse_statement(request.body["text"])
         return {"columns": command.result_columns}
 
@@ -60,26 +64,26 @@ class StatementService:
         return {"rows": execute(command, self._begun(request, label, settings))}
 
     def function(self, request: Request) -> Mapping[str, Any]:
-        """The columns and rows of a function in FROM."""
+        """The columns and rows of a table function in FROM."""
         settings = parse_settings(request.body["settings"])
         return call(request.body, self._begun(request, request.body["name"], settings))
 
     def event(self, request: Request) -> Mapping[str, Any]:
-        """See to something that became of a table."""
+        """Handles an event of a table, such as a write or a drop."""
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        # Nobody is there to correct a wrong value, and an index must follow its table.
+        # No user is there to correct an invalid setting, and an index must follow its table.
         at = self._begun(request, label, valid_settings(body["settings"]))
         try:
             return self._followers.act(body, at)
         finally:
             for index, sentence in at.environment.advice:
-                # Nobody reads an answer.
+                # An event has no result that a user reads, so its advice is logged.
                 log.warning("%s: %s%s", label, f"index {index}: " if index else "", sentence)
 
     def _begun(self, request: Request, label: str, settings: Settings) -> StatementContext:
-        """The means for a request, whose Spark jobs bear the label."""
+        """The context for a request; the label describes its Spark jobs."""
         session = request.session()
         context = self._attached()
         driver = self._gateway.entry_point

@@ -1,7 +1,7 @@
-"""The SQLSTATE of each error: of its condition, or of its kind, as Spark gives to errors like it.
+"""SQLSTATE of each error, by its condition, else by its class, as Spark assigns them.
 
-Programs tell errors apart by these where a client does not show the condition. All of them are
-among those that Spark documents.
+Clients that do not show the condition tell errors apart by SQLSTATE. All codes used here are
+documented by Spark.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OF_CONDITION: Final[Mapping[str, str]] = {
     "SIEVE_UNKNOWN_TABLE": "42P01",
 }
 
-# The first that an error is an instance of.
+# The first entry that the error is an instance of applies.
 _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
     (DeniedError, "42501"),
     (InvalidInputError, "42000"),
@@ -56,6 +56,6 @@ _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
 
 
 def sql_state_of(error: SieveError) -> str:
-    """Five characters, of which the first two are the class."""
+    """SQLSTATE of an error: five characters, of which the first two are the class."""
     by_kind = next(state for kind, state in _OF_KIND if isinstance(error, kind))
     return OF_CONDITION.get(error.condition, by_kind)
