@@ -1,1 +1,1 @@
-"""What this process uses of the running Spark driver: its JVM, settings, roots, executors."""
+"""Access of the front end to the running driver: JVM, settings, roots, executors."""

@@ -1,7 +1,7 @@
-"""Joining the driver's JVM from the child process it started, without taking anything over.
+"""Attaches the front end to the driver's JVM without side effects on the driver.
 
 PySpark's own set-up of a context would make its session the JVM's default, listen on a port for
-accumulators and cancel all jobs on SIGINT; none of that may happen in somebody else's driver.
+accumulators and cancel all jobs on SIGINT. None of that may happen in a user's driver.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class _Unstoppable(JavaObject):  # type: ignore[misc]  # py4j has no types
     """The driver's JavaSparkContext, which only the driver may stop."""
 
     def stop(self) -> None:
-        """Do nothing: the context belongs to the driver."""
+        """Does nothing: the context belongs to the driver."""
 
 
 def open_gateway() -> Any:
-    """The authenticated py4j gateway that the environment of this process names."""
+    """The authenticated py4j gateway from the environment variables of this process."""
     return launch_gateway()
 
 
@@ -32,7 +32,7 @@ def attach_context(gateway: Any) -> SparkContext:
     """A Python view of the running SparkContext.
 
     Raises:
-        Exception: whatever the JVM says when it cannot be reached.
+        Exception: any error of the JVM or of py4j, if the driver cannot be reached.
     """
     made: list[SparkContext] = []
     errors: list[BaseException] = []
@@ -43,7 +43,7 @@ def attach_context(gateway: Any) -> SparkContext:
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
             errors.append(error)
 
-    # PySpark installs its SIGINT handler from the main thread only, so this is another one.
+    # PySpark installs its SIGINT handler in the main thread only, so this uses another thread.
     thread = threading.Thread(target=make, name="sieve-attach")
     thread.start()
     thread.join()
@@ -55,7 +55,7 @@ def attach_context(gateway: Any) -> SparkContext:
 def _make_context(gateway: Any) -> SparkContext:
     java = gateway.entry_point.context()
     context = _Unstoppable(java._target_id, java._gateway_client)
-    # Nobody listens for updates of accumulators, so the one that would send them is replaced.
+    # Accumulators are not used, so a stub replaces the server that receives their updates.
     start = accumulators._start_update_server
     accumulators._start_update_server = lambda *_: SimpleNamespace(
         server_address=("127.0.0.1", 0), shutdown=lambda: None
@@ -65,7 +65,7 @@ def _make_context(gateway: Any) -> SparkContext:
     finally:
         accumulators._start_update_server = start
     made._javaAccumulator = gateway.entry_point.accumulator()
-    # With an "instantiated" session in place PySpark leaves the JVM's default session alone.
+    # With an "instantiated" session PySpark does not replace the JVM's default session.
     SparkSession._instantiatedSession = SimpleNamespace(_sc=made)
     SparkSession._instantiatedSession = wrap_session(made, gateway.entry_point.defaultSession())
     return made

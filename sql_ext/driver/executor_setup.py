@@ -1,4 +1,8 @@
-"""Getting the build code to the executors, and finding out whether they can run it."""
+"""Executor set-up: ships the build code to executors and checks their Python and time zone.
+
+Executors need numpy, pyarrow and pandas, but not Sieve: the front end sends its package as a zip
+file (``SparkContext.addPyFile``), so the code of driver and executors is always the same.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +23,14 @@ from sieve.indexing.shared_storage import on_this_machine
 
 _NEEDED = ("numpy", "pyarrow", "pandas")
 _PROBES = 64
-"""Most slots that are tried for what they lack."""
+"""Maximum number of executor slots that are checked."""
 
 
 def send_code(context: SparkContext) -> None:
-    """Send the package ``sieve`` to all executors, and pick the Python that they run.
+    """Ships the package ``sieve`` to all executors, and sets the Python interpreter they run.
 
-    On a local master the executors live in the driver, and this interpreter is known to have what
-    the build needs; elsewhere Spark's own settings name the interpreter, as for any PySpark job.
+    With a local master the executors run in the driver, and this interpreter has all that the build
+    needs. Otherwise Spark's own settings name the interpreter, as for any PySpark job.
     """
     if on_this_machine(context):
         context.pythonExec = sys.executable
@@ -34,8 +38,8 @@ def send_code(context: SparkContext) -> None:
         set_one = context.getConf().get("spark.pyspark.python")
         context.pythonExec = set_one or os.environ.get("PYSPARK_PYTHON") or "python3"
     data = _zipped(Path(sieve.__file__).resolve().parent)
-    # The driver's own folder, which goes when it ends. A file may be added from one place only, and
-    # a front end that was started again adds it once more.
+    # The driver's own folder is deleted when the driver ends. Spark accepts a file name from one
+    # path only, and a restarted front end adds the same path again.
     folder = Path(SparkFiles.getRootDirectory()) / "sieve-code"
     folder.mkdir(exist_ok=True)
     archive = folder / f"sieve-{hashlib.sha256(data).hexdigest()[:16]}.zip"
@@ -49,21 +53,21 @@ def _zipped(package: Path) -> bytes:
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(package.rglob("*.py")):
-            # A fixed date: the same code has the same bytes, so it is sent once.
+            # A fixed date: the same code has the same bytes and name, so it is shipped once.
             entry = zipfile.ZipInfo(str(Path("sieve") / path.relative_to(package)))
             archive.writestr(entry, path.read_bytes())
     return sink.getvalue()
 
 
 def check_executors(context: SparkContext) -> None:
-    """Raise UnavailableError naming what an executor's Python lacks.
+    """Raises UnavailableError with the modules that an executor's Python lacks.
 
-    One small task is tried an executor slot; an executor that no task reached fails in the build
-    itself, by the same names.
+    One small task a slot is run. On an executor that no task reached, the build itself fails with
+    the same module names.
     """
     needed = (*_NEEDED, "sieve.indexing.tasks")
 
-    # All in one function: executors cannot look up names of this module.
+    # Everything is in one function: executors cannot import this module.
     def lacking(_: object) -> list[str]:
         lacks = []
         for name in needed:
@@ -87,9 +91,9 @@ def check_executors(context: SparkContext) -> None:
 
 
 def zone_matters(format_name: str, type_name: str) -> bool:
-    """Whether what a file's reader makes of a column may depend on the zone of its JVM.
+    """Whether the values that a reader makes of a column may depend on its JVM's time zone.
 
-    ORC keeps local times; Parquet's INT96 times and those of the Julian calendar are shifted by it.
+    ORC stores local times; Parquet's INT96 and Julian-calendar timestamps are shifted by the zone.
     """
     if format_name == "orc":
         return type_name in ("date", "timestamp", "timestamp_ntz")
@@ -97,7 +101,7 @@ def zone_matters(format_name: str, type_name: str) -> bool:
 
 
 def check_zones(context: SparkContext, spark: SparkSession) -> None:
-    """Raise UnavailableError unless the executors' JVMs are in the driver's time zone."""
+    """Raises UnavailableError unless the executors' JVMs have the driver's time zone."""
     if on_this_machine(context):
         return
     zone = "java_method('java.time.ZoneId', 'systemDefault')"

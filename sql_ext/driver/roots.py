@@ -1,4 +1,9 @@
-"""Which folders may hold indexes: a table property alone must not lead anywhere."""
+"""Roots: an allow-list of the folders that may hold indexes.
+
+A table property names the folder of an index, and any user with write access to the table's
+properties can change it. Therefore a property alone is not trusted: the root must be the database's
+own folder ``.sieve``, ``spark.sieve.path``, or listed in ``spark.sieve.roots``.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +22,12 @@ REMEMBERED_S = 60.0
 
 
 class Roots:
-    """Knows each database's own root, which the metastore tells.
+    """Checks roots; caches each database's default root from the metastore.
 
     Args:
         driver: entry point of the gateway.
-        path: ``spark.sieve.path`` as the driver was started with; None if it was not.
-        file_system: URI of the default file system, of which folders without a scheme are.
+        path: ``spark.sieve.path`` at the driver's start; None if unset.
+        file_system: URI of the default file system, for folders without a scheme.
     """
 
     def __init__(self, driver: Any, path: str | None = None, file_system: str = "file:///") -> None:
@@ -35,7 +40,7 @@ class Roots:
     def check(
         self, root: str, database: str, settings: Settings, session: Callable[[], Any]
     ) -> None:
-        """Raise RootRefusedError unless indexes of this database may lie in ``root``."""
+        """Raises RootRefusedError unless indexes of this database may lie in ``root``."""
         named = (settings.path, self._path, *settings.roots)
         if not self._holds(root, database, named, session):
             raise RootRefusedError(
@@ -47,7 +52,7 @@ class Roots:
     def check_shared(
         self, root: str, database: str, settings: Settings, session: Callable[[], Any]
     ) -> None:
-        """Raise RootRefusedError where ``root`` is no other session's to use, but for its path."""
+        """Raises RootRefusedError if only this session's ``spark.sieve.path`` permits ``root``."""
         if not self._holds(root, database, (self._path, *settings.roots), session):
             raise RootRefusedError(
                 "SIEVE_ROOT_REFUSED",
@@ -69,11 +74,11 @@ class Roots:
         return given == _plain(self.of_database(database, session))
 
     def _qualified(self, folder: str) -> str:
-        """Like Spark of a path: without a scheme it is one of the default file system."""
+        """Qualifies a folder as Spark does: without a scheme it is on the default file system."""
         return self._file_system.rstrip("/") + folder if folder.startswith("/") else folder
 
     def for_new(self, database_location: str, settings: Settings) -> str:
-        """Where a new index of a database goes, an absolute URI."""
+        """The root of a new index of a database, an absolute URI."""
         if settings.path is None:
             return f"{database_location.rstrip('/')}/{FOLDER}"
         root = self._qualified(settings.path)
@@ -86,7 +91,7 @@ class Roots:
             known = self._databases.get(database)
             old = known is not None and time.monotonic() - known[1] > REMEMBERED_S
             if known is not None and old:
-                # Scans go on with what is known; one of them has it read again.
+                # Stale while revalidate: scans use the cached root, and one of them has it reread.
                 self._databases[database] = (known[0], time.monotonic())
         if known is None:
             return self._read(database, session())
@@ -104,6 +109,6 @@ class Roots:
 
 
 def _plain(uri: str) -> str:
-    """The one way to write a folder's URI, as Hadoop's ``Path`` does: without spare slashes."""
+    """Canonical form of a folder's URI, as of Hadoop's ``Path``: without extra slashes."""
     uri = re.sub(r"^([a-z][a-z0-9+.-]*):///+", r"\1:/", uri)
     return re.sub(r"(?<![:/])/{2,}", "/", uri).rstrip("/")

@@ -1,9 +1,8 @@
-"""The settings ``spark.sieve.*``: their list, and the values that a session's request has.
+"""The settings ``spark.sieve.*``: parses the values of a session's request.
 
-``settings.json`` is the one list of names, forms, defaults and descriptions. The shim reads it,
-too: it refuses a wrong value at ``SET``, and warns of a name that is not on the list. A wrong value
-that comes another way (``spark-defaults.conf``, ``--conf``) fails statements and is ignored by
-scans.
+``settings.json`` is the single list of names, forms, defaults and descriptions. The shim reads it
+too: it refuses an invalid value at ``SET``, and warns of an unknown name. An invalid value from
+another source (``spark-defaults.conf``, ``--conf``) fails statements, and scans ignore it.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ class Settings:
 
     Attributes:
         path: folder for new indexes; None for ``.sieve`` in the database's own folder.
-        roots: further folders in which indexes are honoured, set by the administrator.
+        roots: further folders whose indexes are used, set by the administrator.
         prune_timeout_s: seconds that a scan waits for its answer.
-        registry_ttl_s: seconds after which a version read once is looked for again.
-        cache_bytes: what the front end holds of index files at most.
-        retention: which versions of the past VACUUM leaves as they are.
-        single_writer: no other driver writes indexes on S3.
+        registry_ttl_s: seconds after which a version in memory is looked up again.
+        cache_bytes: maximum bytes of index files in the front end's cache.
+        retention: the earlier versions that VACUUM retains.
+        single_writer: whether no other driver writes indexes on S3.
     """
 
     path: str | None
@@ -50,10 +49,10 @@ class Settings:
 
 
 def parse_settings(conf: Mapping[str, str]) -> Settings:
-    """The record for a session's ``spark.sieve.*`` entries; unknown names have no effect.
+    """Parses a session's ``spark.sieve.*`` entries; unknown names have no effect.
 
     Raises:
-        InvalidInputError: a value is not of its setting's form.
+        InvalidInputError: a value does not have its setting's form.
     """
     for key, text in conf.items():
         setting = _LIST["settings"].get(key)
@@ -76,7 +75,7 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
 
 
 def valid_settings(conf: Mapping[str, str]) -> Settings:
-    """The record for work that must not fail: the default stands for a value that is not valid."""
+    """Parses settings for work that must not fail: an invalid value becomes the default."""
     settings = _LIST["settings"]
     return parse_settings(
         {
@@ -93,14 +92,14 @@ def _text(conf: Mapping[str, str], key: str) -> str:
 
 
 def _parts(conf: Mapping[str, str], key: str) -> tuple[str, ...]:
-    """The groups of the form's pattern, in lower case."""
+    """The groups of the pattern of the setting's form, in lower case."""
     match = _PATTERNS[_LIST["settings"][key]["form"]].fullmatch(_text(conf, key))
     return tuple((part or "").lower() for part in match.groups()) if match is not None else ()
 
 
 def _seconds(conf: Mapping[str, str], key: str) -> float:
     number, unit = _parts(conf, key)
-    # Spark reads a bare number under a key of this kind as milliseconds.
+    # Spark reads a bare number under a time setting as milliseconds.
     return int(number) * _SECONDS[unit or "ms"]
 
 
