@@ -1,1 +1,1 @@
-"""The command line `sieve`: starts Spark's programs and servers with Sieve in them."""
+"""The command line `sieve`: starts Spark's programs and servers with Sieve configured."""

@@ -1,4 +1,4 @@
-"""``sieve``: starts Spark's programs with Sieve in them."""
+"""Command line ``sieve``: starts Spark's shells, programs and servers with Sieve configured."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sql_ext.launcher import launch, metastore, servers
 from sql_ext.launcher.spark_home import SparkHome, conf_file, find_spark, log_option, shim_jar
 from sql_ext.statements.commands import quote
 
-# Everything not ours goes on to spark-submit, untouched and in order.
+# Options that are not Sieve's are passed to spark-submit unchanged and in order.
 _PASS_ON = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 _UP_TO_PROGRAM = {**_PASS_ON, "allow_interspersed_args": False}
 
@@ -31,7 +31,7 @@ _notes = Console(stderr=True, highlight=False)
 
 
 class _Commands(click.Group):
-    """Shows Sieve's own errors as one line instead of a stack."""
+    """Shows Sieve's own errors as one line instead of a stack trace."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -179,7 +179,7 @@ def start_thriftserver(port: int, host: str, hudi: bool, args: tuple[str, ...]) 
     listen += ["--hiveconf", f"hive.server2.thrift.bind.host={host}"]
     if not any(server.port == port for server in servers.running("thriftserver")):
         _refuse_held_metastore(spark, args)
-    # First, so that the user's own setting wins; a bar is for terminals, not for a log.
+    # First, so that the user's own setting takes precedence; a progress bar is for terminals only.
     quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
     command = launch.submit_command(
         spark, os.environ, [*quiet, *args, *listen], launch.THRIFT_SERVER_CLASS, hudi=hudi
@@ -257,7 +257,7 @@ def stop_metastore(port: int | None) -> None:
 
 
 def _refuse_held_metastore(spark: SparkHome, args: tuple[str, ...]) -> None:
-    """Only for programs that surely open the metastore, which a script may configure itself."""
+    """For programs that surely open the metastore; a script may configure another."""
     given, _ = launch.split_arguments(args, stop_at_program=False)
     settings = launch.user_settings(spark, os.environ, given)
     if metastore.is_embedded(settings, launch.user_conf_dir(spark, os.environ)):
@@ -274,7 +274,7 @@ def _stop(kind: str, port: int | None) -> None:
 def _become(
     spark: SparkHome, command: list[str], environ: dict[str, str] | None = None
 ) -> NoReturn:
-    """Turns this process into Spark's, so that Ctrl-C, exit code and terminal are its own."""
+    """Replaces this process with Spark's (exec), which then owns Ctrl-C, exit code and terminal."""
     sys.stdout.flush()
     os.execve(command[0], command, launch.environment(spark, environ or os.environ))
 

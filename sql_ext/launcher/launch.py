@@ -1,4 +1,9 @@
-"""Command lines that start Spark with Sieve in it, beside whatever else the user configured."""
+"""Spark command lines: merges Sieve's settings into those that the user configured.
+
+A setting on the command line replaces the user's in ``spark-defaults.conf``. Some settings are
+lists, such as ``spark.sql.extensions``, so the launcher reads the user's values and appends Sieve's
+to them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,7 @@ HUDI_EXTENSION = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"
 HUDI_VERSION = "1.2.0"
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
-# Settings to which ours is added: replacing the user's would switch something of theirs off.
+# Settings to which Sieve's value is appended: to replace the user's would disable theirs.
 _SEPARATORS = {
     "spark.sql.extensions": ",",
     "spark.jars": ",",
@@ -26,7 +31,7 @@ _SEPARATORS = {
     "spark.driver.extraClassPath": ":",
     "spark.driver.extraJavaOptions": " ",
 }
-# spark-submit's other names for the same settings; they would win over --conf.
+# Other option names of spark-submit for these settings; they would override --conf.
 _ALIASES = {
     "--jars": "spark.jars",
     "--packages": "spark.jars.packages",
@@ -39,7 +44,7 @@ Settings = dict[str, str]
 
 
 def read_properties(path: Path) -> Settings:
-    """A file in the form of spark-defaults.conf: key, blanks or ``=``, value; ``#`` comments."""
+    """Reads a file like spark-defaults.conf: key, blanks or ``=``, value; ``#`` comments."""
     settings = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         if match := re.fullmatch(r"\s*([^#\s=:][^\s=:]*)[\s=:]+(.*?)\s*", line):
@@ -48,11 +53,11 @@ def read_properties(path: Path) -> Settings:
 
 
 def wiring(jar: Path) -> Settings:
-    """What makes Spark load Sieve: the lines an existing cluster's spark-defaults needs."""
+    """Settings that make Spark load Sieve: the lines for an existing cluster's spark-defaults."""
     return {
         "spark.sql.extensions": EXTENSIONS,
-        # On the driver's own class path, so that Spark and its Hive clients see one set of
-        # classes; and as a jar, so that executors get them too.
+        # On the driver's own class path, so that Spark and its Hive clients share one set of
+        # classes; and as a jar, so that executors get the classes too.
         "spark.jars": str(jar),
         "spark.driver.extraClassPath": str(jar),
         "spark.sieve.python": sys.executable,
@@ -60,7 +65,7 @@ def wiring(jar: Path) -> Settings:
 
 
 def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
-    """What makes Spark load Hudi beside Sieve; its bundle unless the user names one."""
+    """Settings that make Spark load Hudi too, with its bundle unless the user names one."""
     named = ",".join(user.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
     bundle = f"org.apache.hudi:hudi-spark{spark.line}-bundle_{spark.scala}:{HUDI_VERSION}"
     return {
@@ -71,7 +76,7 @@ def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
 
 
 def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
-    """All that ``sieve`` sets unless the user set it: shipped defaults, logging and wiring.
+    """All settings of ``sieve`` that the user may override: defaults, logging and wiring.
 
     Raises:
         UnsupportedError: there is no shim jar for this Spark.
@@ -96,10 +101,10 @@ def submit_command(
     Args:
         spark: the Spark to start.
         environ: environment of the user.
-        args: the user's arguments; without ``main_class`` the first that is no option is the
-            script or jar, and all after it belong to that program.
-        main_class: a class of Spark's own to start, which picks its options out of ``args``.
-        hudi: with Hudi, too.
+        args: the user's arguments. Without ``main_class`` the first that is not an option is the
+            script or jar, and all arguments after it belong to that program.
+        main_class: one of Spark's own classes to start, which finds its options in ``args``.
+        hudi: whether to configure Hudi too.
     """
     find_java(environ)
     given, rest = split_arguments(args, stop_at_program=main_class is None)
@@ -113,20 +118,20 @@ def submit_command(
 
 
 def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings) -> Settings:
-    """What the user set, in their spark-defaults file or in arguments (``given``), which win."""
+    """The user's settings: from spark-defaults, overridden by the arguments (``given``)."""
     file = given.get("--properties-file") or user_conf_dir(spark, environ) / "spark-defaults.conf"
     return (read_properties(Path(file)) if Path(file).exists() else {}) | given
 
 
 def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
-    """Where Spark looks for the user's configuration files."""
+    """The folder in which Spark looks for the user's configuration files."""
     return Path(environ.get("SPARK_CONF_DIR") or spark.path / "conf")
 
 
 def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment to start Spark's scripts with: one Spark, one Python."""
+    """The environment for Spark's scripts, with one SPARK_HOME and one Python."""
     return {
-        # spark-sql sets it too: a CLI of Spark 4 talks to its own driver, not to a server.
+        # spark-sql sets it too: a CLI of Spark 4 uses its own driver, not a Connect server.
         "SPARK_CONNECT_MODE": "0",
         "PYSPARK_PYTHON": sys.executable,
         **environ,
@@ -135,11 +140,11 @@ def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Settings, list[str]]:
-    """Reads the settings out of spark-submit arguments.
+    """Extracts the settings from spark-submit arguments.
 
     Returns:
         The settings given by any of their names, ``--properties-file`` under that name; and the
-        arguments to pass on, without those that are merged with ours.
+        arguments to pass on, without those that are merged with Sieve's.
     """
     given: Settings = {}
     rest: list[str] = []
@@ -165,16 +170,16 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
 
 
 def merged(ours: Settings, theirs: Settings) -> Settings:
-    """What goes on the command line: ours where the user has none, both where ours is added."""
+    """The settings for the command line: Sieve's if the user has none; of lists, both joined."""
     result: Settings = {}
     for key, value in ours.items():
         if key not in theirs:
             result[key] = value
         elif separator := _SEPARATORS.get(key):
             parts = [part for part in theirs[key].split(separator) if part]
-            # Once is enough: the lines of `sieve conf` may be in the user's file already.
+            # Without duplicates: the lines of `sieve conf` may be in the user's file already.
             parts += [part for part in value.split(separator) if part not in parts]
             result[key] = separator.join(parts)
-    # Taken off the command line to be merged, but nothing of ours was to be added.
+    # These were removed from the command line for merging, but Sieve has nothing to append.
     result |= {k: theirs[k] for k in _SEPARATORS if k in theirs and k not in result}
     return result

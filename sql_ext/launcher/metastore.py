@@ -1,4 +1,8 @@
-"""The Hive Metastore server in Spark's jars: its settings file and its command line."""
+"""The Hive Metastore server from Spark's jars: its settings file and command line.
+
+Spark's embedded metastore is a Derby database that serves one process at a time. A server lets
+several Sparks share one catalog.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ _DRIVERS = {
     "mariadb": "org.mariadb.jdbc.Driver",
 }
 
-# Settings by which a Spark uses another metastore than the one in its working directory.
+# Settings that make Spark use another metastore than the one in its working directory.
 _ELSEWHERE = (
     "spark.hadoop.hive.metastore.uris",
     "spark.hive.metastore.uris",
@@ -32,12 +36,12 @@ _ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Where the metastore keeps its tables.
+    """The database in which the metastore stores its tables.
 
     Attributes:
         jdbc: JDBC URL of the database.
-        user: its user; Derby's own default when ``None``.
-        password: never put on a command line, where every local user could read it.
+        user: its user; Derby's default if ``None``.
+        password: never on a command line, where every local user could read it.
     """
 
     jdbc: str
@@ -57,7 +61,7 @@ class Database:
 
 
 def derby_in(folder: Path) -> Database:
-    """The Derby database that an embedded metastore started in ``folder`` would use, too."""
+    """The Derby database that an embedded metastore started in ``folder`` would use too."""
     return Database(f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true")
 
 
@@ -65,8 +69,8 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
     """Whether a Spark would open the Derby metastore of its working directory.
 
     Args:
-        settings: what the user set; they may name another metastore.
-        conf_dir: the user's, whose ``hive-site.xml`` may do so too.
+        settings: the user's settings, which may name another metastore.
+        conf_dir: the user's configuration folder, whose ``hive-site.xml`` may name another too.
     """
     elsewhere = any(key in settings for key in _ELSEWHERE)
     in_memory = settings.get("spark.sql.catalogImplementation") == "in-memory"
@@ -74,10 +78,12 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
 
 
 def refuse_when_held(folder: Path) -> None:
-    """Says in a sentence what Derby says in a thousand lines: it serves one process at a time.
+    """Fails early if another process uses the Derby metastore, which serves one process at a time.
+
+    Derby itself reports this in about a thousand lines.
 
     Raises:
-        ConflictError: another process holds the Derby metastore in ``folder``.
+        ConflictError: another process has opened the Derby metastore in ``folder``.
     """
     if _derby_locked(folder / "metastore_db"):
         raise ConflictError(
@@ -89,19 +95,19 @@ def refuse_when_held(folder: Path) -> None:
 
 
 def _derby_locked(database: Path) -> bool:
-    """Whether a living process has the lock that Derby takes on a database it opens."""
+    """Whether a live process has the lock that Derby takes when it opens a database."""
     try:
         with (database / "dbex.lck").open("r+b") as lock:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
-        return False  # no such database yet, or not ours to open: Derby will tell
+        return False  # no database yet, or no permission to open it: Derby reports that
     return False
 
 
 def write_site(path: Path, database: Database, warehouse: Path) -> None:
-    """Writes the shipped settings with the database's added, readable by the owner alone."""
+    """Writes the shipped settings plus the database's, readable by the owner alone."""
     tree = ET.parse(conf_file("metastore-site.xml"))  # noqa: S314 - our own file
     settings = {
         "javax.jdo.option.ConnectionURL": database.jdbc,
@@ -129,11 +135,11 @@ def command(
     port: int,
     jars: Sequence[Path] = (),
 ) -> list[str]:
-    """Starts the metastore of Spark's jars with the settings in ``site_dir``.
+    """The command line of the metastore in Spark's jars, with the settings in ``site_dir``.
 
     Args:
-        spark: whose jars to run.
-        environ: where ``java`` is looked up.
+        spark: the Spark whose jars to run.
+        environ: the environment in which to look up ``java``.
         site_dir: folder with the ``hive-site.xml`` to use.
         port: the TCP port to listen on.
         jars: JDBC drivers that Spark does not ship.

@@ -1,6 +1,8 @@
-"""Servers in the background: started until their port answers, recorded in the working directory.
+"""Background servers (daemons) of a working directory: start, stop, find.
 
-Each has a record, ``.sieve-run/<kind>-<port>.json``, and a log file beside it.
+Starting returns when the server's port answers. Each server has a record,
+``.sieve-run/<kind>-<port>.json``, and a log file beside it. A record names the process by pid and
+start time, so a reused pid is never mistaken for the server.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class Server:
         kind: ``thriftserver`` or ``metastore``.
         port: the TCP port it listens on.
         pid: its process.
-        born: the process's start as the system tells it; a later process of that pid differs.
+        born: start time of the process, as the system reports it; a later process with the same pid
+            has another.
     """
 
     kind: str
@@ -44,18 +47,18 @@ class Server:
 
     @property
     def log(self) -> Path:
-        """Where its output goes."""
+        """The file of its output."""
         return RUN_DIR / f"{self.kind}-{self.port}.log"
 
 
 def running(kind: str) -> list[Server]:
-    """The servers of a kind that were started in this directory and are alive."""
+    """The live servers of a kind that were started in this directory."""
     servers = []
     for path in sorted(RUN_DIR.glob(f"{kind}-*.json")):
         try:
             server = Server(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError):
-            continue  # written half, by a start that died: it names no process we could stop
+            continue  # half-written by a start that died: it names no process to stop
         if _born(server.pid) == server.born:
             servers.append(server)
     return servers
@@ -67,8 +70,8 @@ def start(
     """Starts a server and returns when its port answers.
 
     Raises:
-        ConflictError: something listens there already.
-        UnavailableError: the server ended, or does not answer in time; it is stopped then.
+        ConflictError: another process listens on the port already.
+        UnavailableError: the server ended, or does not answer in time and was stopped.
     """
     for server in running(kind):
         if server.port == port:
@@ -82,7 +85,7 @@ def start(
         )
     RUN_DIR.mkdir(mode=0o700, exist_ok=True)
     with (RUN_DIR / f"{kind}-{port}.log").open("wb") as log:
-        # A session of its own: Ctrl-C in this terminal, or its end, is not meant for the server.
+        # A separate session: Ctrl-C in this terminal, or closing it, must not end the server.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -102,7 +105,7 @@ def start(
 
 
 def stop(server: Server) -> None:
-    """Ends a server: asks first, and after 30 s insists. A dead one's record is removed."""
+    """Stops a server: SIGTERM, and after 30 s SIGKILL. Removes its record, also of a dead one."""
     for sign, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
         if _born(server.pid) != server.born:
             break
@@ -114,10 +117,10 @@ def stop(server: Server) -> None:
 
 
 def the_one(kind: str, port: int | None) -> Server:
-    """The running server of a kind: that on ``port``, or the only one.
+    """The running server of a kind: the one on ``port``, or the only one.
 
     Raises:
-        InvalidInputError: there is none, or several and no port to choose by.
+        InvalidInputError: there is none, or there are several and no port is given.
     """
     servers = [s for s in running(kind) if port in {None, s.port}]
     if len(servers) == 1:
@@ -169,17 +172,17 @@ def _answers(host: str, port: int) -> bool:
 
 
 def _born(pid: int) -> str:
-    """When a process started, in the system's words; empty when there is none, or a zombie."""
+    """Start time of a process, in the system's format; "" if there is none, or it is a zombie."""
     if Path("/proc/self/stat").exists():
         try:
             stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
-        # The program's name, in parentheses, may hold anything; fields are counted behind it.
+        # The program's name in parentheses may contain anything; count the fields after it.
         fields = stat.rpartition(")")[2].split()
         state, started = fields[0], f"{fields[19]} ticks after boot"
     else:
-        # Other systems have ps, which small containers on Linux may lack.
+        # Other systems have ps; small Linux containers may lack it.
         result = subprocess.run(
             ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
             capture_output=True,

@@ -1,4 +1,8 @@
-"""Which Spark is started, and which shim jar and configuration files go with it."""
+"""Locates the Spark installation, and the shim jar and configuration files that match it.
+
+A shim jar is compiled for one Spark line and one Scala version, such as
+``sieve-spark-3.5_2.12.jar``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ class SparkHome:
     """One Spark installation.
 
     Attributes:
-        path: its folder, holding ``bin`` and ``jars``.
+        path: its folder, with ``bin`` and ``jars``.
         version: full version, such as ``4.1.4``.
         scala: binary version of its Scala, such as ``2.13``.
     """
@@ -34,20 +38,20 @@ class SparkHome:
 
     @property
     def line(self) -> str:
-        """Major and minor version: what a shim jar is compiled for."""
+        """Major and minor version, for which a shim jar is compiled."""
         return ".".join(self.version.split(".")[:2])
 
 
 def find_spark(environ: Mapping[str, str]) -> SparkHome:
-    """The Spark at ``SPARK_HOME`` when that is set, else the ``pyspark`` beside this package.
+    """The Spark at ``SPARK_HOME`` if that is set, else the ``pyspark`` beside this package.
 
     Raises:
         UnavailableError: there is neither.
-        InvalidInputError: ``SPARK_HOME`` is no Spark installation.
+        InvalidInputError: ``SPARK_HOME`` is not a Spark installation.
     """
     if home := environ.get("SPARK_HOME"):
         return inspect(Path(home).absolute())
-    # Found without importing it: importing PySpark takes longer than all of the launcher.
+    # Located without an import: to import PySpark takes longer than the rest of the launcher.
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise UnavailableError(
@@ -59,7 +63,7 @@ def find_spark(environ: Mapping[str, str]) -> SparkHome:
 
 
 def inspect(home: Path) -> SparkHome:
-    """Reads the versions off the name of Spark's core jar, which needs no process."""
+    """Reads the versions from the name of Spark's core jar, which needs no process."""
     for jar in sorted((home / "jars").glob("spark-core_*.jar")):
         if match := re.fullmatch(r"spark-core_(\d+\.\d+)-(\d+\.\d+\..+)\.jar", jar.name):
             return SparkHome(home, version=match[2], scala=match[1])
@@ -73,7 +77,7 @@ def shim_jar(spark: SparkHome, jars: Path = JARS) -> Path:
     """The jar with Sieve's classes for this Spark.
 
     Raises:
-        UnsupportedError: there is none for its line; names the lines there are.
+        UnsupportedError: there is none for its line; the error names the supported lines.
     """
     jar = jars / f"sieve-spark-{spark.line}_{spark.scala}.jar"
     if jar.exists():
@@ -89,7 +93,7 @@ def shim_jar(spark: SparkHome, jars: Path = JARS) -> Path:
 
 
 def conf_file(name: str) -> Path:
-    """A configuration file of Sieve: in the wheel inside this package, in a checkout at the top."""
+    """A configuration file of Sieve: inside the package in a wheel, at the top in a checkout."""
     packaged = PACKAGE / "conf" / name
     if packaged.exists():
         return packaged
@@ -103,7 +107,7 @@ def log_option() -> str:
 
 
 def find_java(environ: Mapping[str, str]) -> str:
-    """The ``java`` that Spark's own scripts would take: of ``JAVA_HOME``, else of the path."""
+    """The ``java`` that Spark's own scripts would use: of ``JAVA_HOME``, else on the path."""
     home = environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     if found := shutil.which(java, path=environ.get("PATH")):

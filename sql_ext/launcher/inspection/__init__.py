@@ -1,1 +1,1 @@
-"""``sieve inspect``: draws an index and prints its facts."""
+"""``sieve inspect``: plots an index and prints a summary of it."""

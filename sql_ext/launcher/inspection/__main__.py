@@ -1,4 +1,4 @@
-"""The program that ``sieve inspect`` submits: reads an index, draws it, prints what it shows."""
+"""The Spark program of ``sieve inspect``: reads an index, plots it, and prints a summary."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ _WIDEST = 3
 
 
 def main(table: str, index: str, output: str) -> None:
-    """Draw the index of a table, named as in SQL, into a file."""
+    """Plots the index of a table, named as in SQL, into a file."""
     spark = SparkSession.builder.appName("sieve inspect").getOrCreate()
     try:
         rows = spark.sql(f"DESCRIBE SIEVE INDEX EXTENDED {quote(index)} ON {table}").collect()
-        told = {row[0]: row[1] for row in rows}
-        read = _read(spark, told)
+        info = {row[0]: row[1] for row in rows}
+        read = _read(spark, info)
         layout = lay_out(read.entries, read.paths)
         if layout is None:
             raise UnsupportedError(
-                "SIEVE_NOTHING_TO_DRAW", f"no file of {told['table']} holds a key of this index"
+                "SIEVE_NOTHING_TO_DRAW", f"no file of {info['table']} holds a key of this index"
             )
         present = next((e for e in read.manifest.stats.expected if e.kind == "present"), None)
         expected = {} if present is None else {"exact": present.exact}
-        title = "\n".join(_title(told, read, layout))
+        title = "\n".join(_title(info, read, layout))
         draw(layout, title, read.encoder.decode, expected).savefig(output)
     except PySparkException as error:
-        # Its first line says it all; the rest is a stack, or the plan.
+        # The first line has the message; the rest is a stack trace or the plan.
         raise SystemExit(f"Error: {str(error).splitlines()[0]}") from None
     except (SieveError, OSError) as error:
         raise SystemExit(f"Error: {error}") from None
     finally:
         spark.stop()
-    for line in _summary(told, layout):
+    for line in _summary(info, layout):
         print(line)  # noqa: T201 - what the command is for
     print(output)  # noqa: T201
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Index:
-    """A version of an index, read as a whole."""
+    """A whole version of an index."""
 
     manifest: Manifest
     encoder: Encoder
@@ -65,15 +65,15 @@ class _Index:
     has_maps: bool
 
 
-def _read(spark: SparkSession, told: Mapping[str, str]) -> _Index:
+def _read(spark: SparkSession, info: Mapping[str, str]) -> _Index:
     conf = spark._jsc.hadoopConfiguration()  # noqa: SLF001 - PySpark has no public door to it
-    folder = told["path"]
+    folder = info["path"]
     store = store_for(folder, spark._jvm, conf)  # noqa: SLF001
-    manifest = newest(store, folder) if "problem" not in told else None
+    manifest = newest(store, folder) if "problem" not in info else None
     if manifest is None:
         raise UnsupportedError(
             "SIEVE_INDEX_NOT_USABLE",
-            f"index {told['index']} is {told['state']}: {told.get('problem', 'it has no version')}",
+            f"index {info['index']} is {info['state']}: {info.get('problem', 'it has no version')}",
         )
     listed = read_locations(store, folder, manifest)
     encoder, parts, maps = Encoder(manifest.type), [], 0
@@ -86,7 +86,7 @@ def _read(spark: SparkSession, told: Mapping[str, str]) -> _Index:
             parts.append(Entries(part.low, part.high, part.location + np.int32(slot)))
     none = np.empty(0, np.int64)
     slots = np.concatenate([none, *(part.location for part in parts)])
-    # Files that the table has lost since still have their place in a run.
+    # Files that are no longer in the file list still have their slots in a run.
     ordinal = np.full(sum(run.locations for run in manifest.runs), -1, np.int32)
     places = listed.places
     location, _ = np.nonzero(places >= 0)
@@ -100,12 +100,12 @@ def _read(spark: SparkSession, told: Mapping[str, str]) -> _Index:
     return _Index(manifest, encoder, entries, listed.paths, maps > 0)
 
 
-def _title(told: Mapping[str, str], read: _Index, layout: FileLayout) -> Iterator[str]:
-    share = told.get("bytes as share of column", "no share")
+def _title(info: Mapping[str, str], read: _Index, layout: FileLayout) -> Iterator[str]:
+    share = info.get("bytes as share of column", "no share")
     yield (
-        f"{told['index']}@{told['version']} on {told['table']} ({told['column']} {told['type']}): "
-        f"{told['files']} files, {int(told['rows']):,} rows, {int(told['bytes']):,} bytes "
-        f"({share} of the column), {told['options']}"
+        f"{info['index']}@{info['version']} on {info['table']} ({info['column']} {info['type']}): "
+        f"{info['files']} files, {int(info['rows']):,} rows, {int(info['bytes']):,} bytes "
+        f"({share} of the column), {info['options']}"
     )
     for kind in read.manifest.stats.expected:
         if kind.kind == "present":
@@ -113,24 +113,24 @@ def _title(told: Mapping[str, str], read: _Index, layout: FileLayout) -> Iterato
                 f"a key that occurs reads {kind.files:.2f} files, by min and max "
                 f"{kind.minmax:.2f}, at the least {kind.exact:.2f}"
             )
-    if "advice" in told:
-        yield from textwrap.wrap(told["advice"], 150)
+    if "advice" in info:
+        yield from textwrap.wrap(info["advice"], 150)
     if read.has_maps:
         yield "= and IN are answered by the map; what is drawn serves ranges"
     if layout.without:
         yield f"{layout.without} files without a key are not drawn"
-    if told.get("files new", "0") != "0" or told.get("files changed", "0") != "0":
+    if info.get("files new", "0") != "0" or info.get("files changed", "0") != "0":
         yield (
-            f"stale: {told['files new']} files new and {told['files changed']} changed since, "
+            f"stale: {info['files new']} files new and {info['files changed']} changed since, "
             "which are read always; REFRESH SIEVE INDEX"
         )
 
 
-def _summary(told: Mapping[str, str], layout: FileLayout) -> Iterator[str]:
-    """What the picture shows, in the words of somebody who looks at it."""
+def _summary(info: Mapping[str, str], layout: FileLayout) -> Iterator[str]:
+    """The summary of the picture as lines of text."""
     width, covered = layout.width(), layout.covered()
-    for key in (key for key in told if key.startswith("files read for")):
-        yield f"{key}: {told[key]}"
+    for key in (key for key in info if key.startswith("files read for")):
+        yield f"{key}: {info[key]}"
     yield (
         f"of all keys a file spans {np.median(width):.1%} by min and max (median), "
         f"{np.median(covered):.1%} by the index"
@@ -139,8 +139,8 @@ def _summary(told: Mapping[str, str], layout: FileLayout) -> Iterator[str]:
     for k in wide.tolist():
         name = layout.paths[k].rpartition("/")[2]
         yield f"widest: {name} with {covered[k]:.1%} of all keys, {width[k]:.1%} by min and max"
-    if "advice" in told:
-        yield f"advice: {told['advice']}"
+    if "advice" in info:
+        yield f"advice: {info['advice']}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Where keys stand along a picture: key codes as shares of its width."""
+"""Key axis: maps key codes to positions from 0 to 1 along a picture.
+
+The scale is linear, or by quantiles of the entries' borders if these are concentrated in a small
+part of the range, because a linear scale would then be empty for the most part.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +15,19 @@ import numpy.typing as npt
 Codes = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 
-# Where half of the borders would lie in less of the width than this, the rest would be empty.
+# If half of the borders lie in less than this share of the range, the scale is by quantiles.
 _CROWDED: Final = 0.1
 _KNOTS: Final = 257
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyAxis:
-    """A map from key codes to places from 0 to 1, evenly by code unless keys crowd together.
+    """A map from key codes to positions from 0 to 1, linear unless the keys are concentrated.
 
     Attributes:
         first: least code.
         offsets: float64[k], distances from `first`, ascending.
-        places: float64[k], place of each; linear between them.
+        places: float64[k], position of each; linear between them.
         even: whether equal distances between codes are equal distances in the picture.
     """
 
@@ -34,7 +38,7 @@ class KeyAxis:
 
     @staticmethod
     def over(low: Codes, high: Codes) -> KeyAxis:
-        """The axis for entries, at least one."""
+        """The axis for one or more entries."""
         first, last = int(low.min()), int(high.max())
         ends = np.sort(np.concatenate([_distance(low, first), _distance(high, first) + 1]))
         whole = float(last - first) + 1
@@ -46,17 +50,17 @@ class KeyAxis:
         return KeyAxis(first, knots, np.linspace(0, 1, len(knots)), False)
 
     def begin(self, codes: Codes) -> Numbers:
-        """The place at which each code begins."""
+        """The position at which each code begins."""
         placed: Numbers = np.interp(_distance(codes, self.first), self.offsets, self.places)
         return placed
 
     def end(self, codes: Codes) -> Numbers:
-        """The place at which each code ends and the next one begins."""
+        """The position at which each code ends and the next one begins."""
         placed: Numbers = np.interp(_distance(codes, self.first) + 1, self.offsets, self.places)
         return placed
 
     def code(self, place: float) -> int:
-        """The code at a place, as far as floating-point numbers tell."""
+        """The code at a position, within floating-point precision."""
         offset = int(np.interp(place, self.places, self.offsets))
         return min(self.first + offset, (1 << 63) - 1)
 

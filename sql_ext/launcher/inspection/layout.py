@@ -1,4 +1,8 @@
-"""How an index's files lie over the keys, binned to the size of a picture."""
+"""Rasterises an index's files over their keys for a picture.
+
+An index may have millions of entries. Rows are files by their least key and columns are stretches
+of keys; a cell of the raster is the share of its files and keys that entries cover.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +25,14 @@ _NOTHING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileLayout:
-    """The files that hold keys, in the order of their least key.
+    """The files that hold keys, sorted by their least key.
 
     Attributes:
         paths: of the f files.
-        entries: what the index holds of them; their locations are places in `paths`.
-        spans: one entry a file, from its least to its greatest key as the index knows them.
-        axis: where keys stand.
-        without: files without any key, which no picture shows.
+        entries: the index's entries of them; their locations are positions in `paths`.
+        spans: one entry a file, from its least to its greatest key in the index.
+        axis: maps keys to positions.
+        without: number of files without any key, which are not drawn.
     """
 
     paths: tuple[str, ...]
@@ -48,7 +52,7 @@ class FileLayout:
 
 
 def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
-    """The layout of an index's files; None where no file holds a key.
+    """The layout of an index's files; None if no file holds a key.
 
     Args:
         entries: of all runs, in any order.
@@ -73,15 +77,15 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
 
 
 def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: int) -> Numbers:
-    """How much of each row's files and each column's keys has an entry.
+    """The share of each row's files and each column's keys that entries cover.
 
-    An entry much narrower than a column counts as `_VISIBLE` of it: points must not vanish.
+    An entry much narrower than a column counts as `_VISIBLE` of it, so that points stay visible.
 
     Returns:
         float64[rows, columns], 0 to 1.
     """
     begin, end, head, tail = _columns(entries, axis, columns)
-    # A file's entries may share a column, so each file is drawn by itself; a few at a time.
+    # Entries of one file may share a column, so each file is drawn separately, in small batches.
     order = np.argsort(entries.location, kind="stable")
     location = entries.location[order].astype(np.int64)
     drawn = np.zeros((rows, columns))
@@ -93,7 +97,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
         covered, touched = np.zeros((n, columns + 1)), np.zeros((n, columns + 1), np.int32)
         np.add.at(touched, (file, begin[some]), 1)
         np.add.at(touched, (file, end[some] + 1), -1)
-        # Whole columns, less what is missing of the first and the last one.
+        # Whole columns, less the uncovered parts of the first and the last one.
         for at, part in ((begin, 1 - head), (end, 1 - tail)):
             np.add.at(covered, (file, at[some]), -part[some])
             np.add.at(covered, (file, at[some] + 1), part[some])
@@ -104,10 +108,10 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
 
 
 def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbers]:
-    """Files that a key reads, by column: the mean over the covered keys, and the most.
+    """Files that a key reads, by column: the mean over the covered keys, and the maximum.
 
     Returns:
-        Two float64[columns]; NaN where no entry is.
+        Two float64[columns]; NaN where there is no entry.
     """
     coverage = Coverage.of(entries)
     begin, end, head, tail = _columns(coverage, axis, columns)
@@ -121,13 +125,13 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
             np.add.at(into, at + 1, part * times)
     np.maximum.at(most, begin, coverage.locations)
     np.maximum.at(most, end, coverage.locations)
-    # Stretches are disjoint, so no more than there are columns pass through one.
+    # Stretches are disjoint, so at most as many as there are columns span a whole column.
     for k in np.flatnonzero(end > begin + 1).tolist():
         inner = most[begin[k] + 1 : end[k]]
         np.maximum(inner, coverage.locations[k], out=inner)
     sums, weights = np.cumsum(sums)[:columns], np.cumsum(weights)[:columns]
     mean = np.clip(sums / np.maximum(weights, _NOTHING), 1, most)
-    # Too little of a column to be told from rounding: its keys are points.
+    # A share this small is indistinguishable from rounding errors: its keys are points.
     mean = np.where(weights > _NOTHING, mean, most)
     return np.where(most > 0, mean, np.nan), np.where(most > 0, most, np.nan)
 
@@ -137,7 +141,7 @@ def _columns(
 ) -> tuple[Places, Places, Numbers, Numbers]:
     """First and last column of each stretch, and the shares of these that it covers.
 
-    Where both are one column, the shares less one add up to its share less one.
+    If both are the same column, the shares less one add up to its share less one.
     """
     low, high = (of.low, of.high) if isinstance(of, Entries) else (of.first, of.last)
     start, stop = axis.begin(low) * columns, axis.end(high) * columns

@@ -1,4 +1,4 @@
-"""An index as a picture: its files against its keys, and how many of them a key reads."""
+"""Plots an index with matplotlib: its files over its keys, and the files that each key reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _COLUMNS: Final = 1000
 _MOST_ROWS: Final = 500
 _BRIDGE: Final = 20
-# Files above which their number is drawn by magnitude.
+# With more files, their number is on a logarithmic scale.
 _LINEAR: Final = 20
 _SPAN: Final = np.array([0.80, 0.84, 0.90])
 _ENTRY: Final = np.array([0.05, 0.30, 0.58])
@@ -35,8 +35,8 @@ def draw(
     Args:
         layout: the index's files.
         title: the lines above.
-        decode: a key code in words.
-        expected: of a key that occurs: ``exact``, files that hold it; empty where not recorded.
+        decode: converts a key code to text.
+        expected: for a key that occurs, ``exact``: files that hold it; empty if not recorded.
     """
     from matplotlib.figure import Figure
 
@@ -57,9 +57,9 @@ def _files(ax: Axes, layout: FileLayout) -> None:
     n = len(layout.paths)
     rows = min(n, _MOST_ROWS)
     spans = raster(layout.spans, layout.axis, n, rows, _COLUMNS)[..., None]
-    held = raster(layout.entries, layout.axis, n, rows, _COLUMNS)[..., None]
+    covered = raster(layout.entries, layout.axis, n, rows, _COLUMNS)[..., None]
     image = 1 - spans * (1 - _SPAN)
-    image += held * (_ENTRY - image)
+    image += covered * (_ENTRY - image)
     ax.imshow(
         image, extent=(0, 1, n + 0.5, 0.5), aspect="auto", interpolation="nearest", rasterized=True
     )
@@ -72,7 +72,7 @@ def _files(ax: Axes, layout: FileLayout) -> None:
 
 
 def _shares(ax: Axes, layout: FileLayout) -> None:
-    """How much of the keys each file spans, and how much of that the index keeps."""
+    """The share of the keys that each file spans, and the share that its entries cover."""
     n = len(layout.paths)
     place = np.arange(1, n + 1)
     ax.fill_betweenx(place, layout.width(), color=_BY_ENDS, alpha=0.5, lw=0, step="mid")
@@ -109,7 +109,7 @@ def _reads(ax: Axes, layout: FileLayout, expected: Mapping[str, Any]) -> None:
 
 
 def _bridged(line: Numbers) -> Numbers:
-    """The line drawn on over short stretches without keys, so that single keys can be seen."""
+    """The line extended over short stretches without keys, so that single keys are visible."""
     there = np.flatnonzero(~np.isnan(line))
     last = there[np.maximum(np.searchsorted(there, np.arange(len(line)), side="right") - 1, 0)]
     near = np.abs(np.arange(len(line)) - last) <= _BRIDGE
