@@ -49,7 +49,11 @@ _SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.ui.enabled": "false",
 }
-_FAILURE = re.compile(r"^(?:--)?\s*java\.lang\.\w+: (.*)", re.MULTILINE)
+_MISMATCH = "result sets of the following queries mismatch"
+_ERROR = re.compile(
+    r"trigger an unexpected error with message: .*?\[([A-Z][A-Z0-9_.]+)\]", re.DOTALL
+)
+_EXCEPTION = re.compile(r"^(?:--)?\s*(java\.[\w.]+.{0,80})", re.MULTILINE)
 
 
 def main() -> int:
@@ -106,15 +110,19 @@ def _round(
         "--max-generated-databases": 1,
         "--num-queries": given.queries,
         "--max-num-inserts": 20,
-        # Most rows fit no type of their table: a table that refuses nearly all stays small.
-        "--num-statement-kind-retries": 8,
+        # Most rows fit no type of their table: a table that refuses nearly all is left.
+        "--num-statement-kind-retries": 20,
+        "--test-only-nonempty-tables": "true",
         "--max-expression-depth": DEPTHS[number % len(DEPTHS)],
         "--random-seed": given.seed + 10_000 * number,
         "--database-prefix": f"round{number}_",
         "--timeout-seconds": int(min(ROUND_S, left)) + 1,
         "--log-execution-time": "false",
+        # Without its reducer, SQLancer does not tell what it finds; it need not reduce anything.
+        "--statement-reducer-max-steps": 0,
+        "--statement-reducer-max-time": 0,
     }
-    words = [str(word) for option in options.items() for word in option]
+    words = [str(word) for option in options.items() for word in option] + ["--use-reducer"]
     with (folder / "output.txt").open("wb") as output:
         subprocess.run(
             ["java", "-Xmx1g", "-jar", str(Path(given.jar).resolve()), *words, "spark"],
@@ -124,14 +132,18 @@ def _round(
             timeout=ROUND_S + 120,
             check=False,
         )
-    found: Counter[str] = Counter()
     logs = (folder / "logs" / "spark").glob("*.log")
-    for log in (path for path in logs if not path.name.endswith("-cur.log")):
-        text = log.read_text(errors="replace")
-        failure = _FAILURE.search(text)
-        kind = failure[1] if failure else text[:100]
-        found["TLP fails" if "result sets mismatch" in text else kind[:80]] += 1
-    return found
+    return Counter(_kind(log) for log in logs if not log.name.endswith("-cur.log"))
+
+
+def _kind(log: Path) -> str:
+    """Why SQLancer has left a database: TLP, the condition of an error, or its own exception."""
+    text = log.read_text(errors="replace")
+    if _MISMATCH in text:
+        sys.stdout.write(f"TLP fails, with the index and without: {text[-3000:]}\n")
+        return "TLP fails, with the index and without"
+    failure = _ERROR.search(text) or _EXCEPTION.search(text)
+    return failure[1] if failure else text[:100]
 
 
 def _status(port: int) -> Counter[str]:
