@@ -12,7 +12,7 @@ SPARK35 := 3.5.9
 HUDI    := 1.2.0
 JARS    := sql_ext/jars/sieve-spark-4.1_2.13.jar sql_ext/jars/sieve-spark-3.5_2.12.jar
 OTHERS  := 4.0 4.2 4.3
-SCALA   := $(wildcard sql_ext/jvm/src/*/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py sql_ext/settings.json
+SCALA   := $(wildcard sql_ext/jvm/src/*/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py sql_ext/settings.json sql_ext/policy.json
 
 # Stamps record what is done, so that a second `make setup` only compares file times.
 VENV_DONE  := .venv/.sieve-setup

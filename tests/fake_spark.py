@@ -308,7 +308,11 @@ class Session:
             currentDatabase=lambda: DATABASE, currentCatalog=lambda: "spark_catalog"
         )
 
-    def tables(self, _session: Any, _database: str) -> str:
+    def tables(self) -> Session:
+        """What the driver knows of tables."""
+        return self
+
+    def list(self, _session: Any, _database: str) -> str:
         """All tables of the database."""
         names = [path.stem for path in self.warehouse.folder.glob("*.properties")]
         return json.dumps([self.warehouse.info(name) for name in names])

@@ -10,3 +10,8 @@ def iso(ms: int) -> str:
     return (
         datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
     )
+
+
+def ms_since_epoch(text: str) -> int:
+    """The time in ms since the epoch that ISO 8601 text names; the inverse of `iso`."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)

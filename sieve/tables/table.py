@@ -8,11 +8,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 
 from sieve.errors import (
     DeniedError,
@@ -21,6 +20,7 @@ from sieve.errors import (
     UnknownOutcomeError,
     UnsupportedError,
 )
+from sieve.metadata.manifest import TEXT_FORMATS
 from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import (
     DECLARED_COLUMNS,
@@ -29,18 +29,23 @@ from sieve.metadata.registration import (
     registrations,
     render_registration,
 )
+from sieve.metadata.timestamps import ms_since_epoch
 from sieve.storage.interface import parent
 from sieve.storage.java_errors import answered, denied
-from sieve.tables.formats import INDEXED, UNCHANGING, refuse_kind, refuse_names, refuse_option
+from sieve.tables import hudi
+from sieve.tables.formats import UNCHANGING, refuse_names, refuse_option
+from sieve.tables.names import quoted
+
+_BYTES_OF_A_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
+
+DAMAGED = "__sieve_damaged__"
+"""Name of the column that is true in the row of a damaged record of a text format."""
 
 LOCATION = "__sieve_location__"
 """Name of the column that tells a row's file in `CatalogTable.frame`."""
 
 # Two statements of one driver must not both find a name free.
 _registering = threading.Lock()
-
-# PySpark translates some failures of the JVM and passes others on as they are.
-_FAILURES = (Py4JError, PySparkException)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ class Column:
     @property
     def expression(self) -> str:
         """The column as Spark parses it, whatever its characters."""
-        return ".".join(f"`{part.replace('`', '``')}`" for part in self.path)
+        return quoted(self.path)
 
     @property
     def any_width(self) -> bool:
@@ -138,8 +143,7 @@ class CatalogTable:
     """A table resolved by Spark in a session; a fresh one is made for each statement."""
 
     def __init__(self, access: Any, spark: SparkSession) -> None:
-        self._access = access
-        self._spark = spark
+        self._access, self._spark = access, spark
         self.info = _info(json.loads(access.info()))
 
     def fingerprint(self) -> str:
@@ -156,13 +160,12 @@ class CatalogTable:
         Returns:
             None where they do not tell for certain, or the table keeps none.
         """
-        if self.info.format_name not in UNCHANGING:
+        unchanging = self.info.format_name in UNCHANGING
+        listed = hudi.list_changed(self._access, ms_since_epoch(instant)) if unchanging else None
+        if listed is None:
             return None
-        told = self._access.listSince(instant)
-        if told is None:
-            return None
-        raw = json.loads(told)
-        return Changes(frozenset(raw["folders"]), tuple(DataFile(*row) for row in raw["files"]))
+        folders, files = listed
+        return Changes(folders, tuple(DataFile(*row) for row in json.loads(files)))
 
     def instant_ms(self) -> int | None:
         """When the table became what was listed, ms since the epoch; None where none is told."""
@@ -178,8 +181,7 @@ class CatalogTable:
         """
         if self.info.format_name not in UNCHANGING or not files:
             return frozenset()
-        asked = [[number, *then] for number, then in files.items()]
-        return frozenset(json.loads(self._access.appended(json.dumps(asked))))
+        return hudi.find_appended(self._access, files, self.info.fingerprint_parts)
 
     def frame(
         self, numbers: Sequence[int], column: Column, news: AbstractSet[int] = frozenset()
@@ -193,8 +195,28 @@ class CatalogTable:
         In CSV and JSON a plan that wants `LOCATION` reads every column of a record. One row with -1
         less the place stands for a damaged record, and what follows it is not read.
         """
-        frame = self._access.frame(list(numbers), list(news), LOCATION, not column.any_width)
-        return DataFrame(frame, self._spark)
+        session = self._session() if column.any_width else self._unmeasured
+        found = self._access.frame(session, [*numbers], [*news], LOCATION)
+        frame = DataFrame(found, self._spark)
+        if self.info.format_name not in TEXT_FORMATS:
+            return frame
+        place = functions.expr(f"if({DAMAGED}, ~{LOCATION}, {LOCATION})")
+        return frame.withColumn(LOCATION, place).drop(DAMAGED)
+
+    def _session(self) -> Any:
+        return self._spark._jsparkSession  # noqa: SLF001 - no other door
+
+    @cached_property
+    def _unmeasured(self) -> Any:
+        """The session without a limit on the bytes of a batch, for values of a fixed width.
+
+        From 4.1 on Spark measures a batch after each row, which takes longer than all else of it.
+        """
+        if self._session().conf().getOption(_BYTES_OF_A_BATCH).isEmpty():
+            return self._session()
+        session = self._session().cloneSession()
+        session.conf().set(_BYTES_OF_A_BATCH, str(2**31 - 1))
+        return session
 
     def register(
         self, name: str, registration: Registration, in_place_of: Registration | None = None
@@ -227,7 +249,7 @@ class CatalogTable:
     def _set_property(self, name: str, key: str, value: str) -> None:
         try:
             self._access.setProperty(key, value)
-        except _FAILURES:
+        except hudi.FAILURES:
             try:
                 written = self.refresh_registry().get(key) == value
             except UnavailableError as error:
@@ -252,7 +274,7 @@ class CatalogTable:
             return
         try:
             self._access.unsetProperty(property_key(name))
-        except _FAILURES as error:
+        except hudi.FAILURES as error:
             raise self._unavailable(error) from error
 
     def declare(self, columns: str) -> None:
@@ -266,7 +288,7 @@ class CatalogTable:
                 self._access.setProperty(DECLARED_COLUMNS, columns)
             else:
                 self._access.unsetProperty(DECLARED_COLUMNS)
-        except _FAILURES as error:
+        except hudi.FAILURES as error:
             raise self._unavailable(error) from error
 
     def refresh_registry(self) -> Mapping[str, str]:
@@ -280,7 +302,7 @@ class CatalogTable:
         """
         try:
             properties: Mapping[str, str] = json.loads(self._access.publish())
-        except _FAILURES as error:
+        except hudi.FAILURES as error:
             raise self._unavailable(error) from error
         return properties
 
@@ -303,31 +325,6 @@ class CatalogTable:
             "SIEVE_METASTORE_UNAVAILABLE",
             f"the metastore does not serve table {self.info.label} ({words})",
         )
-
-
-def open_table(
-    driver: Any, spark: SparkSession, session: Any, parts: Sequence[str]
-) -> CatalogTable:
-    """Resolve a table that can be indexed.
-
-    Args:
-        driver: the entry point of the gateway.
-        spark: PySpark's view of ``session``.
-        session: the session to resolve and read in, a py4j object.
-        parts: the name as typed.
-
-    Raises:
-        UnsupportedError: it is not a kind of table that can be indexed; says what to do.
-        Py4JJavaError: Spark does not know the table, or the user may not see it.
-    """
-    access = driver.table(session, list(parts))
-    kind = str(access.kind())
-    if kind != "files":
-        raise refuse_kind(".".join(parts), kind)
-    table = CatalogTable(access, spark)
-    if table.info.format_name not in INDEXED:
-        raise refuse_kind(".".join(parts), f"format {table.info.format_name}")
-    return table
 
 
 def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:

@@ -101,7 +101,7 @@ class Roots:
         return known[0]
 
     def _read(self, database: str, session: Any) -> str:
-        location = str(self._driver.databaseLocation(session, database))
+        location = str(self._driver.tables().databaseLocation(session, database))
         root = f"{location.rstrip('/')}/{FOLDER}"
         with self._lock:
             self._databases[database] = (root, time.monotonic())

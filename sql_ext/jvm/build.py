@@ -21,6 +21,8 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 JARS = HERE.parent / "jars"
 PACKAGE = "org/apache/spark/sql/sieve"
+# What both sides read.
+RESOURCES = (HERE.parent / "settings.json", HERE.parent / "policy.json")
 # Zip cannot say "no time"; its first day makes the same classes give the same bytes.
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -93,7 +95,8 @@ def build(home: Path) -> Path:
     out = Path(tempfile.mkdtemp(prefix="sieve-shim-"))
     try:
         compile_to(spark, sources(spark), out)
-        shutil.copy(HERE.parent / "settings.json", out / PACKAGE)
+        for resource in RESOURCES:
+            shutil.copy(resource, out / PACKAGE)
         pack(out, spark.jar)
     finally:
         shutil.rmtree(out)

@@ -14,7 +14,8 @@ from sieve.errors import UnsupportedError
 from sieve.metadata.options import IndexOptions, parse_options
 from sieve.operations.registered_index import Found, all_of
 from sieve.reader.cache import FileCache
-from sieve.tables.table import CatalogTable, open_table
+from sieve.tables.resolve import open_table, plan_column
+from sieve.tables.table import CatalogTable
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.settings import Settings
 from sql_ext.statements import commands
@@ -22,6 +23,11 @@ from sql_ext.statements import commands
 Row = Sequence[Any]
 
 _LISTED_BY_A_JOB = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_BUILD_CONF = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.adaptive.enabled": "false",
+}
 _MOST = 2**31 - 1
 
 
@@ -76,17 +82,28 @@ class StatementContext:
     watch: Laps = field(default_factory=Laps)
 
     def table(self, name: commands.TableName, *, jobs: bool = True) -> CatalogTable:
-        """The table a statement names, resolved in a copy of the user's session.
+        """The table a statement names, resolved in a copy of the user's session to build in.
+
+        What is set for a build does not show in the user's own session.
 
         Args:
             name: as typed.
             jobs: whether Spark may list its partitions by a job, as it does where they are many.
         """
-        session = self.driver.buildSession(self.session)
+        session = self.session.cloneSession()
+        # A build groups by file, a few lines a task: more groups than slots would only queue.
+        slots = session.sparkContext().defaultParallelism()
+        conf = {**_BUILD_CONF, "spark.sql.shuffle.partitions": str(slots)}
         if not jobs:
-            session.conf().set(_LISTED_BY_A_JOB, str(_MOST))
+            conf[_LISTED_BY_A_JOB] = str(_MOST)
+        for key, value in conf.items():
+            session.conf().set(key, value)
         spark = attach.wrap_session(self.context, session)
         return open_table(self.driver, spark, session, name.parts)
+
+    def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
+        """Raise what keeps the user from querying a column."""
+        plan_column(attach.wrap_session(self.context, self.session), table, column)
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
         """Raise UnavailableError if executors cannot build indexes of columns of these types."""

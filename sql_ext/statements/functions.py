@@ -46,14 +46,14 @@ def _segments(given: Arguments, at: StatementContext) -> Sequence[Row]:
     table = at.table(_table(given))
     (found,) = choose(at.found(table), table.info.label, given["index"], None)
     # Its rows show keys, so whoever may not query the column must not see them.
-    at.driver.planColumn(at.session, given["table"], list(found.registration.column))
+    at.plan_column(given["table"], found.registration.column)
     return segments.segment_rows(found)
 
 
 def _files(given: Arguments, at: StatementContext) -> Sequence[Row]:
     # Refuses what is no table with files; the scan is planned in the user's own session.
     at.table(_table(given))
-    scan = at.driver.scannedFiles(at.session, given["table"], given["predicate"])
+    scan = at.driver.explain().files(at.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))
 
 

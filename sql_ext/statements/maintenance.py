@@ -58,7 +58,8 @@ def vacuum_root(command: commands.VacuumIndexes, at: StatementContext) -> list[R
 def _orphans(database: str, floor_ms: int, at: StatementContext) -> list[Orphan]:
     tables = {
         identity_from(raw): registrations(raw["registrations"])
-        for raw in json.loads(at.driver.tables(at.session, database))
+        for raw in json.loads(at.driver.tables().list(at.session, database))
     }
-    root = at.environment.root_for_new(str(at.driver.databaseLocation(at.session, database)))
+    location = str(at.driver.tables().databaseLocation(at.session, database))
+    root = at.environment.root_for_new(location)
     return list(orphans(at.environment.open_store(root), root, database, tables, floor_ms))

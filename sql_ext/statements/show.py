@@ -37,7 +37,7 @@ def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
         ]
     database = database_of(command.namespace, at.session.catalog())
     rows: list[Row] = []
-    for raw in json.loads(at.driver.tables(at.session, database)):
+    for raw in json.loads(at.driver.tables().list(at.session, database)):
         identity = identity_from(raw)
         indexes = [
             look_up(name, registration, identity, at.environment)
@@ -139,7 +139,7 @@ def describe(command: commands.DescribeIndex, at: StatementContext) -> list[Row]
 
 def explain(command: commands.ExplainSieve, at: StatementContext) -> list[Row]:
     """``EXPLAIN SIEVE``: one row a scan."""
-    scans = json.loads(at.driver.explain(at.session, command.margin + command.query))
+    scans = json.loads(at.driver.explain().query(at.session, command.margin + command.query))
     return [
         (
             number,
@@ -167,7 +167,8 @@ def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]
     if command.predicate is not None:
         # The user's own words, read with the user's rights.
         predicate = command.margin + command.predicate
-        raw = json.loads(at.driver.asked(at.session, list(command.table.parts), predicate))
+        name = list(command.table.parts)
+        raw = json.loads(at.driver.explain().predicate(at.session, name, predicate))
         asked = Asked(parse(raw["predicate"]), frozenset(raw["files"]))
     at.check_executors(table, [column.type for column in columns])
     wanted = [options]
@@ -190,8 +191,7 @@ def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
     for found in usable:
         if found.need().fingerprint == table.info.fingerprint:
             # A loss is told with a key, so whoever may not query the column must not see it.
-            column = list(found.registration.column)
-            at.driver.planColumn(at.session, list(command.table.parts), column)
+            at.plan_column(command.table.parts, found.registration.column)
         checked += check_index(table, found, command.sample, at.environment)
     refuse_losses(table.info.label, checked)
     for found in chosen:

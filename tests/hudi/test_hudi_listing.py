@@ -14,8 +14,10 @@ from spark_session import Lab
 
 from sieve.metadata.commit import newest
 from sieve.metadata.manifest import Manifest
+from sieve.metadata.timestamps import ms_since_epoch
 from sieve.reader.version_reader import read_locations
 from sieve.storage.local import LocalStore
+from sieve.tables.hudi import list_changed
 
 pytestmark = pytest.mark.hudi
 
@@ -51,12 +53,11 @@ def in_full(lab: Lab) -> set[tuple[str, int, int]]:
 
 def listed(lab: Lab) -> set[int] | None:
     """Numbers of the partitions that a refresh would list now; None where it would list all."""
-    told = access(lab).listSince(version(lab)[0].instant)
-    if told is None:
+    found = list_changed(access(lab), ms_since_epoch(version(lab)[0].instant))
+    if found is None:
         return None
-    folders = json.loads(told)["folders"]
-    files = json.loads(told)["files"]
-    assert {path.rpartition("/")[0] for path, _, _ in files} <= set(folders)
+    folders, files = found
+    assert {path.rpartition("/")[0] for path, _, _ in json.loads(files)} <= folders
     return {int(folder.rpartition("=")[2]) for folder in folders}
 
 

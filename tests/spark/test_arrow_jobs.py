@@ -10,10 +10,10 @@ from zipimport import zipimporter
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame
 from spark_session import Lab
 
 from sieve.indexing.arrow_jobs import map_batches
+from sieve.tables.table import CatalogTable, Column
 
 SCHEMA = "rereading INT, frozen INT, module STRING"
 
@@ -58,11 +58,11 @@ def test_batches_of_numbers_have_no_limit_of_bytes(
     with lab.database("unmeasured"), lab.setting(limit, "4096"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 2000, 1, 1)")
         resolve = lab.spark._jvm.org.apache.spark.sql.sieve.Tables.resolve
-        table = resolve(lab.spark._jsparkSession, ["t"])
-        table.list()
+        table = CatalogTable(resolve(lab.spark._jsparkSession, ["t"]), lab.spark)
+        assert len(table.files()) == 1
         seen = {}
-        for fixed in (True, False):
-            rows = DataFrame(table.frame([0], [], "at", fixed), lab.spark)
+        for fixed, type_name in ((True, "bigint"), (False, "string")):
+            rows = table.frame([0], Column(("id",), type_name))
             seen[fixed] = [row[0] for row in map_batches(rows, sizes, "rows BIGINT").collect()]
         assert seen[True] == [2000]
         assert sum(seen[False]) == 2000

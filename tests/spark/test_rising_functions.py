@@ -335,5 +335,6 @@ def translated(lab: Lab, frame: DataFrame) -> list[object]:
     (array,), (relation,) = arrays, relations
     filters = lab.spark._jvm.org.apache.spark.sql.sieve.Filters
     tree = filters.of(relation.output(), relation.relation()).conjunction(array.children())
-    found: list[object] = json.loads(tree.toString())["args"]
+    write = lab.spark._jvm.org.apache.spark.sql.sieve.Json.write
+    found: list[object] = json.loads(write(tree))["args"]
     return found

@@ -99,10 +99,12 @@ def test_counters_are_those_of_the_code() -> None:
     """Each counter stands in its table, and each reason in the one list that is counted."""
     counters = _shim("Counters.scala").read_text(encoding="utf-8")
     status = (HOME / "udfs" / "status.py").read_text(encoding="utf-8")
-    told = re.findall(r'put\("(\w+)"', counters) + re.findall(r'yield "(\w+)"', status)
+    told = re.findall(r'"(\w+)" -> \w', counters) + re.findall(r'yield "(\w+)"', status)
     assert set(told) | {"index_not_used"} == _first_column("sieve_status")
-    reasons = counters.partition("reasons: Seq")[2].partition(")")[0]
-    assert set(re.findall(r'"([a-z-]+)"', reasons)) == _first_column("Reasons")
+    reasons = re.findall(
+        r'= Value\("([a-z-]+)"\)', _shim("Reason.scala").read_text(encoding="utf-8")
+    )
+    assert set(reasons) == _first_column("Reasons")
 
 
 def test_reasons_of_files_are_those_of_the_code() -> None:

@@ -1,112 +1,93 @@
 package org.apache.spark.sql.sieve
 
-import java.util.concurrent.{ConcurrentHashMap, Executors, RejectedExecutionException, TimeoutException, TimeUnit}
-
+import java.util.concurrent.{ConcurrentHashMap, RejectedExecutionException, TimeoutException, TimeUnit}
 import scala.jdk.CollectionConverters._
 import scala.util.{Failure, Success, Try}
 import scala.util.control.NonFatal
-
-import com.fasterxml.jackson.databind.node.ObjectNode
-
 import org.apache.spark.internal.Logging
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
+import org.apache.spark.sql.catalyst.analysis.{NoSuchDatabaseException, NoSuchTableException}
 import org.apache.spark.sql.catalyst.catalog._
 import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+import org.apache.spark.util.ThreadUtils
 
 /**
- * Tells the front end what became of tables, so that their indexes follow. The catalog's own events
- * come on the thread of whoever changed it, when a table to be dropped can still be read; the front
- * end is told on a thread of our own, which nobody waits for.
+ * Reports to the front end what became of tables, so that their indexes follow. The catalog's own events
+ * come on the thread that changes it, when a table to be dropped can still be read; a thread of our own
+ * reports them, and no one waits for it.
  */
-class Events(first: Compat.Session) extends SparkListener with ExternalCatalogEventListener with Logging {
+class CatalogEvents(first: Compat.Session)
+    extends SparkListener with ExternalCatalogEventListener with Logging {
   private val application = first.sparkContext.applicationId
-  private val worker = Executors.newSingleThreadExecutor { (r: Runnable) =>
-    val thread = new Thread(r, "sieve-events"); thread.setDaemon(true); thread
-  }
-  /** Indexed tables about to be dropped, with the location of their database. */
-  private val doomed = new ConcurrentHashMap[(String, String), (CatalogTable, String)]
-  /** What was written to and waits for its refresh: the latest writer's request stands for all. */
-  private val waiting = new ConcurrentHashMap[(String, String), () => Boolean]
+  private val worker = ThreadUtils.newDaemonSingleThreadExecutor("sieve-events")
+  /** Indexed tables with a pending drop, and the location of their database. */
+  private val pendingDrops = new ConcurrentHashMap[(String, String), (CatalogTable, String)]
+  /** Written tables that wait for their refresh: the latest writer's request stands for all. */
+  private val pendingRefreshes = new ConcurrentHashMap[(String, String), () => Boolean]
 
   private def catalog: ExternalCatalog = first.sharedState.externalCatalog
   private def current: Compat.Session =
     SparkSession.getActiveSession.collect { case s: Compat.Session => s }.getOrElse(first)
 
   override def onEvent(event: ExternalCatalogEvent): Unit = event match {
-    case e: DropTablePreEvent => doom(e.database, Seq(e.name))
-    case e: DropDatabasePreEvent => doom(e.database, Try(catalog.listTables(e.database)).getOrElse(Nil))
+    case e: DropTablePreEvent => dropping(e.database, Seq(e.name))
+    case e: DropDatabasePreEvent => dropping(e.database, Try(catalog.listTables(e.database)).getOrElse(Nil))
     case e: DropTableEvent => dropped(e.database, Some(e.name))
     case e: DropDatabaseEvent => dropped(e.database, None)
     case e: RenameTableEvent =>
-      Registry.forget(application, e.database, Some(e.name))
+      Registry.invalidate(application, e.database, Some(e.name))
       changed(e.database, e.newName)
       val writer = current
       // What was written under the old name is not found there any more.
-      if (Settings.refreshAuto(writer)) {
-        later(s"renamed ${e.newName}")(
-          written(writer, TableIdentifier(e.newName, Some(e.database)), anew = false))
-      }
+      if (Settings.refreshAuto(writer)) later(s"renamed ${e.newName}")(
+        written(writer, TableIdentifier(e.newName, Some(e.database)), replaced = false))
     case e: AlterTableEvent if e.kind != "stats" => changed(e.database, e.name)
     case _ =>
   }
 
-  private def doom(database: String, tables: Seq[String]): Unit =
+  private def dropping(database: String, tables: Seq[String]): Unit =
     catalog.getTablesByName(database, tables).filter(Registry.registrations(_).nonEmpty).foreach { t =>
       val location = Try(Tables.databaseLocation(first, database)).getOrElse("")
-      doomed.put((database, t.identifier.table), (t, location))
+      pendingDrops.put((database, t.identifier.table), (t, location))
     }
 
   private def dropped(database: String, table: Option[String]): Unit = {
-    Registry.forget(application, database, table)
-    doomed.keySet.asScala.toSeq
+    Registry.invalidate(application, database, table)
+    pendingDrops.keySet.asScala.toSeq
       .filter { case (d, t) => d == database && table.forall(_.equalsIgnoreCase(t)) }
       .foreach { key =>
-        val (gone, location) = doomed.remove(key)
-        tell("dropped", gone, "location" -> location)
+        val (gone, location) = pendingDrops.remove(key)
+        report("dropped", gone, "location" -> location)
       }
   }
 
   private def changed(database: String, table: String): Unit = {
-    val now = read(database, table)
-    if (Registry.registrations(now).nonEmpty) tell("changed", now)
+    val now = Registry.reload(first, TableIdentifier(table, Some(database)))
+    if (Registry.registrations(now).nonEmpty) report("changed", now)
   }
 
-  /** A table as the metastore has it, which the registry then knows too. */
-  private def read(database: String, table: String): CatalogTable =
-    Registry.synchronizedWithMetastore {
-      val now = catalog.getTable(database, table)
-      Registry.put(Registry.key(first, now), Registry.registrations(now))
-      now
-    }
-
-  private def tell(what: String, table: CatalogTable, more: (String, String)*): Unit = {
+  private def report(event: String, table: CatalogTable, more: (String, String)*): Unit = {
     val session = current
-    later(s"$what ${table.identifier}")(Link.tell(session, body(what, table, more)))
+    later(s"$event ${table.identifier}")(FrontendClient.tell(session, fields(event, table, more: _*)))
   }
 
-  private def body(what: String, table: CatalogTable, more: Seq[(String, String)])(
-      node: ObjectNode): Unit = {
-    node.put("event", what)
-    node.set[ObjectNode]("table", Tables.identity(table))
-    val registrations = node.putObject("registrations")
-    Registry.registrations(table).foreach { case (k, v) => registrations.put(k, v) }
-    more.foreach { case (k, v) => node.put(k, v) }
-  }
+  private def fields(event: String, table: CatalogTable, more: (String, String)*): Map[String, Any] =
+    Map("event" -> event, "table" -> Tables.identity(table),
+      "registrations" -> Registry.registrations(table)) ++ more
 
-  private def later(what: String)(work: => Unit): Unit =
-    Try(worker.execute(() =>
-      try work catch {
-        case e: NoSuchTableException => logInfo(s"sieve: $what: renamed or dropped since: $e")
-        case NonFatal(e) => logWarning(s"sieve: indexes could not follow: $what: $e")
-      }))
+  private def later(what: String)(work: => Unit): Unit = Try(worker.execute(() =>
+    try work catch {
+      case e @ (_: NoSuchTableException | _: NoSuchDatabaseException) =>
+        logInfo(s"sieve: $what: renamed or dropped since: $e")
+      case NonFatal(e) => logWarning(s"sieve: indexes could not follow: $what: $e")
+    }))
 
-  /** Waits, for a while, until what has happened so far is seen to. */
+  /** Waits, for a while, until what has happened so far is reported. */
   private def settle(): Unit =
-    try worker.submit((() => ()): Runnable).get(Events.patienceMillis, TimeUnit.MILLISECONDS)
+    try worker.submit((() => ()): Runnable).get(Policy.limit("events_settle_ms"), TimeUnit.MILLISECONDS)
     catch { case _: TimeoutException | _: RejectedExecutionException => }
 
   // -- the end of a command, on Spark's listener bus ---------------------------------------------
@@ -114,78 +95,73 @@ class Events(first: Compat.Session) extends SparkListener with ExternalCatalogEv
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
       // An outer execution ends with the same command again.
-      Option(e.qe).filter(_.mode == CommandExecutionMode.NON_ROOT).foreach { execution =>
-        val writer = execution.sparkSession
-        if (Settings.refreshAuto(writer)) {
-          Written.by(execution.analyzed).foreach(what =>
-            later(s"written ${what.table.fold(_.toString, _.toString)}")(
-              Written.find(what, writer).foreach(written(writer, _, what.anew))))
-        }
-      }
+      for {
+        execution <- Option(e.qe) if execution.mode == CommandExecutionMode.NON_ROOT
+        writer = execution.sparkSession if Settings.refreshAuto(writer)
+        write <- WriteEvent.of(execution.analyzed)
+      } later(s"written $write")(write.find(writer).foreach(written(writer, _, write.replaced)))
     case _ =>
   }
 
-  private def written(writer: Compat.Session, name: TableIdentifier, anew: Boolean): Unit = {
+  private def written(writer: Compat.Session, name: TableIdentifier, replaced: Boolean): Unit = {
     val database = name.database.getOrElse(writer.sessionState.catalog.getCurrentDatabase)
-    val table = read(database, name.table)
-    if (Registry.registrations(table).nonEmpty || Declared.by(table).nonEmpty || anew) {
-      val key = (database, table.identifier.table)
-      val before = waiting.get(key)
-      // One that waits since before this write sees what it wrote; an overwrite is to be told of.
-      if (before == null || anew || before()) {
-        val told = body("written", table, Seq("anew" -> anew.toString)) _
-        waiting.put(key, Link.post(writer, told, { answer =>
-          waiting.remove(key)
-          val again = answer match {
-            case Success(node) if node.path("again").asBoolean => Some(node.path("anew").asBoolean)
-            // The child has gone before it came to it.
-            case Failure(_: Undelivered) => Some(anew)
-            case Failure(e) =>
-              logWarning(s"sieve: the indexes of $name were not refreshed: $e")
-              None
-            case _ => None
-          }
-          again.foreach(how => later(s"written $name")(written(writer, name, how)))
-        }))
-      }
+    val table = Registry.reload(first, TableIdentifier(name.table, Some(database)))
+    val key = (database, table.identifier.table)
+    val before = pendingRefreshes.get(key)
+    // A refresh that has not begun yet will see this write; a replaced table has to be reported.
+    if ((Registry.registrations(table).nonEmpty || DeclaredIndexes.by(table).nonEmpty || replaced) &&
+        (before == null || replaced || before())) {
+      val event = fields("written", table, "anew" -> replaced.toString)
+      pendingRefreshes.put(key, FrontendClient.post(writer, event, { answer =>
+        pendingRefreshes.remove(key)
+        val again = answer match {
+          case Success(node) if node.path("again").asBoolean => Some(node.path("anew").asBoolean)
+          // The front end has gone before it came to it.
+          case Failure(_: Undelivered) => Some(replaced)
+          case Failure(e) =>
+            logWarning(s"sieve: the indexes of $name were not refreshed: $e")
+            None
+          case _ => None
+        }
+        again.foreach(how => later(s"written $name")(written(writer, name, how)))
+      }))
     }
   }
 
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
     worker.shutdown()
     // A driver that drops a table and ends takes the index along.
-    worker.awaitTermination(20, TimeUnit.SECONDS)
-    Frontend.end(application)
+    worker.awaitTermination(Policy.limit("events_end_ms"), TimeUnit.MILLISECONDS)
+    FrontendProcess.end(application)
   }
 }
 
-object Events {
-  @volatile private var listening: Option[(String, Events)] = None
+object CatalogEvents {
+  @volatile private var listening: Option[(String, CatalogEvents)] = None
   @volatile private var following = ""
-  private val patienceMillis = 5000L
+
+  private def own(session: Compat.Session): Option[CatalogEvents] =
+    listening.filter(_._1 == session.sparkContext.applicationId).map(_._2)
 
   /** A statement sees tables and indexes as the DDL before it left them. */
-  def settled(session: Compat.Session): Unit =
-    listening.filter(_._1 == session.sparkContext.applicationId).foreach(_._2.settle())
+  def settled(session: Compat.Session): Unit = own(session).foreach(_.settle())
 
-  /** Once an application, with its first session. */
+  /** Listens to the application, once, with its first session. */
   def attach(session: Compat.Session): Unit = synchronized {
-    val context = session.sparkContext
-    if (!listening.exists(_._1 == context.applicationId)) {
-      val events = new Events(session)
-      context.addSparkListener(events)
-      listening = Some(context.applicationId -> events)
+    if (own(session).isEmpty) {
+      val events = new CatalogEvents(session)
+      session.sparkContext.addSparkListener(events)
+      listening = Some(session.sparkContext.applicationId -> events)
     }
   }
 
-  /** Likewise to the catalog, once it is surely wanted: to make one takes seconds. */
+  /** Listens to the catalog as well, once it is surely wanted: to make one takes seconds. */
   def follow(session: Compat.Session): Unit = {
     val application = session.sparkContext.applicationId
     if (following != application) synchronized {
-      listening.filter(_._1 == application && following != application).foreach { case (_, events) =>
-        // A catalog that cannot be had is told of by the statement itself.
+      // Where a catalog cannot be had, the statement itself says so.
+      for (events <- own(session) if following != application)
         Try(session.sharedState.externalCatalog.addListener(events)).foreach(_ => following = application)
-      }
     }
   }
 }

@@ -1,9 +1,7 @@
 package org.apache.spark.sql.sieve
 
 import java.util.Locale
-
 import scala.util.Try
-
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -11,10 +9,10 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.command.CreateTableLikeCommand
 
 /** The properties in which a table declares the indexes that it is to have. */
-object Declared {
-  val keys: Set[String] = Set("sieve.columns", "sieve.options")
+object DeclaredIndexes {
+  val keys: Set[String] = Policy.texts("/declaring_properties").toSet
 
-  /** With other properties that begin as they do: the front end tells that these mean nothing. */
+  /** With other properties that begin as they do: the front end reports that these mean nothing. */
   def by(table: CatalogTable): Map[String, String] = table.properties.filter { case (key, _) =>
     val name = key.toLowerCase(Locale.ROOT)
     name.startsWith("sieve.") && !name.startsWith(Registry.prefix)
@@ -27,12 +25,12 @@ object Declared {
  */
 class DeclareLikeSource(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    case like: CreateTableLikeCommand if !Declared.keys.exists(like.properties.contains) =>
+    case like: CreateTableLikeCommand if !DeclaredIndexes.keys.exists(like.properties.contains) =>
       val catalog = session.asInstanceOf[Compat.Session].sessionState.catalog
       // If the source cannot be read, the command says so.
-      val declared =
-        Try(Declared.by(catalog.getTempViewOrPermanentTableMetadata(like.sourceTable)))
-          .getOrElse(Map.empty).filter { case (key, _) => Declared.keys(key) }
+      val source = Try(catalog.getTempViewOrPermanentTableMetadata(like.sourceTable)).toOption
+      val declared = source.fold(Map.empty[String, String])(_.properties.toMap)
+        .filter { case (key, _) => DeclaredIndexes.keys(key) }
       if (declared.isEmpty) like else like.copy(properties = like.properties ++ declared)
     case other => other
   }

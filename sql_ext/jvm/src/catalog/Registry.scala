@@ -1,15 +1,14 @@
 package org.apache.spark.sql.sieve
 
-import java.util.{LinkedHashMap => LruMap, Locale, Map => JMap}
-import java.util.concurrent.{Executors, ThreadFactory}
+import java.util.Locale
 import java.util.concurrent.atomic.AtomicLong
-
 import scala.util.control.NonFatal
-
 import org.apache.spark.internal.Logging
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.util.ThreadUtils
 
-/** A table by name as the session catalog tells it apart: lower case, catalog first. */
+/** A table by name as the session catalog distinguishes it: lower case, catalog first. */
 final case class TableKey(application: String, catalog: String, database: String, table: String)
 
 /** The indexes a table has (property name -> registration), and when that was last read. */
@@ -22,25 +21,20 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
  */
 object Registry extends Logging {
   val prefix = "sieve.index."
-  private val capacity = 10000
   private val epochs = new AtomicLong
-  private val entries = new LruMap[TableKey, Entry](64, 0.75f, true) {
-    override def removeEldestEntry(e: JMap.Entry[TableKey, Entry]): Boolean = size > capacity
-  }
-  private val reader = Executors.newSingleThreadExecutor(new ThreadFactory {
-    override def newThread(r: Runnable): Thread = {
-      val t = new Thread(r, "sieve-registry"); t.setDaemon(true); t
-    }
-  })
+  private val entries = new LruMap[TableKey, Entry](Policy.limit("registry_tables"))
+  private val reader = ThreadUtils.newDaemonSingleThreadExecutor("sieve-registry")
   private var reading = Set.empty[TableKey]
-  private val statements = new Object
+  private val reloads = new Object
 
   private def lower(s: String): String = s.toLowerCase(Locale.ROOT)
 
-  def key(session: Compat.Session, table: CatalogTable): TableKey =
+  def key(session: Compat.Session, table: CatalogTable): TableKey = {
+    val name = table.identifier
     TableKey(
-      session.sparkContext.applicationId, lower(table.identifier.catalog.getOrElse("spark_catalog")),
-      lower(table.identifier.database.getOrElse("default")), lower(table.identifier.table))
+      session.sparkContext.applicationId, lower(name.catalog.getOrElse(Tables.sessionCatalog)),
+      lower(name.database.getOrElse("default")), lower(name.table))
+  }
 
   def registrations(table: CatalogTable): Map[String, String] =
     table.properties.filter(_._1.startsWith(prefix)).toMap
@@ -49,16 +43,18 @@ object Registry extends Logging {
   def find(session: Compat.Session, table: CatalogTable): Option[Entry] = {
     val k = key(session, table)
     val entry = synchronized(Option(entries.get(k)).getOrElse(put(k, registrations(table))))
-    if (System.currentTimeMillis - entry.readAt > Settings.registryMillis(session)) {
-      readAgain(session, table, k)
-    }
+    if (System.currentTimeMillis - entry.readAt > Settings.registryMillis(session)) refresh(session, k)
     if (entry.registrations.isEmpty) None else Some(entry)
   }
 
-  /** One statement reads and puts at a time, so that the later read is the one that stays. */
-  def synchronizedWithMetastore[A](readAndPut: => A): A = statements.synchronized(readAndPut)
+  /** A table as the metastore has it, whose indexes every session of this driver knows from then on. */
+  def reload(session: Compat.Session, name: TableIdentifier): CatalogTable = reloads.synchronized {
+    // One reads and puts at a time, so that the later read is the one that stays.
+    val now = session.sessionState.catalog.getTableMetadata(name)
+    put(key(session, now), registrations(now))
+    now
+  }
 
-  /** Makes what a statement has just written known to every session of this driver. */
   def put(k: TableKey, registrations: Map[String, String]): Entry = synchronized {
     val before = entries.get(k)
     val epoch =
@@ -69,14 +65,14 @@ object Registry extends Logging {
     entry
   }
 
-  /** What bore these names is gone: a table made anew starts with its own properties. */
-  def forget(application: String, database: String, table: Option[String]): Unit = synchronized {
+  /** Drops the entries of a table, or of a database: a new table of the name starts with its own properties. */
+  def invalidate(application: String, database: String, table: Option[String]): Unit = synchronized {
     entries.keySet.removeIf(k =>
       k.application == application && k.database == lower(database) &&
         table.forall(t => lower(t) == k.table))
   }
 
-  private def readAgain(session: Compat.Session, table: CatalogTable, k: TableKey): Unit = {
+  private def refresh(session: Compat.Session, k: TableKey): Unit = {
     val mine = synchronized {
       val free = !reading(k)
       if (free) reading += k
@@ -85,8 +81,7 @@ object Registry extends Logging {
     if (mine) reader.execute(() =>
       try {
         val before = synchronized(entries.get(k))
-        val catalog = session.sharedState.externalCatalog
-        val now = registrations(catalog.getTable(k.database, k.table))
+        val now = registrations(session.sharedState.externalCatalog.getTable(k.database, k.table))
         // A statement that finished during the read knows better than the read.
         synchronized(if (entries.get(k) eq before) put(k, now))
       } catch {

@@ -1,12 +1,7 @@
 package org.apache.spark.sql.sieve
 
 import java.util.Base64
-
-import scala.jdk.CollectionConverters._
 import scala.util.Try
-
-import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
-
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.types._
@@ -17,17 +12,16 @@ import org.apache.spark.unsafe.types.UTF8String
  * literals, NOT pushed to the leaves. What has no such form is "unknown": any row may satisfy it.
  */
 class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
-  private val json = Link.json
-  // Each value costs two searches over the column's domain.
-  private val mostSolved = 20
+  /** A node of the tree, as JSON has it. */
+  private type Node = Map[String, Any]
 
-  // Readers of JSON refuse what is nested much deeper.
-  private val deepest = 200
+  private val mostSolved = Policy.limit("values_solved")
+  private val deepest = Policy.limit("filter_depth")
 
-  def conjunction(filters: Seq[Expression]): ObjectNode =
+  def conjunction(filters: Seq[Expression]): Node =
     join("and", filters.map(f => translate(f, negated = false, 1)))
 
-  private def translate(e: Expression, negated: Boolean, depth: Int): ObjectNode = e match {
+  private def translate(e: Expression, negated: Boolean, depth: Int): Node = e match {
     case _ if depth > deepest || !e.deterministic => unknown(e)
     case Not(child) => translate(child, !negated, depth + 1)
     case _: And =>
@@ -38,21 +32,20 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
       join(if (negated) "and" else "or", parts.map(translate(_, negated, depth + 1)))
     case Literal(v, BooleanType) => node(if (v != null && v != negated) "true" else "false")
     case c: BinaryComparison => compare(c, negated)
-    case In(Column(path, t), list) if list.forall(_.isInstanceOf[Literal]) =>
-      member(e, path, t, list.map(_.asInstanceOf[Literal].value), negated)
+    case In(Column(path, t), Literals(values)) => member(e, path, t, values, negated)
     case InSet(Column(path, t), set) => member(e, path, t, set.toSeq, negated)
-    case In(f, list) if !negated && list.size <= mostSolved && list.forall(_.isInstanceOf[Literal]) =>
+    case In(f, list @ Literals(_)) if !negated && list.size <= mostSolved =>
       join("or", list.map(v => translate(EqualTo(f, v), negated = false, depth + 1)))
     case IsNull(Column(path, _)) => leaf(if (negated) "is not null" else "is null", path)
     case IsNotNull(Column(path, _)) => leaf(if (negated) "is null" else "is not null", path)
     case StartsWith(Column(path, StringType), Literal(v: UTF8String, StringType)) if !negated =>
-      leaf("starts with", path).put("value", base64(v.getBytes))
+      leaf("starts with", path) + ("value" -> base64(v.getBytes))
     case Like(Column(path, StringType), Literal(v: UTF8String, StringType), escape) if !negated =>
       // LIKE compares characters, and bytes that are no UTF-8 all read as the replacement character.
       val fixed = v.toString.takeWhile(c => c != '%' && c != '_' && c != escape && c != '\uFFFD')
       if (fixed.isEmpty) unknown(e)
-      else leaf("starts with", path).put("value", base64(fixed.getBytes("UTF-8")))
-    case Column(path, BooleanType) => leaf("=", path).put("value", !negated)
+      else leaf("starts with", path) + ("value" -> base64(fixed.getBytes("UTF-8")))
+    case Column(path, BooleanType) => leaf("=", path) + ("value" -> !negated)
     case _ => unknown(e)
   }
 
@@ -70,7 +63,7 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
     found.result()
   }
 
-  private def compare(c: BinaryComparison, negated: Boolean): ObjectNode = {
+  private def compare(c: BinaryComparison, negated: Boolean): Node = {
     val (left, right, op) = (constant(c.left), constant(c.right)) match {
       case (None, Some(v)) => (c.left, v, symbol(c))
       case (Some(v), None) => (c.right, v, mirrored(symbol(c)))
@@ -82,37 +75,35 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
       case (_, null, _) => node("false")
       case (Column(path, t), v, o) if right.dataType == t =>
         val plain = if (o == "<=>") "=" else o
-        val made = value(v, t).map(leaf(if (negated) opposite(plain) else plain, path)
-          .set[ObjectNode]("value", _))
-        if (negated && o == "<=>") made.foreach(_.put("null", true))
-        made.getOrElse(unknown(c))
+        val made = compared(c, if (negated) opposite(plain) else plain, path, v, t)
+        if (negated && o == "<=>" && made.contains("value")) made + ("null" -> true) else made
       case (_, _, "<=>") if negated => unknown(c)
       case (f, v, o) =>
         val plain = if (negated) opposite(o) else if (o == "<=>") "=" else o
-        new Monotone(Column.unapply(_: Expression).map(_._2)).solve(f, plain, v)
-          .map { case (column, ranges) => join("or", ranges.map(between(c, column, _))) }
-          .getOrElse(unknown(c))
+        new MonotoneSolver(Column.unapply(_: Expression).map(_._2)).solve(f, plain, v)
+          .fold(unknown(c)) { case (column, ranges) => join("or", ranges.map(between(c, column, _))) }
     }
   }
 
-  private def between(
-      e: Expression, column: Expression, range: (Option[Any], Option[Any])): ObjectNode = {
+  private def compared(e: Expression, op: String, path: Seq[String], v: Any, t: DataType): Node =
+    value(v, t).fold(unknown(e))(made => leaf(op, path) + ("value" -> made))
+
+  private def between(e: Expression, column: Expression, range: (Option[Any], Option[Any])): Node = {
     val Column(path, t) = column
-    def bound(op: String, v: Any): ObjectNode =
-      value(v, t).map(leaf(op, path).set[ObjectNode]("value", _)).getOrElse(unknown(e))
-    val bounds = range._1.map(bound(">=", _)).toSeq ++ range._2.map(bound("<=", _))
+    val bounds = range._1.map(compared(e, ">=", path, _, t)).toSeq ++
+      range._2.map(compared(e, "<=", path, _, t))
     if (bounds.isEmpty) leaf("is not null", path) else join("and", bounds)
   }
 
   private def member(
-      e: Expression, path: Seq[String], t: DataType, values: Seq[Any], negated: Boolean): ObjectNode = {
+      e: Expression, path: Seq[String], t: DataType, values: Seq[Any], negated: Boolean): Node = {
     val present = values.filter(_ != null)
     if (negated && present.size < values.size) return node("false")
     // A set tells -0.0 from 0.0, a comparison does not: outside the set may mean the other zero.
     val counted = if (!negated) present else present.filterNot(v => v == 0.0 || v == 0.0f)
-    val array = json.createArrayNode
-    counted.foreach(v => value(v, t).map(array.add).getOrElse(return unknown(e)))
-    leaf(if (negated) "not in" else "in", path).set[ObjectNode]("values", array)
+    val made = counted.map(value(_, t))
+    if (made.contains(None)) unknown(e)
+    else leaf(if (negated) "not in" else "in", path) + ("values" -> made.flatten)
   }
 
   /** A bare column of the table, or a leaf of its structs, with its type; by expression id. */
@@ -126,6 +117,11 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
     }
   }
 
+  private object Literals {
+    def unapply(list: Seq[Expression]): Option[Seq[Any]] =
+      if (list.forall(_.isInstanceOf[Literal])) Some(list.map(_.asInstanceOf[Literal].value)) else None
+  }
+
   private def constant(e: Expression): Option[Literal] = e match {
     case l: Literal => Some(l)
     // What fails here may never be evaluated in the query, or fails it in its own words.
@@ -133,43 +129,26 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
     case _ => None
   }
 
-  private def value(v: Any, t: DataType): Option[com.fasterxml.jackson.databind.JsonNode] = {
-    val f = json.getNodeFactory
-    (v, t) match {
-      case (b: Boolean, BooleanType) => Some(f.booleanNode(b))
-      case (n: Byte, ByteType) => Some(f.numberNode(n.toLong))
-      case (n: Short, ShortType) => Some(f.numberNode(n.toLong))
-      case (n: Int, IntegerType | DateType) => Some(f.numberNode(n.toLong))
-      case (n: Long, LongType | TimestampType | TimestampNTZType) => Some(f.numberNode(n))
-      case (x: Float, FloatType) => Some(f.numberNode(java.lang.Float.floatToRawIntBits(x).toLong))
-      case (x: Double, DoubleType) => Some(f.numberNode(java.lang.Double.doubleToRawLongBits(x)))
-      case (d: Decimal, t: DecimalType) =>
-        Try(d.toJavaBigDecimal.setScale(t.scale)).toOption.map(x => f.textNode(x.unscaledValue.toString))
-      case (s: UTF8String, StringType) => Some(f.textNode(base64(s.getBytes)))
-      case (b: Array[Byte], BinaryType) => Some(f.textNode(base64(b)))
-      case _ => None
-    }
+  private def value(v: Any, t: DataType): Option[Any] = (v, t) match {
+    case (_: Boolean, BooleanType) | (_: Byte, ByteType) | (_: Short, ShortType) |
+        (_: Int, IntegerType | DateType) | (_: Long, LongType | TimestampType | TimestampNTZType) => Some(v)
+    case (x: Float, FloatType) => Some(java.lang.Float.floatToRawIntBits(x))
+    case (x: Double, DoubleType) => Some(java.lang.Double.doubleToRawLongBits(x))
+    case (d: Decimal, t: DecimalType) =>
+      Try(d.toJavaBigDecimal.setScale(t.scale)).toOption.map(_.unscaledValue.toString)
+    case (s: UTF8String, StringType) => Some(base64(s.getBytes))
+    case (b: Array[Byte], BinaryType) => Some(base64(b))
+    case _ => None
   }
 
   private def base64(bytes: Array[Byte]): String = Base64.getEncoder.encodeToString(bytes)
 
-  private def join(op: String, args: Seq[ObjectNode]): ObjectNode =
-    node(op).set[ObjectNode]("args", json.createArrayNode.addAll(args.asJava))
+  private def node(op: String): Node = Map("op" -> op)
+  private def join(op: String, args: Seq[Node]): Node = Map("op" -> op, "args" -> args)
+  private def leaf(op: String, path: Seq[String]): Node = Map("op" -> op, "col" -> path)
 
-  private def leaf(op: String, path: Seq[String]): ObjectNode = {
-    val made = node(op)
-    val array: ArrayNode = made.putArray("col")
-    path.foreach(p => array.add(p))
-    made
-  }
-
-  private def node(op: String): ObjectNode = json.createObjectNode.put("op", op)
-
-  private def unknown(e: Expression): ObjectNode = {
-    val made = node("unknown").put("why", e.prettyName)
-    e.references.flatMap(a => columns.get(a.exprId)).foreach(made.withArray("names").add(_))
-    made
-  }
+  private def unknown(e: Expression): Node = Map("op" -> "unknown", "why" -> e.prettyName) ++
+    Some(e.references.flatMap(a => columns.get(a.exprId)).toSeq).filter(_.nonEmpty).map("names" -> _)
 
   private def symbol(c: BinaryComparison): String = c match {
     case _: EqualTo => "="
@@ -186,12 +165,11 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
 }
 
 object Filters {
-  def of(output: Seq[Attribute], relation: HadoopFsRelation): Filters =
-    new Filters(
-      output.map(a => a.exprId -> a.name).toMap, relation.partitionSchema.fieldNames.toSet)
+  def of(output: Seq[Attribute], relation: HadoopFsRelation): Filters = new Filters(
+    output.map(a => a.exprId -> a.name).toMap, relation.partitionSchema.fieldNames.toSet)
 
   /**
-   * Those that can be told of a row alone: without what only a running query knows (a subquery's
+   * Those that can be decided for a row alone: without what only a running query knows (a subquery's
    * result, a join's keys) and what another evaluation may answer otherwise. Spark lists files with
    * no others; what else lists may not know that.
    */

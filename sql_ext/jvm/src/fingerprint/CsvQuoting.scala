@@ -49,7 +49,6 @@ object CsvQuoting {
     val broken = if (csv.multiLine) Seq("\n", "\r") else Nil
     def bytes(texts: Seq[String]) = texts.distinct.map(UTF8String.fromString).toList
     val rule = new CsvQuoting(strings.toList, bytes(marks), UTF8String.fromString(quote), bytes(broken))
-    val own = options.filterNot { case (k, _) => k.equalsIgnoreCase("emptyValue") } + ("emptyValue" -> empty)
-    (rule, if (strict) own else options)
+    (rule, if (strict) WholeRecords.set(options, "emptyValue", empty) else options)
   }
 }

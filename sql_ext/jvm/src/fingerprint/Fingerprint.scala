@@ -4,16 +4,14 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.time.zone.ZoneRulesProvider
 import java.util.{Locale, TimeZone}
-
 import scala.collection.immutable.TreeMap
-
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types._
 
-/** All that decides which values a reader makes of a file's bytes; equal marks read equally. */
+/** All that decides which values a reader makes of a file's bytes; equal fingerprints read equally. */
 final case class Fingerprint(parts: TreeMap[String, String]) {
   lazy val hash: String = Fingerprint.digest(
     parts.map { case (k, v) => s"${k.length}:$k=${v.length}:$v" }.mkString("\n"))
@@ -23,52 +21,26 @@ object Fingerprint {
   private def digest(text: String): String =
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).map("%02x".format(_)).mkString
 
-  // A manifest tells the parts to whoever may read the table: of these no more than that they change.
-  private val secret = "(?i)secret|password|token|credential|encryption\\.key|security\\.key".r
-
-  def format(relation: HadoopFsRelation): String = relation.fileFormat match {
-    case _ if Hudi.is(relation.location) => "hudi"
-    case named: DataSourceRegister => named.shortName().toLowerCase(Locale.ROOT)
-    case other => other.getClass.getName
-  }
-
-  private val byName = Set("parquet", "hudi", "orc")
-
-  /**
-   * The columns of the table's files. A query that wants some fields of a struct only has them cut
-   * down: where columns are found by name, as in Parquet, and in ORC unless it is told to go by their
-   * places, that changes nothing of how one is read, unless its default was lost with it.
-   */
-  private def schema(
-      relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {
-    val whole = CharVarcharUtils.replaceCharVarcharWithStringInSchema(table.dataSchema).asNullable
-    val named = byName(format(relation)) && !settings.exists(_.contains("positional"))
-    if (named && within(relation.dataSchema, whole)) whole
-    else relation.dataSchema
-  }
-
-  private def within(part: DataType, whole: DataType): Boolean = (part, whole) match {
-    case (p: StructType, w: StructType) =>
-      val fields = w.fields.map(f => f.name -> f).toMap
-      p.fields.forall(f => fields.get(f.name).exists { g =>
-        within(f.dataType, g.dataType) &&
-          defaults.forall(k => f.metadata.contains(k) == g.metadata.contains(k) &&
-            (!g.metadata.contains(k) || f.metadata.getString(k) == g.metadata.getString(k)))
-      })
-    case (ArrayType(p, _), ArrayType(w, _)) => within(p, w)
-    case (MapType(pk, pv, _), MapType(wk, wv, _)) => within(pk, wk) && within(pv, wv)
-    case (p, w) => p == w
-  }
+  // Whoever may read the table may read the parts in a manifest: a secret shows no more than a digest.
+  private val secret = Policy.at("/fingerprint/secret").asText.r
+  private val byName = Policy.texts("/fingerprint/columns_by_name").toSet
+  private val literalSettings = Policy.texts("/fingerprint/literal_settings")
+  private val ignoredOptions = Policy.texts("/fingerprint/ignored_options").toSet
+  private val ignoredOfHudi = Policy.texts("/fingerprint/ignored_of_hudi")
+  private val reserved = Policy.at("/fingerprint/reserved_prefix").asText
   private val defaults = Seq(
     ResolveDefaultColumns.CURRENT_DEFAULT_COLUMN_METADATA_KEY,
     ResolveDefaultColumns.EXISTS_DEFAULT_COLUMN_METADATA_KEY)
 
-  // What the meaning of a literal's text hangs on.
-  private val literalSettings = Seq(
-    "spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers", "spark.sql.timestampType",
-    "spark.sql.parser.escapedStringLiterals")
+  private def lower(text: String): String = text.toLowerCase(Locale.ROOT)
 
-  /** The mark of a relation as it would be read under the settings that `session` has now. */
+  def format(relation: HadoopFsRelation): String = relation.fileFormat match {
+    case _ if Hudi.is(relation.location) => "hudi"
+    case named: DataSourceRegister => lower(named.shortName())
+    case other => other.getClass.getName
+  }
+
+  /** The fingerprint of a relation as it would be read under the settings that `session` has now. */
   def of(relation: HadoopFsRelation, table: CatalogTable, session: Compat.Session): Fingerprint = {
     val kind = format(relation)
     val text = WholeRecords.isText(relation)
@@ -82,8 +54,8 @@ object Fingerprint {
       "partitions" -> relation.partitionSchema.json,
       "spark" -> (if (text) version else version.split('.').take(2).mkString(".")),
       "case" -> conf.caseSensitiveAnalysis.toString)
-    val options = relation.options.toSeq.map { case (k, v) => k.toLowerCase(Locale.ROOT) -> v }
-      .filterNot { case (k, _) => noMatter(k) || k.startsWith(Registry.prefix) }
+    val options = relation.options.toSeq.map { case (k, v) => lower(k) -> v }
+      .filterNot { case (k, _) => ignoredOptions(k) || k.startsWith(Registry.prefix) }
       // Hudi makes options of all settings of the session that resolves a table.
       .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =
@@ -92,19 +64,21 @@ object Fingerprint {
     val parsing =
       if (!text) Nil
       else Seq(
-        // Earlier builds read one column of a record, which tells too little of the others' queries.
+        // Earlier builds read one column of a record, which proves too little of the others' queries.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
         // Names of months and days, and the rules of zones, come with the Java that parses them.
         "java" -> s"${Runtime.version.feature} ${ZoneRulesProvider.getVersions("Europe/London").lastEntry.getKey}")
-    // A column's default is kept as SQL, which is read anew by each reader.
+    // A column's default is kept as SQL, which each reader parses again.
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
-    // A build adds columns of such names, so none of a table that has one is to be believed.
+    // A build adds columns of such names, so no index of a table that has one is to be believed.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
-      .filter(_.toLowerCase(Locale.ROOT).startsWith("__sieve_")).map("reserved" -> _)
-    val own = if (kind != "hudi") settings else Hudi.marks(relation, conf.getAllConfs) ++ settings - vectorized
+      .filter(lower(_).startsWith(reserved)).map("reserved" -> _)
+    val own =
+      if (kind != "hudi") settings
+      else Hudi.fingerprint(relation, conf.getAllConfs) ++ settings -- ignoredOfHudi
     val parts = (fixed ++ options ++ zones ++ parsing ++ literals ++ taken ++ own).map {
       case (k, v) if secret.findFirstIn(k).isDefined => k -> s"SHA-256 ${digest(v)}"
       case other => other
@@ -112,11 +86,29 @@ object Fingerprint {
     Fingerprint(TreeMap(parts: _*))
   }
 
-  // Where the files lie; and which instant a table is read at, which its slices tell by their names.
-  private val noMatter = Set("path", "as.of.instant")
+  /**
+   * The columns of the table's files. A query that wants some fields of a struct only has them cut
+   * down: where columns are found by name, as in Parquet, and in ORC unless it goes by positions, that
+   * changes nothing of how one is read, unless its default was lost with it.
+   */
+  private def schema(
+      relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {
+    val whole = CharVarcharUtils.replaceCharVarcharWithStringInSchema(table.dataSchema).asNullable
+    val named = byName(format(relation)) && !settings.exists(_.contains("positional"))
+    if (named && within(relation.dataSchema, whole)) whole else relation.dataSchema
+  }
 
-  // Hudi sets it anew for each of its scans.
-  private val vectorized = "conf.spark.sql.parquet.enableVectorizedReader"
+  private def within(part: DataType, whole: DataType): Boolean = (part, whole) match {
+    case (p: StructType, w: StructType) =>
+      val fields = w.fields.map(f => f.name -> f).toMap
+      def default(f: StructField, key: String) = if (f.metadata.contains(key)) Some(f.metadata.getString(key)) else None
+      p.fields.forall(f => fields.get(f.name).exists { g =>
+        within(f.dataType, g.dataType) && defaults.forall(k => default(f, k) == default(g, k))
+      })
+    case (ArrayType(p, _), ArrayType(w, _)) => within(p, w)
+    case (MapType(pk, pv, _), MapType(wk, wv, _)) => within(pk, wk) && within(pv, wv)
+    case (p, w) => p == w
+  }
 
   /** Whether a zone has a part in reading some column; days do without one, unless spelled out. */
   private def zoned(columns: StructType, text: Boolean): Boolean = columns.existsRecursively {

@@ -1,30 +1,25 @@
 package org.apache.spark.sql.sieve
 
-import java.util.{LinkedHashMap => LruMap, Map => JMap}
+/** The fingerprints of a scan's readers: of its own session's, and of the one that made its relation. */
+object FingerprintCache {
+  private type Key = (TableKey, Map[String, String])
+  private val latest = new LruMap[Key, Seq[String]](Policy.limit("fingerprints"))
 
-/** The marks of the readers that a scan has: of its own session's, and of that which made its relation. */
-object Marks {
-  private type Settings = Map[String, String]
-  private val capacity = 256
-  private val latest = new LruMap[(TableKey, Settings), Seq[String]](16, 0.75f, true) {
-    override def removeEldestEntry(e: JMap.Entry[(TableKey, Settings), Seq[String]]): Boolean =
-      size > capacity
-  }
-
-  def of(index: SieveFileIndex): Seq[String] = {
-    val marks = Seq(index.relation.sparkSession.asInstanceOf[Compat.Session], index.executing)
-      .distinct.map(s => Fingerprint.of(index.relation, index.table, s).hash).distinct
-    latest.synchronized(latest.put(key(index), marks))
-    marks
+  /** The fingerprints as they are now, which `likely` returns from then on. */
+  def update(index: SieveFileIndex): Seq[String] = {
+    val made = Seq(index.relation.sparkSession.asInstanceOf[Compat.Session], index.executing)
+      .distinct.map(Fingerprint.of(index.relation, index.table, _).hash).distinct
+    latest.synchronized(latest.put(key(index), made))
+    made
   }
 
   /**
-   * What a scan of the table under these settings had last, at little cost. It may be otherwise now:
-   * Hadoop's settings, which are a thousand, tell nobody when they change.
+   * Those of the last scan of the table under the same settings, at little cost. They may differ now:
+   * Hadoop's settings, of which there are a thousand, announce no change.
    */
   def likely(index: SieveFileIndex): Seq[String] =
-    Option(latest.synchronized(latest.get(key(index)))).getOrElse(of(index))
+    Option(latest.synchronized(latest.get(key(index)))).getOrElse(update(index))
 
-  private def key(index: SieveFileIndex): (TableKey, Settings) =
+  private def key(index: SieveFileIndex): Key =
     (Registry.key(index.executing, index.table), index.executing.sessionState.conf.getAllConfs)
 }

@@ -2,10 +2,8 @@ package org.apache.spark.sql.sieve
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
-
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.mapreduce.util.ConfigUtil
-
 import org.apache.spark.sql.internal.SQLConf
 
 /**
@@ -16,47 +14,22 @@ import org.apache.spark.sql.internal.SQLConf
  */
 object ReaderSettings {
   // What the first read of any table does anyway: from then on Hadoop knows mapred-site.xml and the
-  // old names of its keys. Before and after it, the same settings must give the same mark.
+  // old names of its keys. Before and after it, the same settings must give the same fingerprint.
   ConfigUtil.loadResources()
 
-  private val sqlPrefixes = Seq("parquet", "orc", "csv", "json", "files", "legacy", "variant", "defaultColumn")
-    .map(p => s"spark.sql.$p.")
-  private val sqlNames = Set("spark.sql.execution.datasources.hadoopLineRecordReader.enabled")
-
-  // "hive.exec.orc." holds ORC's second names; keys of "hadoop.security.key." open encrypted columns.
-  private val hadoopPrefixes =
-    Seq("parquet.", "orc.", "hive.exec.orc.", "mapreduce.input.", "io.", "hadoop.security.key.")
-
-  // Settings under the prefixes that change how much is read at once, or only what is written, or
-  // that can only make a reader see fewer rows of a file than the build saw.
-  private val harmless = Seq(
-    "spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes",
-    "spark.sql.files.minPartitionNum", "spark.sql.files.maxPartitionNum",
-    "spark.sql.files.maxRecordsPerFile", "spark.sql.files.ignoreCorruptFiles",
-    "spark.sql.files.ignoreMissingFiles", "spark.sql.parquet.filterPushdown",
-    "spark.sql.parquet.filterPushdown.*", "spark.sql.parquet.aggregatePushdown",
-    "spark.sql.parquet.recordLevelFilter.enabled", "spark.sql.parquet.pushdown.inFilterThreshold",
-    "spark.sql.parquet.compression.codec", "spark.sql.parquet.columnarReaderBatchSize",
-    "spark.sql.parquet.outputTimestampType", "spark.sql.parquet.writeLegacyFormat",
-    "spark.sql.parquet.output.committer.class", "spark.sql.parquet.fieldId.write.enabled",
-    "spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int96RebaseModeInWrite",
-    "spark.sql.orc.filterPushdown", "spark.sql.orc.aggregatePushdown",
-    "spark.sql.orc.compression.codec", "spark.sql.orc.columnarReaderBatchSize",
-    "spark.sql.orc.columnarWriterBatchSize", "spark.sql.csv.filterPushdown.enabled",
-    "spark.sql.json.filterPushdown.enabled", "spark.sql.legacy.bucketedTableScan.outputOrdering",
-    "io.file.buffer.size")
-
-  // Where the executors' Java gets its zone and its words for months and days from.
-  private val executorOptions = Seq(
-    "spark.executor.extraJavaOptions", "spark.executor.defaultJavaOptions",
-    "spark.executorEnv.JAVA_TOOL_OPTIONS", "spark.executorEnv.JDK_JAVA_OPTIONS")
-  private val localeOption = "-D(user\\.(timezone|language|country|variant|region)|java\\.locale\\.|file\\.encoding)\\S*".r
+  private val sqlPrefixes = Policy.texts("/reader/sql_prefixes")
+  private val sqlNames = Policy.texts("/reader/sql_names").toSet
+  private val hadoopPrefixes = Policy.texts("/reader/hadoop_prefixes")
+  private val (harmlessPrefixes, harmlessNames) = Policy.texts("/reader/harmless").partition(_.endsWith("*"))
+  private val executorOptions = Policy.texts("/reader/executor_options")
+  private val executorVariables = Policy.texts("/reader/executor_variables")
+  private val localeOption = Policy.at("/reader/locale_option").asText.r
 
   /** Keys and values; equal maps, for one version of Spark, read equally. */
   def of(session: Compat.Session): Map[String, String] = {
     val set = session.sessionState.conf.getAllConfs
     sql(set) ++ hadoop(session.sparkContext.hadoopConfiguration, set) ++
-      executors(k => session.sparkContext.conf.getOption(k))
+      executors(session.sparkContext.conf.getOption)
   }
 
   private def sql(set: Map[String, String]): Map[String, String] = set.collect {
@@ -67,13 +40,12 @@ object ReaderSettings {
     (sqlNames(key) || sqlPrefixes.exists(p => key.startsWith(p)) ||
       hadoopPrefixes.exists(p => key.startsWith(s"spark.hadoop.$p"))) && !isHarmless(key)
 
-  private def isHarmless(key: String): Boolean = harmless.exists(h =>
-    if (h.endsWith("*")) key.startsWith(h.dropRight(1)) else h == key)
+  private def isHarmless(key: String): Boolean =
+    harmlessNames.contains(key) || harmlessPrefixes.exists(h => key.startsWith(h.dropRight(1)))
 
   private val unset = new SQLConf
   private def isDefault(key: String, value: String): Boolean =
-    !key.endsWith("RebaseModeInRead") &&
-      Try(unset.getConfString(key)).toOption.contains(value)
+    !key.endsWith("RebaseModeInRead") && Try(unset.getConfString(key)).toOption.contains(value)
 
   /** What readers find in Hadoop's configuration: the context's, under the session's own keys. */
   private def hadoop(context: Configuration, set: Map[String, String]): Map[String, String] = {
@@ -92,8 +64,8 @@ object ReaderSettings {
     Option(conf.getPropertySources(key)).flatMap(_.lastOption).exists(_.endsWith("-default.xml"))
 
   private def executors(option: String => Option[String]): Map[String, String] = {
-    val found = executorOptions.flatMap(k => option(k).map(v => k -> localeOption.findAllIn(v).mkString(" ")))
-    (found ++ option("spark.executorEnv.TZ").map("spark.executorEnv.TZ" -> _))
-      .collect { case (k, v) if v.nonEmpty => s"conf.$k" -> v }.toMap
+    val options = for (k <- executorOptions; v <- option(k)) yield k -> localeOption.findAllIn(v).mkString(" ")
+    val variables = for (k <- executorVariables; v <- option(k)) yield k -> v
+    (options ++ variables).collect { case (k, v) if v.nonEmpty => s"conf.$k" -> v }.toMap
   }
 }

@@ -1,12 +1,10 @@
 package org.apache.spark.sql.sieve
 
 import java.io.CharConversionException
-
 import com.univocity.parsers.common.TextParsingException
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.hadoop.mapreduce.Job
-
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
@@ -16,6 +14,7 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types._
+import org.apache.spark.util.NextIterator
 
 /**
  * A text format, CSV or JSON, that reads every column of a record whatever columns a plan wants.
@@ -49,8 +48,7 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
       requiredSchema: StructType, filters: Seq[Filter], options: Map[String, String],
       conf: Configuration): PartitionedFile => Iterator[InternalRow] = {
     val columns = StructType(dataSchema.filterNot(_.name == WholeRecords.damaged))
-    def in(mode: ParseMode) =
-      options.filterNot { case (k, _) => k.equalsIgnoreCase("mode") } + ("mode" -> mode.name)
+    def in(mode: ParseMode) = WholeRecords.set(options, "mode", mode.name)
     if (!requiredSchema.fieldNames.contains(WholeRecords.damaged)) {
       val read = inner.buildReaderWithPartitionValues(
         session, columns, partitionSchema, requiredSchema, filters, in(PermissiveMode), conf)
@@ -65,30 +63,30 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
         (Some(rule), changed)
       } else (None, in(FailFastMode))
       val read = inner.buildReaderWithPartitionValues(session, all, partitionSchema, all, Nil, own, conf)
-      val wanted: Seq[Expression] = requiredSchema.map {
-        case f if f.name == WholeRecords.damaged => Literal(false)
-        case f if f.name == record => Literal(null, f.dataType)
+      /** The wanted columns of a row, sound or not, and the partition values that begin at `from`. */
+      def columnsOf(isDamaged: Boolean, from: Int): Seq[Expression] = requiredSchema.map {
+        case f if f.name == WholeRecords.damaged => Literal(isDamaged)
+        case f if isDamaged || f.name == record => Literal(null, f.dataType)
         case f => BoundReference(all.fieldIndex(f.name), f.dataType, f.nullable)
-      }
-      val none: Seq[Expression] = requiredSchema.map {
-        case f if f.name == WholeRecords.damaged => Literal(true)
-        case f => Literal(null, f.dataType)
-      }
-      def values(from: Int): Seq[Expression] = partitionSchema.zipWithIndex.map {
+      } ++ partitionSchema.zipWithIndex.map {
         case (f, k) => BoundReference(from + k, f.dataType, f.nullable)
       }
-      val whole = wanted ++ values(all.length)
-      val broken = none ++ values(0)
+      val (sound, damaged) = (columnsOf(isDamaged = false, all.length), columnsOf(isDamaged = true, 0))
       file => new WholeRecords.Rows(
-        read(file), quoting, UnsafeProjection.create(whole),
-        Some(UnsafeProjection.create(broken)(file.partitionValues)))
+        read(file), quoting, UnsafeProjection.create(sound),
+        Some(UnsafeProjection.create(damaged)(file.partitionValues)))
     }
   }
 }
 
 object WholeRecords {
-  /** The column that tells a damaged record; no table has one of this name, see `Fingerprint`. */
+  /** The column that marks a damaged record; no table has one of this name, see `Fingerprint`. */
   val damaged = "__sieve_damaged__"
+  private val formats = Policy.texts("/text_formats").toSet
+
+  /** Options with one changed, however its name is spelled there. */
+  def set(options: Map[String, String], name: String, value: String): Map[String, String] =
+    options.filterNot { case (k, _) => k.equalsIgnoreCase(name) } + (name -> value)
 
   /** The relation with records read whole for those who want `damaged`; of other formats as it is. */
   def of(relation: HadoopFsRelation): HadoopFsRelation =
@@ -98,8 +96,7 @@ object WholeRecords {
       fileFormat = new WholeRecords(
         relation.fileFormat, Fingerprint.format(relation) == "csv"))(relation.sparkSession)
 
-  def isText(relation: HadoopFsRelation): Boolean =
-    Set("csv", "json")(Fingerprint.format(relation))
+  def isText(relation: HadoopFsRelation): Boolean = formats(Fingerprint.format(relation))
 
   /** The name of the column that holds damaged records, if a table has it. */
   def corruptColumn(options: Map[String, String], conf: SQLConf): String =
@@ -108,33 +105,25 @@ object WholeRecords {
   /** The rows up to the first record with an error, and `broken`, if any, in its place. */
   private class Rows(
       open: => Iterator[InternalRow], quoting: Option[CsvQuoting], whole: InternalRow => InternalRow,
-      broken: => Option[InternalRow]) extends Iterator[InternalRow] {
+      broken: => Option[InternalRow]) extends NextIterator[InternalRow] {
     private lazy val rows = open
-    private var over = false
-    private var ahead: Option[InternalRow] = None
+    private var isBroken = false
 
-    override def hasNext: Boolean = {
-      if (ahead.isEmpty && !over) {
-        val row =
-          try { if (rows.hasNext) Some(rows.next()) else None }
-          catch { case e: Exception if isOfParser(e) => Some(null) }
-        ahead = row.flatMap {
-          case sound if sound != null && !quoting.exists(_.isDoubtful(sound)) => Some(whole(sound))
-          case _ =>
-            over = true
-            broken
-        }
-        over |= ahead.isEmpty
+    override protected def getNext(): InternalRow = {
+      val row =
+        try { if (!isBroken && rows.hasNext) Some(rows.next()) else None }
+        catch { case e: Exception if isOfParser(e) => Some(null) }
+      val made = row.flatMap {
+        case sound if sound != null && !quoting.exists(_.isDoubtful(sound)) => Some(whole(sound))
+        case _ =>
+          isBroken = true
+          broken
       }
-      ahead.nonEmpty
+      finished = made.isEmpty
+      made.orNull
     }
 
-    override def next(): InternalRow = {
-      if (!hasNext) throw new NoSuchElementException("no more records")
-      val row = ahead.get
-      ahead = None
-      row
-    }
+    override protected def close(): Unit = ()
   }
 
   /** Of a record or a header, rather than of a file that cannot be read. */

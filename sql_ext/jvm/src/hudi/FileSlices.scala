@@ -5,20 +5,17 @@ import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.stream.{Stream => JStream}
-
 import scala.jdk.CollectionConverters._
-
 import org.apache.hadoop.fs.{FileStatus, Path}
-
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, HadoopFsRelation, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
 /**
  * The file slices that Hudi lists: a base file, or none yet, and the log files that a reader merges
- * into it. Names are unique and what bears them stays as it is, so they tell a slice: it goes by the
- * path of its base file, or its first log file; for a length it has the sum of all, and for a time a
- * digest of the names and lengths of its log files, 0 for none.
+ * into it. Names are unique and a named file does not change, so they identify a slice: its path is that
+ * of its base file, or its first log file; its length the sum of all; its time a digest of the names
+ * and lengths of its log files, 0 for none.
  *
  * A reader passes over what was logged after the instant that it reads at, and shows what a slice
  * without those log files would: unless one of them takes back an earlier one.
@@ -27,12 +24,11 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
   import Hudi.{call, option}
 
   private lazy val instant = Hudi.instant(relation)
-  private lazy val takenBack = HudiChanges.takenBack(relation, instant)
+  private lazy val rolledBack = Hudi.isRolledBack(relation, instant)
 
   override def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
-    if (isMapping(values)) {
-      slice(values, file.getPath).fold(baseAlone(file))(merged(_, file.getPath))
-    } else if (Hudi.isOwn(values)) None
+    if (isMapping(values)) slice(values, file).fold(baseAlone(file))(merged(_, file.getPath))
+    else if (Hudi.isOwn(values)) None
     else baseAlone(file)
 
   private def baseAlone(file: FileStatusWithMetadata): Option[Location] =
@@ -41,16 +37,14 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
 
   private def merged(slice: AnyRef, listed: Path): Option[Location] = {
     val (base, logs) = parts(slice)
-    val named = base.orElse(logs.headOption).map(name)
     val understood = base.fold(logs.exists(name(_) == listed.getName))(b =>
       name(b) == listed.getName && option(call(b, "getBootstrapBaseFile")).isEmpty)
     // Instants are digits, so that Hudi compares them as text, too.
     val shown = logs.filter(call(_, "getDeltaCommitTime").toString <= instant)
-    def state(of: Seq[AnyRef]) = State((base ++ of).map(size).sum, digest(of))
-    named.filter(_ => understood).map { n =>
-      val path = new Path(listed.getParent, n)
-      if (shown.size == logs.size) Location(path, Some(state(logs)))
-      else Location(path, if (takenBack) None else Some(state(shown)), Some(state(logs)))
+    base.orElse(logs.headOption).map(name).filter(_ => understood).map { n =>
+      val (path, all) = (new Path(listed.getParent, n), Some(state(base, logs)))
+      if (shown.size == logs.size) Location(path, all)
+      else Location(path, if (rolledBack) None else Some(state(base, shown)), all)
     }
   }
 
@@ -59,43 +53,36 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
       more: Any): PartitionDirectory = {
     val plain = super.alone(values, file, schema, more)
     if (!isMapping(values)) plain
-    else slice(values, file.getPath).fold(plain) { one =>
-      plain.copy(values = mapping(values, plain.values, file.getPath, one))
-    }
+    else slice(values, file).fold(plain)(one => plain.copy(values = mapping(values, plain.values, file.getPath, one)))
   }
 
-  // Once so much has been logged, a share of the base file, many of its rows may be hidden.
-  private val mostLogged = 0.25
+  /**
+   * The bytes of a slice's base file, those of its log files, and its states as [length, time] with none
+   * of these, with the first, and so on to all; null where it has no base file or is none.
+   */
+  def states(values: InternalRow, file: FileStatusWithMetadata): Map[String, Any] =
+    (if (isMapping(values)) slice(values, file) else None).map(parts).collect {
+      case (Some(base), logs) => Map(
+        "base_bytes" -> size(base), "log_bytes" -> logs.map(size).sum,
+        "states" -> (0 to logs.size).map(k => state(Some(base), logs.take(k))).map(s => Seq(s.length, s.modified)))
+    }.orNull
 
-  override def grown(
-      values: InternalRow, file: FileStatusWithMetadata, length: Long, modified: Long,
-      allRows: Boolean): Option[(InternalRow, FileStatusWithMetadata)] =
-    for {
-      one <- if (isMapping(values) && wholeRecords) slice(values, file.getPath) else None
-      (found, logs) = parts(one)
-      base <- found
-      if logs.map(size).sum <= mostLogged * size(base)
-      later <- logs.indices.map(logs.splitAt).collectFirst {
-        case (held, later) if (held.isEmpty || allRows) && digest(held) == modified &&
-          (base +: held).map(size).sum == length => later
-      }
-      if later.forall(HudiLogs.ofWholeRecords(relation, _))
-    } yield {
-      val path = new Path(file.getPath.getParent, name(later.last))
-      val listed = new FileStatus(size(later.last), false, 0, 0, 0, path)
-      val bare = values.getClass.getMethod("getPartitionValues").invoke(values)
-      (mapping(values, bare.asInstanceOf[InternalRow], path, logsAlone(one, later)),
-        FileStatusWithMetadata(listed))
-    }
+  /** The log files of a slice by name. */
+  def logs(values: InternalRow, file: FileStatusWithMetadata): Seq[AnyRef] =
+    slice(values, file).toSeq.flatMap(parts(_)._2)
 
-  private lazy val wholeRecords = Hudi.takesWholeRecords(relation)
-
-  private def logsAlone(slice: AnyRef, logs: Seq[AnyRef]): AnyRef = {
-    val group = call(slice, "getFileGroupId")
-    val made = slice.getClass.getConstructor(group.getClass, classOf[String])
-      .newInstance(group, call(slice, "getBaseInstantTime")).asInstanceOf[AnyRef]
-    logs.foreach(log => slice.getClass.getMethod("addLogFile", log.getClass).invoke(made, log))
-    made
+  /** What to list in place of a slice to read its log files alone, from one on. */
+  def logsAlone(
+      values: InternalRow, file: FileStatusWithMetadata, from: Int): (InternalRow, FileStatusWithMetadata) = {
+    val whole = slice(values, file).get
+    val logs = parts(whole)._2.drop(from)
+    val group = call(whole, "getFileGroupId")
+    val made = whole.getClass.getConstructor(group.getClass, classOf[String])
+      .newInstance(group, call(whole, "getBaseInstantTime")).asInstanceOf[AnyRef]
+    logs.foreach(log => whole.getClass.getMethod("addLogFile", log.getClass).invoke(made, log))
+    val path = new Path(file.getPath.getParent, name(logs.last))
+    (mapping(values, call(values, "getPartitionValues").asInstanceOf[InternalRow], path, made),
+      FileStatusWithMetadata(new FileStatus(size(logs.last), false, 0, 0, 0, path)))
   }
 
   /** The base file of a slice, and its log files by name. */
@@ -103,31 +90,31 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     (option(call(slice, "getBaseFile")),
       call(slice, "getLogFiles").asInstanceOf[JStream[AnyRef]].iterator.asScala.toSeq.sortBy(name))
 
-  /** Values of a directory that tell a file's slice. */
+  /** Values of a directory that also hold a file's slice. */
   private def mapping(like: InternalRow, values: InternalRow, path: Path, slice: AnyRef): InternalRow =
     like.getClass.getConstructor(classOf[InternalRow], classOf[Map[_, _]])
       .newInstance(values, Map(fileId(like, path) -> slice))
 
-  /** Values of a directory that also tell the slices of its files. */
+  /** Whether values of a directory also hold the slices of its files. */
   private def isMapping(values: InternalRow): Boolean =
     Hudi.isOwn(values) && values.getClass.getSimpleName.endsWith("HoodiePartitionFileSliceMapping")
 
   /** The slice that a reader finds for a file; it reads a file that it finds none for as it is. */
-  private def slice(values: InternalRow, path: Path): Option[AnyRef] =
-    values.getClass.getMethod("getSlice", classOf[String]).invoke(values, fileId(values, path))
+  private def slice(values: InternalRow, file: FileStatusWithMetadata): Option[AnyRef] =
+    values.getClass.getMethod("getSlice", classOf[String]).invoke(values, fileId(values, file.getPath))
       .asInstanceOf[Option[AnyRef]]
 
   private def fileId(values: InternalRow, path: Path): String = {
-    val loader = values.getClass.getClassLoader
-    val kind: Class[_] = loader.loadClass("org.apache.hudi.storage.StoragePath")
+    val kind: Class[_] = Hudi.load(values, "storage.StoragePath")
     val theirs = kind.getConstructor(classOf[URI]).newInstance(path.toUri).asInstanceOf[AnyRef]
-    loader.loadClass("org.apache.hudi.common.fs.FSUtils").getMethod("getFileIdFromFilePath", kind)
-      .invoke(null, theirs).toString
+    Hudi.load(values, "common.fs.FSUtils").getMethod("getFileIdFromFilePath", kind).invoke(null, theirs).toString
   }
 
   private def name(file: AnyRef): String = call(file, "getFileName").toString
-
   private def size(file: AnyRef): Long = call(file, "getFileSize").asInstanceOf[Long]
+
+  private def state(base: Option[AnyRef], logs: Seq[AnyRef]): State =
+    State((base ++ logs).map(size).sum, digest(logs))
 
   private def digest(logs: Seq[AnyRef]): Long =
     if (logs.isEmpty) 0
@@ -136,4 +123,9 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
       val hash = MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8))
       (ByteBuffer.wrap(hash).getLong & Long.MaxValue).max(1)
     }
+}
+
+object FileSlices {
+  /** Has a reader return each record that was ever logged, whichever of its key is shown. */
+  val unmerged: Map[String, String] = Map("hoodie.datasource.merge.type" -> "skip_merge")
 }

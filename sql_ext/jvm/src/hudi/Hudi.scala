@@ -1,136 +1,141 @@
 package org.apache.spark.sql.sieve
 
-import java.util.{Date, Locale, Properties}
-
+import java.lang.reflect.Method
+import java.util.{Date, List => JList, Locale, Map => JMap, Properties}
 import scala.jdk.CollectionConverters._
-
-import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, PartitionDirectory}
 
 /**
  * Hudi tables as Spark reads them: a relation of files whose listing is a class of Hudi's own. Its
- * jar is the user's, of whatever version, so what is asked of it is asked by name.
+ * jar is the user's, of whatever version, so its classes and methods are found by name.
  */
 object Hudi {
-  // 8 is the first of which each log file is written by one commit and listed once that is complete.
-  private val versions = Set("8", "9")
-
-  // Properties of the table that readers of its data do not go by.
-  private val harmlessProperties = Set(
-    "hoodie.table.checksum", "hoodie.table.metadata.partitions",
-    "hoodie.table.metadata.partitions.inflight", "hoodie.table.index.defs.path",
-    "hoodie.table.secondary.indexes.metadata", "hoodie.archivelog.folder")
-
-  // Settings of writers, table services and of listing.
-  private val harmlessSettings = Seq(
-    "hoodie.datasource.write.", "hoodie.datasource.hive_sync.", "hoodie.datasource.meta.sync.",
-    "hoodie.meta.sync.", "hoodie.insert.", "hoodie.upsert.", "hoodie.delete.", "hoodie.bulkinsert.",
-    "hoodie.compact.", "hoodie.clustering.", "hoodie.clean.", "hoodie.cleaner.",
-    "hoodie.keep.", "hoodie.archive.", "hoodie.rollback.", "hoodie.parquet.", "hoodie.logfile.",
-    "hoodie.copyonwrite.", "hoodie.index.", "hoodie.bloom.", "hoodie.metadata.",
-    "hoodie.enable.data.skipping", "hoodie.fileindex.", "hoodie.spark.sql.", "hoodie.sql.",
-    "hoodie.write.concurrency.", "hoodie.write.lock.", "hoodie.write.markers.",
-    "hoodie.write.commit.callback.", "hoodie.embed.", "hoodie.filesystem.view.", "hoodie.memory.")
-
+  private val ignoredProperties = Policy.texts("/hudi/ignored_properties").toSet
+  private val ignoredSettings = Policy.texts("/hudi/ignored_settings")
   // Of what is set for writers, what a reader that merges may go by, too.
-  private val choosing = Seq("payload", "precombine", "ordering", "merge")
+  private val merging = Policy.texts("/hudi/merging_settings")
+  private val commits = Policy.texts("/hudi/commits").toSet
+  private val rollbacks = Policy.texts("/hudi/rollbacks").toSet
 
   /** Listings of snapshots, now or at an instant; those of changes between instants are others. */
-  def is(location: FileIndex): Boolean =
-    location.getClass.getName == "org.apache.hudi.HoodieFileIndex"
+  def is(location: FileIndex): Boolean = location.getClass.getName == "org.apache.hudi.HoodieFileIndex"
 
-  /** Why a table cannot be indexed; None if it can. */
-  def refusal(relation: HadoopFsRelation): Option[String] = {
-    val table = properties(relation)
-    def has(key: String, value: String) = Option(table.getProperty(key)).exists(_.equalsIgnoreCase(value))
-    val version = table.getProperty("hoodie.table.version")
-    if (!versions(version)) Some(s"version $version")
-    else if (table.getProperty("hoodie.bootstrap.base.path") != null) Some("bootstrap")
-    else if (has("hoodie.table.multiple.base.file.formats.enable", "true")) Some("formats several")
-    else Option(table.getProperty("hoodie.table.base.file.format")).filterNot(_.equalsIgnoreCase("PARQUET"))
-      .map(other => s"formats $other")
-  }
-
-  /** Whether readers do not go by a setting, of a session or an option of a table. */
+  /** Whether readers ignore a setting, of a session or an option of a table. */
   def isHarmless(setting: String): Boolean = {
     val key = setting.toLowerCase(Locale.ROOT)
-    harmlessSettings.exists(key.startsWith) &&
-      !(key.startsWith("hoodie.datasource.write.") && choosing.exists(key.contains))
+    ignoredSettings.exists(key.startsWith) &&
+      !(key.startsWith("hoodie.datasource.write.") && merging.exists(key.contains))
   }
 
   /** What decides, beside what decides of Parquet, which rows a reader makes of a slice. */
-  def marks(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
-    val table = properties(relation).asScala.toMap.collect {
-      case (k, v) if !harmlessProperties(k) => s"hudi.$k" -> v
-    }
+  def fingerprint(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
+    val properties = call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
+    val table = properties.asScala.toMap.collect { case (k, v) if !ignoredProperties(k) => s"hudi.$k" -> v }
     val set = settings.collect {
       case (k, v) if k.startsWith("hoodie.") && !isHarmless(k) => s"conf.$k" -> v
     }
     // Columns that were dropped and added again differ from what they were in their ids alone.
-    val ids = call(field(relation, "tableSchema"), "internalSchema")
+    val ids = call(field(relation.fileFormat, "tableSchema"), "internalSchema")
     table ++ set + ("hudi.columns" -> ids.toString)
   }
 
-  /**
-   * Whether each record that is shown was written as it is, by one write: the others of its key may hide
-   * it but do not change it. Which of them is shown hangs on all that was ever written of the key.
-   */
-  def takesWholeRecords(relation: HadoopFsRelation): Boolean = {
-    val table = properties(relation).asScala
-    val set = relation.sparkSession.sessionState.conf.getAllConfs ++ relation.options
-    // What a reader is told of merging must be what the table says, too.
-    val other = set.exists { case (k, v) =>
-      k.startsWith("hoodie.") && Seq("payload", "merge").exists(k.contains) && !isHarmless(k) &&
-        !table.get(k).contains(v)
-    }
-    table.get("hoodie.record.merge.mode").exists(ordering) && !other &&
-      !table.keys.exists(_.contains("partial"))
-  }
-
-  private val ordering = Set("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING")
-
   /** The instant after which a reader passes over what log files hold. */
-  def instant(relation: HadoopFsRelation): String = field(relation, "queryTimestamp").toString
+  def instant(relation: HadoopFsRelation): String = field(relation.fileFormat, "queryTimestamp").toString
 
   /** When the newest commit was complete that the relation shows, ms since the epoch. */
   def completed(relation: HadoopFsRelation): Option[Long] = {
     val until = instant(relation)
     val done = call(call(client(relation), "getCommitsTimeline"), "filterCompletedInstants")
-    call(done, "getInstants").asInstanceOf[java.util.List[AnyRef]].asScala
-      .filter(call(_, "requestedTime").toString <= until)
-      .flatMap(completion(relation, _)).reduceOption(_ max _)
+    instants(done).filter(requested(_) <= until).flatMap(completion(relation, _)).reduceOption(_ max _)
   }
 
-  /** When a commit was complete, ms since the epoch; None where that is not told. */
-  def completion(relation: HadoopFsRelation, instant: AnyRef): Option[Long] =
+  /** When a commit was complete, ms since the epoch; None where the timeline does not tell. */
+  private def completion(relation: HadoopFsRelation, instant: AnyRef): Option[Long] =
     Option(call(instant, "getCompletionTime")).map { digits =>
-      val generator = relation.location.getClass.getClassLoader
-        .loadClass("org.apache.hudi.common.table.timeline.HoodieInstantTimeGenerator")
-      generator.getMethod("parseDateFromInstantTime", classOf[String]).invoke(null, digits.toString)
+      load(relation.location, "common.table.timeline.HoodieInstantTimeGenerator")
+        .getMethod("parseDateFromInstantTime", classOf[String]).invoke(null, digits.toString)
         .asInstanceOf[Date].getTime
     }
+
+  /** The active timeline, oldest first: action, whether it is complete, and when it was; JSON. */
+  def timeline(relation: HadoopFsRelation): String = Json.write(instants(activeTimeline(relation)).map { one =>
+    Seq(action(one), call(one, "isCompleted"), completion(relation, one))
+  })
+
+  /** The partitions that the instant with a number in `timeline` wrote to or replaced files of; JSON. */
+  def partitions(relation: HadoopFsRelation, number: Int): String = {
+    val instant = instants(activeTimeline(relation))(number)
+    val metadata = load(relation.location, "common.table.timeline.TimelineUtils").getMethods
+      .find(_.getName == "getCommitMetadata").get.invoke(null, instant, activeTimeline(relation))
+    def keys(member: String) = call(metadata, member).asInstanceOf[JMap[String, _]].keySet.asScala.toSeq
+    val replaced = if (action(instant) == "replacecommit") keys("getPartitionToReplaceFileIds") else Nil
+    Json.write(keys("getPartitionToWriteStats") ++ replaced)
+  }
+
+  /**
+   * Whether commits may have been rolled back after an instant. Some releases do it by a note in a log
+   * file, which readers of any instant heed. What happened before the oldest commit of the active
+   * timeline is not known; a savepoint may keep one there while later ones are archived.
+   */
+  def isRolledBack(relation: HadoopFsRelation, instant: String): Boolean = {
+    val all = instants(activeTimeline(relation))
+    val saved = all.filter(action(_) == "savepoint").map(requested).toSet
+    val reaches = all.filter(one => commits(action(one))).map(requested)
+      .exists(one => one <= instant && !saved(one))
+    !reaches || all.exists(one => rollbacks(action(one)) &&
+      Option(call(one, "getCompletionTime")).forall(_.toString > instant))
+  }
 
   /** Whether a query is of an earlier instant. */
   def isAsOf(relation: HadoopFsRelation): Boolean =
     is(relation.location) && relation.options.contains("as.of.instant")
 
   /** When the newest commit was complete that such a query shows; None for any other. */
-  def asOf(relation: HadoopFsRelation): Option[Long] =
-    if (isAsOf(relation)) completed(relation) else None
+  def asOf(relation: HadoopFsRelation): Option[Long] = if (isAsOf(relation)) completed(relation) else None
+
+  /** What `listFiles` would give of some partitions alone; None in releases that have no such way. */
+  def list(location: FileIndex, partitions: Seq[String]): Option[Seq[PartitionDirectory]] = for {
+    path <- method(location, "convertToPartitionPath")
+    slices <- method(location, "getInputFileSlices")
+    prepare <- method(location, "prepareFileSlices")
+  } yield {
+    val kind = slices.getParameterTypes.head.getComponentType
+    val wanted = java.lang.reflect.Array.newInstance(kind, partitions.size).asInstanceOf[Array[AnyRef]]
+    partitions.map(path.invoke(location, _)).copyToArray(wanted)
+    val found = slices.invoke(location, wanted).asInstanceOf[JMap[AnyRef, JList[AnyRef]]].asScala.toSeq
+    val rows = for {
+      (partition, inside) <- found
+      // A method returns the values from 1.2 on.
+      values = field(partition, "values").asInstanceOf[Array[Any]].toSeq
+      slice <- inside.asScala if call(slice, "isEmpty") == false
+    } yield (InternalRow.fromSeq(values), slice)
+    prepare.invoke(location, rows).asInstanceOf[scala.collection.Seq[PartitionDirectory]].toSeq
+  }
+
+  /** Iterates over the blocks of a log file; what its records look like is not asked. */
+  def logReader(relation: HadoopFsRelation, log: AnyRef): AnyRef =
+    load(log, "common.table.log.HoodieLogFileReader").getConstructors.find(_.getParameterCount == 4).get
+      .newInstance(call(client(relation), "getStorage"), log, null, Int.box(logBuffer)).asInstanceOf[AnyRef]
+  private val logBuffer = Policy.limit("log_buffer_bytes").toInt
 
   /** Hudi's own view of the table: its folder, properties and timeline. */
   def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
 
-  private def properties(relation: HadoopFsRelation): Properties =
-    call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
+  private def activeTimeline(relation: HadoopFsRelation) = call(client(relation), "getActiveTimeline")
+  private def instants(timeline: AnyRef): Seq[AnyRef] =
+    call(timeline, "getInstants").asInstanceOf[JList[AnyRef]].asScala.toSeq
+  private def action(instant: AnyRef): String = call(instant, "getAction").toString
+  private def requested(instant: AnyRef): String = call(instant, "requestedTime").toString
 
-  private def field(relation: HadoopFsRelation, name: String): AnyRef = {
-    val found = relation.fileFormat.getClass.getDeclaredField(name)
-    found.setAccessible(true)
-    found.get(relation.fileFormat)
-  }
+  // -- reflection ---------------------------------------------------------------------------------
 
   /** Whether a value is of a class of Hudi's. */
   def isOwn(value: AnyRef): Boolean = value.getClass.getName.startsWith("org.apache.hudi.")
+
+  /** Whether a plan is a command that Hudi runs in the place of one of Spark's. */
+  def isCommand(plan: LogicalPlan): Boolean = plan.getClass.getName.startsWith("org.apache.spark.sql.hudi.")
 
   /** What is in an option of Hudi's kind. */
   def option(of: AnyRef): Option[AnyRef] =
@@ -138,4 +143,19 @@ object Hudi {
 
   /** What a public method without arguments returns. */
   def call(of: AnyRef, method: String): AnyRef = of.getClass.getMethod(method).invoke(of)
+
+  /** A class of the jar that an object comes from. */
+  def load(like: AnyRef, name: String): Class[_] =
+    like.getClass.getClassLoader.loadClass(s"org.apache.hudi.$name")
+
+  private def field(of: AnyRef, name: String): AnyRef = {
+    val found = of.getClass.getDeclaredField(name)
+    found.setAccessible(true)
+    found.get(of)
+  }
+
+  private def method(of: AnyRef, name: String): Option[Method] =
+    Iterator.iterate[Class[_]](of.getClass)(_.getSuperclass).takeWhile(_ != null)
+      .flatMap(_.getDeclaredMethods).find(m => m.getName == name && m.getParameterCount == 1)
+      .map { m => m.setAccessible(true); m }
 }

@@ -1,18 +1,16 @@
 package org.apache.spark.sql.sieve
 
 import java.util.concurrent.TimeoutException
-
 import scala.util.control.NonFatal
 
 /**
- * Keeps scans from waiting for a front end that has been too slow time and again: after three
- * time-outs in a row they go ahead unpruned, and now and then one of them finds out whether it
- * answers again (Nygard, "Release It!": circuit breaker).
+ * Keeps scans from waiting for a front end that was too slow several times in a row: they go ahead
+ * unpruned, and now and then one of them probes whether it answers again (Nygard, "Release It!":
+ * circuit breaker).
  */
-object Breaker {
-  private val most = 3
-  private val shortest = 2000L
-  private val longest = 60000L
+object CircuitBreaker {
+  private val threshold = Policy.limit("breaker_timeouts")
+  private val longest = Policy.limit("breaker_pause_max_ms")
   private var failures = 0
   private var closedUntil = 0L
 
@@ -24,13 +22,12 @@ object Breaker {
       answer
     } catch {
       case e: TimeoutException =>
-        synchronized {
-          // Of many that waited together the third opens it, and the rest tell nothing new.
-          if (probes || failures < most) {
-            failures += 1
-            closedUntil = System.currentTimeMillis + pause
-          }
-        }
+        // Of many that waited together one opens it, and the rest add nothing.
+        synchronized(if (probes || failures < threshold) {
+          failures += 1
+          closedUntil = System.currentTimeMillis + Backoff.millis(
+            Policy.limit("breaker_pause_ms"), failures - threshold, longest)
+        })
         throw e
       case e: InterruptedException =>
         // Nobody knows whether it would have answered; the next one finds out.
@@ -43,15 +40,15 @@ object Breaker {
     }
   }
 
-  /** Whether scans do not wait for it. */
-  def isOpen: Boolean = synchronized { failures >= most }
+  /** Whether scans do not wait for the front end. */
+  def isOpen: Boolean = synchronized { failures >= threshold }
 
-  /** Nothing is held against a front end that has just come. */
+  /** Closes the circuit: nothing is held against a front end that has just come. */
   def reset(): Unit = synchronized { failures = 0 }
 
-  /** Refuses at once while nobody is to wait; when it is time to try, lets one through and says so. */
+  /** Refuses at once while the circuit is open; when it is time to probe, lets one through and says so. */
   private def enter(): Boolean = synchronized {
-    val open = failures >= most
+    val open = isOpen
     if (open) {
       val now = System.currentTimeMillis
       if (now < closedUntil) throw new TimeoutException(
@@ -60,6 +57,10 @@ object Breaker {
     }
     open
   }
+}
 
-  private def pause: Long = math.min(longest, shortest << math.min(math.max(0, failures - most), 5))
+/** Pauses that double with each failure in a row. */
+object Backoff {
+  def millis(first: Long, doublings: Long, longest: Long): Long =
+    math.min(longest, first << math.min(math.max(0L, doublings), 16L))
 }

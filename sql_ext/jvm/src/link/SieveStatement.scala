@@ -1,9 +1,7 @@
 package org.apache.spark.sql.sieve
 
 import scala.jdk.CollectionConverters._
-
 import com.fasterxml.jackson.databind.JsonNode
-
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
@@ -12,11 +10,8 @@ import org.apache.spark.sql.types.{BooleanType, DataType, DoubleType, LongType}
 /** A SIEVE statement: its columns are known once it parses, its rows once the front end ran it. */
 case class SieveStatement(text: String, override val output: Seq[Attribute])
     extends LeafRunnableCommand {
-
-  override def run(session: SparkSession): Seq[Row] = {
-    val reply = Link.ask(session.asInstanceOf[Compat.Session], "statement", _.put("text", text))
-    SieveStatement.rows(reply, output)
-  }
+  override def run(session: SparkSession): Seq[Row] = SieveStatement.rows(
+    FrontendClient.ask(session.asInstanceOf[Compat.Session], "statement", Map("text" -> text)), output)
 }
 
 /** A SIEVE statement that does not parse: it fails, in its own words, as soon as it is run. */
@@ -25,22 +20,18 @@ case class RefusedStatement(failure: SieveException) extends LeafRunnableCommand
 }
 
 object SieveStatement {
-  def apply(session: Compat.Session, text: String): SieveStatement = {
-    val reply = Link.ask(session, "parse", _.put("text", text))
-    SieveStatement(text, columns(reply))
-  }
+  def apply(session: Compat.Session, text: String): SieveStatement =
+    SieveStatement(text, columns(FrontendClient.ask(session, "parse", Map("text" -> text))))
 
-  /** The columns that the front end announces. */
+  /** The columns that an answer declares. */
   def columns(reply: JsonNode): Seq[Attribute] = reply.get("columns").elements.asScala.map { c =>
     AttributeReference(c.get(0).asText, DataType.fromDDL(c.get(1).asText))()
   }.toList
 
-  /** The rows that it answers with. */
+  /** The rows of an answer with these columns. */
   def rows(reply: JsonNode, columns: Seq[Attribute]): Seq[Row] =
     reply.get("rows").elements.asScala.map { row =>
-      Row.fromSeq(row.elements.asScala.zip(columns.iterator).map { case (v, a) =>
-        value(v, a.dataType)
-      }.toSeq)
+      Row.fromSeq(columns.zipWithIndex.map { case (column, k) => value(row.get(k), column.dataType) })
     }.toList
 
   private def value(node: JsonNode, to: DataType): Any = to match {

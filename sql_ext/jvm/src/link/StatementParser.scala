@@ -1,7 +1,6 @@
 package org.apache.spark.sql.sieve
 
 import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
-
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -13,38 +12,36 @@ import org.apache.spark.sql.execution.command.SetCommand
  */
 object StatementParser {
   def apply(session: SparkSession, delegate: ParserInterface): ParserInterface = {
-    val claims = new Claims(session.asInstanceOf[Compat.Session], delegate)
-    val handler = new InvocationHandler {
-      override def invoke(proxy: AnyRef, method: Method, args: Array[AnyRef]): AnyRef = {
-        val text = if (args == null) None else args.headOption.collect { case s: String => s }
-        val plans = method.getName.startsWith("parsePlan")
-        // A proxy may raise only what the interface declares; the plan raises it as it is run.
-        def statement(sql: String): Either[SieveException, LogicalPlan] =
-          try Right(SieveStatement(session.asInstanceOf[Compat.Session], sql))
-          catch { case e: SieveException => Left(e) }
-        if (plans && text.exists(claims.owns)) statement(text.get).fold(RefusedStatement(_), identity)
-        else {
-          try {
-            val parsed = method.invoke(delegate, (if (args == null) Array.empty[AnyRef] else args): _*)
-            parsed match {
-              case SetCommand(Some((key, Some(_)))) => Settings.inspectName(key)
-              case plan: LogicalPlan if changesTables(plan) => Events.follow(session.asInstanceOf[Compat.Session])
-              case _ =>
-            }
-            parsed
+    val own = session.asInstanceOf[Compat.Session]
+    val ownership = new StatementOwnership(own, delegate)
+    // A proxy may raise only what the interface declares; the plan raises it as it is run.
+    def statement(sql: String): LogicalPlan =
+      try SieveStatement(own, sql) catch { case e: SieveException => RefusedStatement(e) }
+
+    def parse(method: Method, args: Array[AnyRef]): AnyRef = {
+      val text = args.headOption.collect { case s: String if method.getName.startsWith("parsePlan") => s }
+      if (text.exists(ownership.owns)) statement(text.get)
+      else try {
+        val parsed = method.invoke(delegate, args: _*)
+        parsed match {
+          case SetCommand(Some((key, Some(_)))) => Settings.inspectName(key)
+          case plan: LogicalPlan if changesTables(plan) => CatalogEvents.follow(own)
+          case _ =>
+        }
+        parsed
+      } catch {
+        case e: InvocationTargetException => (e.getCause, text.filter(StatementOwnership.isNear)) match {
+          case (refusal: ParseException, Some(near)) => statement(near) match {
+            case ours: RefusedStatement if ours.failure.condition == "SIEVE_SYNTAX_ERROR" => ours
+            case _ => throw refusal
           }
-          catch {
-            case e: InvocationTargetException => e.getCause match {
-              case refusal: ParseException if plans && text.exists(Claims.isNear) =>
-                statement(text.get) match {
-                  case Left(own) if own.condition == "SIEVE_SYNTAX_ERROR" => RefusedStatement(own)
-                  case _ => throw refusal
-                }
-              case other => throw other
-            }
-          }
+          case (other, _) => throw other
         }
       }
+    }
+    val handler = new InvocationHandler {
+      override def invoke(proxy: AnyRef, method: Method, args: Array[AnyRef]): AnyRef =
+        parse(method, Option(args).getOrElse(Array.empty))
     }
     Proxy.newProxyInstance(getClass.getClassLoader, Array[Class[_]](classOf[ParserInterface]), handler)
       .asInstanceOf[ParserInterface]
@@ -53,5 +50,5 @@ object StatementParser {
   /** By the names of Spark's plans: whether one may change the catalog, which it then needs anyhow. */
   private def changesTables(plan: LogicalPlan): Boolean =
     changes.findFirstIn(plan.getClass.getSimpleName).isDefined
-  private val changes = "^(Drop|Rename|Alter|Set[TNV]|Unset|Add|Replace|Create|Insert|Truncate|Recover|Load)".r
+  private val changes = s"^(${Policy.texts("/statements/changing_plans").mkString("|")})".r
 }

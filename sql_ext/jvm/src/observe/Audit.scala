@@ -1,10 +1,8 @@
 package org.apache.spark.sql.sieve
 
 import java.util.concurrent.ThreadLocalRandom
-
 import scala.util.control.NonFatal
-
-import org.apache.spark.sql.catalyst.expressions.{Alias, And, AttributeReference, Expression, InputFileName, Literal, Or}
+import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LocalLimit, Project}
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.types.BooleanType

@@ -1,64 +1,83 @@
 package org.apache.spark.sql.sieve
 
-import com.fasterxml.jackson.databind.node.ObjectNode
-
-import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
-import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
-import org.apache.spark.sql.execution.datasources.PartitionDirectory
-import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
+import org.apache.spark.sql.execution.columnar.{InMemoryRelation, InMemoryTableScanExec}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, PartitionDirectory}
 
-/** Plans a query, runs nothing, and tells for each file scan what its indexes leave of it. */
+/** Plans queries, runs nothing, and says as JSON what their scans read and why. */
 object Explain {
-  def query(session: Compat.Session, text: String): String = {
-    val array = Link.json.createArrayNode
-    planned(session, session.sessionState.sqlParser.parsePlan(text)).foreach { scan =>
-      val node = array.addObject()
-      node.put("table", scan.tableIdentifier.map(_.unquotedString).orNull)
-      node.put("predicate", Filters.evaluable(scan.dataFilters).map(plain(_).sql).mkString(" AND "))
-      val (all, pruned) = listing(session, scan)
-      measure(node, "total", all)
-      measure(node, "read", pruned.kept)
-      pruned.used.foreach(node.withArray("used").add(_))
-      val reasons = node.putObject("reasons")
-      pruned.reasons.foreach { case (k, v) => reasons.put(k, v) }
+  /** For each file scan of a query the files and bytes before and after pruning, and the reasons. */
+  def query(session: Compat.Session, text: String): String = Json.write(
+    scans(session, plan(session, session.sessionState.sqlParser.parsePlan(text))).map { scan =>
+      val (listed, pruned) = listing(session, scan)
+      val predicate = Filters.evaluable(scan.dataFilters).map(unqualified(_).sql).mkString(" AND ")
+      sizes("total", listed) ++ sizes("read", pruned.kept) ++ outcome(pruned) ++
+        Map("table" -> scan.tableIdentifier.map(_.unquotedString), "predicate" -> predicate)
+    })
+
+  /** A predicate as indexes of a table would be asked, and the files that partition pruning leaves. */
+  def predicate(session: Compat.Session, name: java.util.List[String], text: String): String =
+    scans(session, plan(session, filtered(session, name, text))) match {
+      case Seq(scan) =>
+        val own = scan.relation.location match {
+          case index: SieveFileIndex => scan.relation.copy(location = index.delegate)(scan.relation.sparkSession)
+          case _ => scan.relation
+        }
+        val locations = Locations.of(own)
+        val (partition, data) = (Filters.evaluable(scan.partitionFilters), Filters.evaluable(scan.dataFilters))
+        val files = for (directory <- own.location.listFiles(partition, data); f <- directory.files)
+          yield locations.of(directory.values, f).fold(f.getPath)(_.path).toString
+        Json.write(Map("predicate" -> Filters.of(scan.output, own).conjunction(data), "files" -> files))
+      case found => throw new SieveException(
+        "SIEVE_UNSUPPORTED_PREDICATE",
+        s"the predicate makes Spark scan ${found.size} tables; name one of the table's own columns " +
+          "and constants, without subqueries", state = "0A000")
     }
-    Link.json.writeValueAsString(array)
+
+  /** Each file of a table, and what `SELECT * FROM table WHERE predicate` does with it. */
+  def files(session: Compat.Session, name: java.util.List[String], text: String): String = {
+    val execution =
+      try {
+        val made = plan(session, filtered(session, name, text))
+        made.assertAnalyzed()
+        made
+      } catch {
+        case e: SieveException => throw e
+        case e: AnalysisException => throw new SieveException("SIEVE_INVALID_PREDICATE",
+          s"a scan of ${String.join(".", name)} cannot have this predicate: ${e.getMessage.trim}",
+          state = Option(e.getSqlState).getOrElse("42000"))
+      }
+    val table = execution.analyzed.collectFirst { case l: LogicalRelation => l }.get
+    val relation = table.relation.asInstanceOf[HadoopFsRelation]
+    // A predicate with a subquery may have further scans, of this very table too.
+    val own = scans(execution.executedPlan).find(_.output.exists(table.outputSet.contains))
+    val cached = execution.withCachedData.exists(_.isInstanceOf[InMemoryRelation])
+    val found = if (cached) Map("unread" -> "cached") else own.fold[Map[String, Any]](
+      Map("unread" -> "never-true")) { scan =>
+      val (listed, pruned) = listing(session, scan)
+      val kept = for (directory <- pruned.kept; f <- directory.files)
+        yield f.getPath.toString -> pruned.unproven(directory.values, f).fold("")(_.toString)
+      outcome(pruned) ++ Map("listed" -> paths(listed), "kept" -> kept.toMap)
+    }
+    Json.write(found ++ Map("partitioned" -> relation.partitionSchema.nonEmpty,
+      "files" -> paths(relation.location.listFiles(Nil, Nil))))
   }
 
-  /** What a query of one table asks of its rows, and the files that partition pruning leaves. */
-  def asked(session: Compat.Session, name: Seq[String], predicate: String): String = planned(
-      session,
-      Filter(session.sessionState.sqlParser.parseExpression(predicate), UnresolvedRelation(name))) match {
-    case Seq(scan) =>
-      val location = scan.relation.location match {
-        case index: SieveFileIndex => index.delegate
-        case other => other
-      }
-      val (partition, data) = (Filters.evaluable(scan.partitionFilters), Filters.evaluable(scan.dataFilters))
-      val node = Link.json.createObjectNode
-      node.set[ObjectNode]("predicate", Filters.of(scan.output, scan.relation).conjunction(data))
-      val files = node.putArray("files")
-      val locations = Locations.of(scan.relation.copy(location = location)(scan.relation.sparkSession))
-      for (directory <- location.listFiles(partition, data); f <- directory.files) {
-        files.add(locations.of(directory.values, f).fold(f.getPath)(_.path).toString)
-      }
-      Link.json.writeValueAsString(node)
-    case scans => throw new SieveException(
-      "SIEVE_UNSUPPORTED_PREDICATE",
-      s"the predicate makes Spark scan ${scans.size} tables; name one of the table's own columns " +
-        "and constants, without subqueries", state = "0A000")
-  }
+  private def filtered(session: Compat.Session, name: java.util.List[String], predicate: String) =
+    Filter(session.sessionState.sqlParser.parseExpression(predicate), Tables.unresolved(name))
 
-  private def planned(session: Compat.Session, query: LogicalPlan): Seq[FileSourceScanExec] = {
-    val execution = session.sessionState.executePlan(query, CommandExecutionMode.SKIP)
-    scans(execution.executedPlan).distinct
-  }
+  private def plan(session: Compat.Session, query: LogicalPlan): QueryExecution =
+    session.sessionState.executePlan(query, CommandExecutionMode.SKIP)
+
+  private def scans(session: Compat.Session, planned: QueryExecution): Seq[FileSourceScanExec] =
+    scans(planned.executedPlan).distinct
 
   /** What a scan lists, after Spark's own partition pruning, and what indexes leave of it. */
-  def listing(
+  private def listing(
       session: Compat.Session, scan: FileSourceScanExec): (Seq[PartitionDirectory], Pruned) = {
     val (partition, data) = (Filters.evaluable(scan.partitionFilters), Filters.evaluable(scan.dataFilters))
     scan.relation.location match {
@@ -67,24 +86,27 @@ object Explain {
         (listed, Pruner.prune(index, listed, data))
       case other =>
         val listed = other.listFiles(partition, data)
-        val reason = if (Settings.enabled(session)) "no-index" else "disabled"
-        (listed, Pruned(listed, Nil, Map(reason -> listed.map(_.files.size.toLong).sum)))
+        (listed, Pruned.nothing(listed, if (Settings.enabled(session)) Reason.NoIndex else Reason.Disabled))
     }
   }
 
   /** Without the table before each column: the row names it already. */
-  private def plain(filter: Expression): Expression =
+  private def unqualified(filter: Expression): Expression =
     filter.transform { case a: AttributeReference => a.withQualifier(Nil) }
 
-  private def measure(
-      node: ObjectNode, what: String,
-      directories: Seq[PartitionDirectory]): Unit = {
+  private def outcome(pruned: Pruned): Map[String, Any] =
+    Map("used" -> pruned.used, "reasons" -> Reason.named(pruned.reasons))
+
+  private def sizes(what: String, directories: Seq[PartitionDirectory]): Map[String, Any] = {
     val files = directories.flatMap(_.files)
-    node.put(s"files_$what", files.size.toLong).put(s"bytes_$what", files.map(_.getLen).sum)
+    Map(s"files_$what" -> files.size, s"bytes_$what" -> files.map(_.getLen).sum)
   }
 
+  private def paths(directories: Seq[PartitionDirectory]): Seq[String] =
+    directories.flatMap(_.files.map(_.getPath.toString))
+
   /** All scans of files in a plan, those of subqueries and cached plans included. */
-  def scans(plan: SparkPlan): Seq[FileSourceScanExec] = {
+  private def scans(plan: SparkPlan): Seq[FileSourceScanExec] = {
     val own = plan match {
       case scan: FileSourceScanExec => Seq(scan)
       case adaptive: AdaptiveSparkPlanExec => scans(adaptive.inputPlan)
@@ -92,8 +114,7 @@ object Explain {
       case cached: InMemoryTableScanExec => scans(cached.relation.cachedPlan)
       case _ => Nil
     }
-    val below = plan.children.flatMap(scans)
     val subqueries = plan.expressions.flatMap(_.collect { case s: ExecSubqueryExpression => s.plan })
-    own ++ below ++ subqueries.flatMap(scans)
+    own ++ (plan.children ++ subqueries).flatMap(scans)
   }
 }

@@ -2,10 +2,9 @@ package org.apache.spark.sql.sieve
 
 import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 import java.util.regex.Pattern
-
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
-
+import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.SparkContext
 import org.apache.spark.internal.Logging
 import org.apache.spark.network.util.JavaUtils
@@ -14,36 +13,40 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.unsafe.types.UTF8String
 
 /** A setting as `settings.json` describes it. */
-final case class Setting(
-    key: String, pattern: Pattern, allowed: String, default: Option[String], ifInvalid: Option[String],
-    ofDriver: Boolean, doc: String) {
+final class Setting(val key: String, spec: JsonNode, form: JsonNode) {
+  private val pattern = Pattern.compile(form.get("pattern").asText)
+  private def optional(name: String): Option[String] = Option(spec.get(name)).map(_.asText)
+  val default: Option[String] = optional("default")
+  val ifInvalid: Option[String] = optional("if_invalid").orElse(default)
+  def isStatic: Boolean = spec.get("where").asText == "driver"
+  def doc: String = spec.get("doc").asText
   def accepts(value: String): Boolean = pattern.matcher(value).matches
-  def refusal(value: String): String = s"$key = '$value' is not valid; allowed: $allowed"
+  def refusal(value: String): String =
+    s"$key = '$value' is not valid; allowed: ${form.get("allowed").asText}"
+}
+
+/** Logs each text once, and no more than so many texts in all. */
+trait OnceLogging extends Logging {
+  private val logged = ConcurrentHashMap.newKeySet[String]()
+  protected def warnOnce(text: String): Unit =
+    if (logged.size < Policy.limit("warnings") && logged.add(text)) logWarning(s"sieve: $text")
 }
 
 /**
- * The `spark.sieve.*` settings. Their list is `settings.json`, which the front end reads, too. Each
- * is an entry of Spark's configuration with a checked value: `SET`, `conf.set` and a connection
- * string fail for a wrong one. A wrong value of `spark-defaults.conf` or `--conf` is copied into
- * sessions and must not keep one from starting; scans ignore it, with one warning.
+ * The `spark.sieve.*` settings, listed in `settings.json`, which the front end reads as well. Each is an
+ * entry of Spark's configuration with a checked value: `SET`, `conf.set` and a connection string fail
+ * for a wrong one. Spark copies a wrong value of `spark-defaults.conf` or `--conf` into sessions; it must
+ * not keep a session from starting, so scans ignore it, with one warning.
  */
-object Settings extends Logging {
+object Settings extends OnceLogging {
   private val prefix = "spark.sieve."
   private val known: Map[String, Setting] = {
-    val list = Link.json.readTree(getClass.getResourceAsStream("settings.json"))
-    val forms = list.get("forms")
+    val list = Json.resource("settings.json")
     list.get("settings").fieldNames.asScala.map { key =>
-      val told = list.get("settings").get(key)
-      val form = forms.get(told.get("form").asText)
-      def optional(name: String): Option[String] = Option(told.get(name)).map(_.asText)
-      val default = optional("default")
-      key -> Setting(
-        key, Pattern.compile(form.get("pattern").asText), form.get("allowed").asText, default,
-        optional("if_invalid").orElse(default), told.get("where").asText == "driver",
-        told.get("doc").asText)
+      val spec = list.get("settings").get(key)
+      key -> new Setting(key, spec, list.get("forms").get(spec.get("form").asText))
     }.toMap
   }
-  private val warned = ConcurrentHashMap.newKeySet[String]()
 
   def enabled(s: SparkSession): Boolean = flag(s, "spark.sieve.enabled")
   def strict(s: SparkSession): Boolean = flag(s, "spark.sieve.strict")
@@ -51,42 +54,39 @@ object Settings extends Logging {
   def refreshAuto(s: SparkSession): Boolean = flag(s, "spark.sieve.refresh.auto")
   def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout")
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout")
-  /** From 0, no scan, to 1, each scan. */
-  def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
   def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl")
+  /** Share of scans to audit, 0 to 1. */
+  def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
 
-  /** One child serves all sessions, so none of them chooses what it is: the driver's conf does. */
-  def python(context: SparkContext): String = {
-    val keys = Seq("spark.sieve.python", "spark.pyspark.driver.python", "spark.pyspark.python")
-    keys.flatMap(k => context.getConf.getOption(k)).headOption
-      .orElse(sys.env.get("PYSPARK_DRIVER_PYTHON")).orElse(sys.env.get("PYSPARK_PYTHON"))
-      .getOrElse("python3")
-  }
+  /** The interpreter of the front end. All sessions share one process, so the driver's conf decides. */
+  def python(context: SparkContext): String =
+    Policy.texts("/python/settings").flatMap(context.getConf.getOption(_)).headOption
+      .orElse(Policy.texts("/python/environment").flatMap(sys.env.get(_)).headOption)
+      .getOrElse(Policy.at("/python/default").asText)
 
-  /** What a session has set under our prefix, and is warned of where that has no effect. */
+  /** What a session has set under our prefix; warns of names and values that have no effect. */
   def of(s: Compat.Session): Map[String, String] = {
     val set = s.sessionState.conf.getAllConfs.filter(_._1.startsWith(prefix))
     set.foreach { case (key, value) => inspect(key, value) }
     set
   }
 
-  /** Warns once of a name under our prefix that is no setting's. */
+  /** Warns once of a name under our prefix that is not a setting. */
   def inspectName(key: String): Unit =
     if (key.startsWith(prefix) && !known.contains(key)) {
-      val like = UTF8String.fromString(key)
-      val nearest = known.keys.minBy(k => UTF8String.fromString(k).levenshteinDistance(like))
-      warn(s"there is no setting $key; did you mean $nearest?")
+      val typed = UTF8String.fromString(key)
+      val nearest = known.keys.minBy(k => UTF8String.fromString(k).levenshteinDistance(typed))
+      warnOnce(s"there is no setting $key; did you mean $nearest?")
     }
 
-  /** Likewise, and of a wrong value. */
   private def inspect(key: String, value: String): Unit = {
     inspectName(key)
     known.get(key).filterNot(_.accepts(value)).foreach { setting =>
-      warn(setting.refusal(value) + setting.ifInvalid.fold("")(v => s"; queries run with $v"))
+      warnOnce(setting.refusal(value) + setting.ifInvalid.fold("")(v => s"; queries run with $v"))
     }
   }
 
-  /** Registers the entries, once a driver, and looks at what this one was started with. */
+  /** Registers the entries, once a JVM, and inspects what this driver was started with. */
   def register(context: SparkContext): Unit = {
     registered
     context.conf.getAll.foreach { case (key, value) => inspect(key, value) }
@@ -96,11 +96,10 @@ object Settings extends Logging {
     // Without its entry a setting is checked by statements alone.
     try {
       val builder =
-        if (setting.ofDriver) SQLConf.buildStaticConf(setting.key) else SQLConf.buildConf(setting.key)
+        if (setting.isStatic) SQLConf.buildStaticConf(setting.key) else SQLConf.buildConf(setting.key)
       val entry = builder.doc(setting.doc).stringConf.transform { value =>
-        if (!setting.accepts(value) && !isCopied(setting.key, value)) {
+        if (!setting.accepts(value) && !isCopied(setting.key, value))
           throw new SieveException("SIEVE_INVALID_SETTING", setting.refusal(value), state = "22022")
-        }
         value
       }
       setting.default.fold[Any](entry.createOptional)(entry.createWithDefault(_))
@@ -117,7 +116,7 @@ object Settings extends Logging {
       }
   private val copies = Set("clone", "mergeNonStaticSQLConfigs")
 
-  // Nothing that is wrong here may fail a query.
+  /** A value that queries can go by: a wrong one must not fail them. */
   private def valid(s: SparkSession, key: String): String = {
     val setting = known(key)
     val value = s.conf.getOption(key).filter(_ != null).orElse(setting.default)
@@ -131,7 +130,4 @@ object Settings extends Logging {
 
   private def millis(s: SparkSession, key: String): Long =
     JavaUtils.timeStringAs(valid(s, key).replaceAll("\\s", ""), TimeUnit.MILLISECONDS)
-
-  private def warn(text: String): Unit =
-    if (warned.size < 1000 && warned.add(text)) logWarning(s"sieve: $text")
 }

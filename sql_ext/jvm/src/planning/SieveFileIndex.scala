@@ -2,9 +2,7 @@ package org.apache.spark.sql.sieve
 
 import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicReference
-
 import org.apache.hadoop.fs.Path
-
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources._
@@ -13,32 +11,26 @@ import org.apache.spark.sql.types.StructType
 
 /**
  * A table's own listing, less the files that an index proves to hold no row for the filters asked
- * with. Plans may merge, reuse and re-plan it as they like: what was asked ahead serves a listing that
- * would ask the very same.
+ * with. Plans may merge, reuse and re-plan it as they like: a prefetched answer serves only a listing
+ * that would ask the very same.
  */
 class SieveFileIndex(
-    val scan: LogicalRelation,
-    val relation: HadoopFsRelation,
-    val table: CatalogTable,
-    val entry: Entry,
-    val executing: Compat.Session) extends FileIndex {
+    val scan: LogicalRelation, val relation: HadoopFsRelation, val table: CatalogTable,
+    val entry: Entry, val executing: Compat.Session) extends FileIndex {
   val delegate: FileIndex = relation.location
-  private lazy val skipped =
-    SQLMetrics.createMetric(executing.sparkContext, "number of files skipped")
+  private lazy val skipped = SQLMetrics.createMetric(executing.sparkContext, "number of files skipped")
   private lazy val pruneTime = SQLMetrics.createTimingMetric(executing.sparkContext, "prune time")
-
-  private val ahead = new AtomicReference[Option[Ahead]](None)
+  private val prefetched = new AtomicReference[Option[Prefetch]](None)
 
   /** Asks now what a listing with these filters will want to know. */
-  def ask(filters: Seq[Expression]): Unit =
-    ahead.set(Pruner.ahead(this, Filters.evaluable(filters)))
+  def prefetch(filters: Seq[Expression]): Unit =
+    prefetched.set(Pruner.prefetch(this, Filters.evaluable(filters)))
 
-  /** What was asked ahead, once: a later listing is of another time. */
-  def asked(): Option[Ahead] = ahead.getAndSet(None).filter(_.isRecent)
+  /** What was prefetched, once: a later listing is of another time. */
+  def takePrefetched(): Option[Prefetch] = prefetched.getAndSet(None).filter(_.isRecent)
 
   /** Of the last listing; a plan has a listing of its own for each of its scans. */
-  def metrics: Map[String, SQLMetric] =
-    Map("numFilesSkipped" -> skipped, "pruneTime" -> pruneTime)
+  def metrics: Map[String, SQLMetric] = Map("numFilesSkipped" -> skipped, "pruneTime" -> pruneTime)
 
   override def listFiles(
       partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = {
@@ -47,7 +39,7 @@ class SieveFileIndex(
     val filters = Filters.evaluable(dataFilters)
     val start = System.nanoTime
     val pruned = Pruner.prune(this, listed, filters)
-    Required.check(this, pruned)
+    RequireCheck(this, pruned)
     pruneTime.set(TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start))
     skipped.set(Counters.scanned(pruned))
     Audit.sometimes(this, pruned, filters)

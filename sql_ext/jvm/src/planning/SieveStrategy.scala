@@ -8,34 +8,26 @@ import org.apache.spark.sql.execution.datasources._
 
 /**
  * Wraps the listing of a file scan over an indexed table, as late as can be: after every rule that
- * matches on the listing's class, and on a copy, since the relation itself is shared by sessions.
+ * matches on the listing's class, and on a copy, since sessions share the relation itself.
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case ScanOperation(_, _, _, scan: LogicalRelation) if Settings.enabled(session) =>
-      wrapped(scan) match {
-        case Some(indexed) =>
-          FileSourceStrategy(plan.transform { case l: LogicalRelation if l eq scan => indexed })
-            .map(plan => asked(SieveScan.in(plan, session)))
-        case None => Nil
+      wrap(scan).toSeq.flatMap { indexed =>
+        val planned = FileSourceStrategy(plan.transform { case l: LogicalRelation if l eq scan => indexed })
+          .map(CountedScan.in(_, session))
+        // The rest of planning goes on beside the answer.
+        for (one <- planned; scan <- one.collect { case s: FileSourceScanExec => s })
+          scan.relation.location match {
+            case index: SieveFileIndex => index.prefetch(scan.dataFilters)
+            case _ =>
+          }
+        planned
       }
     case _ => Nil
   }
 
-  /** A plan whose scans have asked ahead: the rest of planning goes on beside the answer. */
-  private def asked(plan: SparkPlan): SparkPlan = {
-    plan.foreach {
-      case scan: FileSourceScanExec => scan.relation.location match {
-        case index: SieveFileIndex =>
-          index.ask(scan.dataFilters)
-        case _ =>
-      }
-      case _ =>
-    }
-    plan
-  }
-
-  private def wrapped(scan: LogicalRelation): Option[LogicalRelation] =
+  private def wrap(scan: LogicalRelation): Option[LogicalRelation] =
     (scan.relation, scan.catalogTable) match {
       case (fs: HadoopFsRelation, Some(table))
           if !scan.isStreaming && SieveStrategy.known(fs.location) =>
@@ -49,10 +41,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 }
 
 object SieveStrategy {
-  private val kinds = Set("InMemoryFileIndex", "PrunedInMemoryFileIndex", "CatalogFileIndex")
+  private val listings = Policy.texts("/listings").toSet
 
-  /** Listings whose files or file slices are read whole and as listed; any other kind is left alone. */
-  def known(location: FileIndex): Boolean = Hudi.is(location) ||
-    location.getClass.getName.startsWith("org.apache.spark.sql.execution.datasources.") &&
-      kinds(location.getClass.getSimpleName)
+  /** Whether a listing's files or file slices are read whole and as listed; others are left alone. */
+  def known(location: FileIndex): Boolean = Hudi.is(location) || listings(location.getClass.getName)
 }

@@ -1,0 +1,221 @@
+"""Hudi tables for statements: which can be indexed, what has changed, what log files were appended.
+
+The shim hands out Hudi's timeline and file slices; all decisions on them are here. Sources: Hudi's
+``HoodieTimeline`` (actions of instants) and ``HoodieLogBlock`` (types and headers of log blocks).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+log = logging.getLogger(__name__)
+
+FAILURES: Final = (Py4JError, PySparkException)
+"""What calls of the JVM raise: PySpark translates some failures and passes others on."""
+
+# 8 is the first of which each log file is written by one commit and listed once that is complete.
+_VERSIONS: Final = frozenset({"8", "9"})
+
+# The metadata of a commit name the partitions that it wrote or replaced; others do not.
+_COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
+_HARMLESS: Final = frozenset({"clean", "savepoint", "indexing"})
+_ROLLBACKS: Final = frozenset({"rollback", "restore"})
+
+# Beyond, Hudi's own listing of all is not slower: it works in parallel or by its metadata table.
+_MOST_COMMITS: Final = 50
+_MOST_PARTITIONS: Final = 100
+
+# Clocks of the store and of writers may be so far apart.
+_SKEW_MS: Final = 60_000
+
+# Once so much has been logged, a share of the base file, many of its rows may be hidden.
+_MOST_LOGGED: Final = 0.25
+
+# Reading the headers of a log file is mostly waiting for the store.
+_LOG_READERS: Final = 16
+
+# Deletes are not among them: they hide rows, and only reading all would show how many.
+_ROW_BLOCKS: Final = frozenset({"AVRO_DATA_BLOCK", "PARQUET_DATA_BLOCK", "HFILE_DATA_BLOCK"})
+# Records that lack the columns that a MERGE did not assign; blocks that stand for earlier ones.
+_OTHER_HEADERS: Final = frozenset({"IS_PARTIAL", "COMPACTED_BLOCK_TIMES"})
+_WHOLE_RECORD_MODES: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
+
+
+def refusal(parts: Mapping[str, str]) -> str | None:
+    """Why a table cannot be indexed, as `formats.refuse_kind` takes it; None if it can.
+
+    Args:
+        parts: of the reader's fingerprint, which hold the table's properties.
+    """
+
+    def is_set(key: str) -> bool:
+        return parts.get(f"hudi.{key}", "").lower() == "true"
+
+    version = parts.get("hudi.hoodie.table.version")
+    if version not in _VERSIONS:
+        return f"hudi version {version}"
+    if "hudi.hoodie.bootstrap.base.path" in parts:
+        return "hudi bootstrap"
+    if is_set("hoodie.table.multiple.base.file.formats.enable"):
+        return "hudi formats several"
+    base = parts.get("hudi.hoodie.table.base.file.format", "PARQUET")
+    return None if base.upper() == "PARQUET" else f"hudi formats {base}"
+
+
+def takes_whole_records(parts: Mapping[str, str]) -> bool:
+    """Whether each record that is shown was written as it is, by one write.
+
+    The others of its key may hide it but do not change it. Which of them is shown depends on all
+    that was ever written of the key.
+
+    Args:
+        parts: of the reader's fingerprint: the table's properties, and the settings and options
+            that a reader may go by, which must agree with them on merging.
+    """
+    table = {k.removeprefix("hudi."): v for k, v in parts.items() if k.startswith("hudi.")}
+    read_with = {
+        k.partition(".")[2]: v for k, v in parts.items() if k.startswith(("conf.", "option."))
+    }
+    differs = any(
+        key.startswith("hoodie.")
+        and ("payload" in key or "merge" in key)
+        and table.get(key) != value
+        for key, value in read_with.items()
+    )
+    return (
+        table.get("hoodie.record.merge.mode") in _WHOLE_RECORD_MODES
+        and not differs
+        and not any("partial" in key for key in table)
+    )
+
+
+def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
+    """The partitions written to since the commit that was complete at a time.
+
+    Args:
+        access: the table, as the shim hands it out.
+        instant_ms: ms since the epoch.
+
+    Returns:
+        None where the timeline does not tell for certain: it does not have that commit any more, or
+        something else has happened, or the table has no partitions.
+    """
+    timeline = list(enumerate(json.loads(access.timeline())))
+    own = [action for _, (action, done, at) in timeline if done and at == instant_ms]
+    later = [
+        (number, action)
+        for number, (action, done, at) in timeline
+        if done and (at is None or at > instant_ms) and action not in _HARMLESS
+    ]
+    pending = {action for _, (action, done, _) in timeline if not done}
+    if (
+        sum(action in _COMMITS for action in own) != 1
+        or len(later) > _MOST_COMMITS
+        or not all(action in _COMMITS for _, action in later)
+        or pending & _ROLLBACKS
+        or _archived_since(access, instant_ms - _SKEW_MS)
+    ):
+        return None
+    found = {one for number, _ in later for one in json.loads(access.partitions(number))}
+    return None if "" in found or len(found) > _MOST_PARTITIONS else frozenset(found)
+
+
+def _archived_since(access: Any, time_ms: int) -> bool:
+    """Whether commits have been archived since.
+
+    Hudi archives by the time at which commits were requested, so one that took long may be gone
+    while an earlier one is still in the active timeline.
+    """
+    folder = access.path(str(access.client().getArchivePath().toString()))
+    files = folder.getFileSystem(access.hadoopConf())
+    return bool(files.exists(folder)) and any(
+        status.getModificationTime() >= time_ms for status in files.listStatus(folder)
+    )
+
+
+def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | None:
+    """The folders that may have been written to since an instant, and the locations in them.
+
+    Returns:
+        URIs, and JSON as ``access.list()`` has it; None where only a listing of all can tell.
+    """
+    # What fails here is no harm: a listing of all will do, or say why it will not.
+    try:
+        partitions = changed_partitions(access, instant_ms)
+        if partitions is None:
+            return None
+        base = str(access.client().getBasePath().toString())
+        folders = {one: access.path(f"{base}/{one}") for one in partitions}
+        conf = access.hadoopConf()
+        there = [one for one, path in folders.items() if path.getFileSystem(conf).exists(path)]
+        listed = access.listPartitions(there)
+    except FAILURES as error:
+        log.warning("what has changed in a Hudi table is not known, so all is listed: %s", error)
+        return None
+    if listed is None:
+        return None
+    return frozenset(str(path.toString()) for path in folders.values()), str(listed)
+
+
+def find_appended(
+    access: Any, files: Mapping[int, tuple[int, int, bool]], parts: Mapping[str, str]
+) -> frozenset[int]:
+    """Slices whose log files since some state hold nothing but whole records; see `frame`.
+
+    Args:
+        access: the table, as the shim hands it out.
+        files: by number in the last listing the length and time that each slice had once, and
+            whether all rows are known that it ever had, those hidden from queries among them.
+        parts: of the reader's fingerprint.
+
+    Returns:
+        Numbers of slices of which the frame reads the appended log files alone from now on.
+    """
+    if not takes_whole_records(parts):
+        return frozenset()
+
+    def is_appended(of: tuple[int, tuple[int, int, bool]]) -> bool:
+        number, (length, mtime, all_rows) = of
+        try:
+            return _append(access, number, [length, mtime], all_rows=all_rows)
+        except FAILURES as error:
+            # No harm: it is read whole, which will do or say why it will not.
+            log.warning("what was appended to a slice is not known, so all is read: %s", error)
+            return False
+
+    with ThreadPoolExecutor(_LOG_READERS, "sieve-log-files") as pool:
+        found = zip(files, pool.map(is_appended, files.items()), strict=True)
+        return frozenset(number for number, appended in found if appended)
+
+
+def _append(access: Any, number: int, state: list[int], *, all_rows: bool) -> bool:
+    slice_now = json.loads(access.slice(number))
+    if slice_now is None or slice_now["log_bytes"] > _MOST_LOGGED * slice_now["base_bytes"]:
+        return False
+    before = slice_now["states"][:-1]
+    held = next((k for k, s in enumerate(before) if s == state and (k == 0 or all_rows)), None)
+    if held is None or not all(
+        _holds_whole_records(access.logReader(number, k)) for k in range(held, len(before))
+    ):
+        return False
+    access.append(number, held)
+    return True
+
+
+def _holds_whole_records(reader: Any) -> bool:
+    try:
+        while reader.hasNext():
+            block = reader.next()
+            headers = {str(key.toString()) for key in block.getLogBlockHeader().keySet()}
+            if str(block.getBlockType().toString()) not in _ROW_BLOCKS or headers & _OTHER_HEADERS:
+                return False
+        return True
+    finally:
+        reader.close()

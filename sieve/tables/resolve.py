@@ -1,0 +1,81 @@
+"""Resolving the table that a statement names: by Spark, in the user's session, with its checks."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from sieve.errors import InvalidInputError, SieveError
+from sieve.storage.java_errors import condition_of
+from sieve.tables import hudi
+from sieve.tables.formats import INDEXED, refuse_kind
+from sieve.tables.names import quoted
+from sieve.tables.table import CatalogTable
+
+
+def open_table(
+    driver: Any, spark: SparkSession, session: Any, parts: Sequence[str]
+) -> CatalogTable:
+    """Resolve a table that can be indexed.
+
+    Args:
+        driver: the entry point of the gateway.
+        spark: PySpark's view of ``session``.
+        session: the session to resolve and read in, a py4j object.
+        parts: the name as typed.
+
+    Raises:
+        InvalidInputError: Spark knows no table of the name; suggests near ones.
+        UnsupportedError: it is not a kind of table that can be indexed; says what to do.
+        Py4JError, PySparkException: the user may not see it.
+    """
+    _forget_listing(session, parts)
+    try:
+        access = driver.tables().resolve(session, list(parts))
+    except hudi.FAILURES as error:
+        if condition_of(error) != "TABLE_OR_VIEW_NOT_FOUND":
+            raise
+        raise _unknown_table(driver, session, parts) from error
+    name = ".".join(parts)
+    if (kind := str(access.kind())) != "files":
+        raise refuse_kind(name, kind)
+    table = CatalogTable(access, spark)
+    if table.info.format_name not in INDEXED:
+        raise refuse_kind(name, f"format {table.info.format_name}")
+    if table.info.format_name == "hudi":
+        why = hudi.refusal(table.info.fingerprint_parts)
+        if why is not None:
+            raise refuse_kind(name, why)
+    return table
+
+
+def _forget_listing(session: Any, parts: Sequence[str]) -> None:
+    """Drop an older listing of the table in the session: a build must see the files of now."""
+    if len(parts) == 3 and parts[0] == "spark_catalog":
+        parts = parts[1:]
+    if len(parts) > 2:
+        return
+    state = session.sessionState()
+    catalog, name = state.catalog(), state.sqlParser().parseTableIdentifier(quoted(parts))
+    if not catalog.isTempView(name) and catalog.tableExists(name):
+        catalog.invalidateCachedTable(name)
+
+
+def plan_column(spark: SparkSession, parts: Sequence[str], column: Sequence[str]) -> None:
+    """Plan a query of a column: what keeps the user from it, such as an authorizer, raises here."""
+    frame = spark.table(quoted(parts)).select(quoted(column))
+    frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - no other door
+
+
+def _unknown_table(driver: Any, session: Any, parts: Sequence[str]) -> SieveError:
+    database = parts[-2] if len(parts) > 1 else str(session.catalog().currentDatabase())
+    names = json.loads(driver.tables().names(session, database))
+    near = difflib.get_close_matches(parts[-1], names, n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else "check its name and database"
+    return InvalidInputError(
+        "SIEVE_UNKNOWN_TABLE", f"there is no table {database}.{parts[-1]}; {hint}"
+    )

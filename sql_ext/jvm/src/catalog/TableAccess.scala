@@ -1,0 +1,166 @@
+package org.apache.spark.sql.sieve
+
+import java.util.{List => JList}
+import scala.jdk.CollectionConverters._
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.execution.command._
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types._
+
+/** One table of a statement: what it is, its files, a frame that reads some of them as a query would. */
+class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPlan) {
+  private type Listed = (InternalRow, FileStatusWithMetadata)
+  lazy val (relation, table) = plan match {
+    case l: LogicalRelation => (l.relation.asInstanceOf[HadoopFsRelation], l.catalogTable.get)
+  }
+  private lazy val locations = Locations.of(relation)
+  private lazy val slices = new FileSlices(relation)
+  private var listed = IndexedSeq.empty[Listed]
+  private var appended = Map.empty[Int, Listed]
+
+  /** "files" for a table whose files Spark lists; else what it is, for the error to say. */
+  def kind: String = plan match {
+    // However deep below a view: there is no table to index instead.
+    case _ if plan.isStreaming => "stream"
+    case l: LogicalRelation => l.relation match {
+      case fs: HadoopFsRelation if !SieveStrategy.known(fs.location) =>
+        s"location ${fs.location.getClass.getName}"
+      case _: HadoopFsRelation => if (l.catalogTable.isEmpty) "path" else "files"
+      case other => s"source ${other.getClass.getName}"
+    }
+    case h: HiveTableRelation => s"hive ${h.tableMeta.storage.serde.getOrElse("")}"
+    case v: DataSourceV2Relation => s"v2 ${v.table.getClass.getName}"
+    case v: View => if (v.isTempView) "temporary view" else "view"
+    case other => s"source ${other.getClass.getName}"
+  }
+
+  /** What Spark says of the table under the settings of the session; JSON. */
+  def info: String = {
+    val fingerprint = Fingerprint.of(relation, table, session)
+    Json.write(Tables.identity(table) ++ Map(
+      "format" -> Fingerprint.format(relation), "spark" -> session.version,
+      "hive" -> session.sparkContext.conf.getOption("spark.sql.catalogImplementation").contains("hive"),
+      "case_sensitive" -> session.sessionState.conf.caseSensitiveAnalysis,
+      "corrupt_column" -> WholeRecords.corruptColumn(relation.options, session.sessionState.conf),
+      "database_location" ->
+        Tables.databaseLocation(session, table.identifier.database.getOrElse("default")),
+      "columns" -> leafColumns(relation.dataSchema, Nil),
+      "partition_columns" -> relation.partitionSchema.fieldNames,
+      "registrations" -> Registry.registrations(table), "declared" -> DeclaredIndexes.by(table),
+      "fingerprint" -> fingerprint.hash, "fingerprint_parts" -> fingerprint.parts))
+  }
+
+  /** The fingerprint as `info` would give it now. */
+  def fingerprint: String = Fingerprint.of(relation, table, session).hash
+
+  private def leafColumns(schema: StructType, above: List[String]): Seq[Map[String, Any]] =
+    schema.fields.toSeq.flatMap { f =>
+      val (path, declared) = (above :+ f.name, CharVarcharUtils.getRawType(f.metadata).getOrElse(f.dataType))
+      val own = Map("path" -> path, "type" -> declared.catalogString)
+      declared match {
+        case s: StructType => own +: leafColumns(s, path)
+        case _ => Seq(own)
+      }
+    }
+
+  /** Every location of the table now: [path, length, time]; what has no state of its own is left out. */
+  def list: String = {
+    // Hudi would go on to later commits than its reader, which passes over what these have logged.
+    if (!Hudi.is(relation.location)) relation.location.refresh()
+    list(relation.location.listFiles(Nil, Nil))
+  }
+
+  /** The same of some partitions of a Hudi table; null in releases that cannot list these alone. */
+  def listPartitions(partitions: JList[String]): String =
+    Hudi.list(relation.location, partitions.asScala.toSeq).map(list).orNull
+
+  private def list(directories: Seq[PartitionDirectory]): String = {
+    appended = Map.empty
+    val found = for {
+      directory <- directories
+      file <- directory.files
+      at <- locations.of(directory.values, file)
+      now <- at.shown if at.written.isEmpty
+    } yield Seq(at.path.toString, now.length, now.modified) -> (directory.values, file)
+    listed = found.map(_._2).toIndexedSeq
+    Json.write(found.map(_._1))
+  }
+
+  // -- of a Hudi table ----------------------------------------------------------------------------
+
+  def timeline: String = Hudi.timeline(relation)
+  def partitions(number: Int): String = Hudi.partitions(relation, number)
+  def client: AnyRef = Hudi.client(relation)
+  def path(text: String): Path = new Path(text)
+  def hadoopConf: Configuration = session.sessionState.newHadoopConf()
+
+  /** When the table became what was listed, ms since the epoch; below zero where nothing tells. */
+  def instant: Long = if (Hudi.is(relation.location)) Hudi.completed(relation).getOrElse(-1) else -1
+
+  /** Of a file slice by its number in the last listing what `FileSlices.states` says; JSON. */
+  def slice(number: Int): String = Json.write((slices.states _).tupled(listed(number)))
+
+  /** A reader of one log file's blocks; the log files of a slice are in the order of their names. */
+  def logReader(number: Int, k: Int): AnyRef =
+    Hudi.logReader(relation, (slices.logs _).tupled(listed(number))(k))
+
+  /** From now on `frame` reads of a file slice among `appended` nothing but its log files from one on. */
+  def append(number: Int, from: Int): Unit = synchronized {
+    val (values, file) = listed(number)
+    appended += number -> slices.logsAlone(values, file, from)
+  }
+
+  /**
+   * Reads the files with these numbers in the last listing as a query would, no error ignored. One
+   * column more names a row's file by its place among the numbers: a partition column, since its value
+   * costs nothing to read and nothing to compare. Of slices in `alone`, see `append`, only the appended
+   * log files are read. Text formats have the column `WholeRecords.damaged` as well.
+   */
+  def frame(
+      reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String): DataFrame = {
+    val own = relation.partitionSchema
+    val schema = own.add(location, IntegerType, nullable = false)
+    val slices = alone.asScala.toSet
+    val (added, whole) = numbers.asScala.toSeq.zipWithIndex.partition(n => slices(n._1))
+
+    def over(some: Seq[(Int, Int)], from: Int => Listed, options: Map[String, String]) = {
+      val files = some.map { case (number, place) =>
+        val (values, file) = from(number)
+        locations.alone(values, file, own, place)
+      }
+      val made = WholeRecords.of(PinnedFileIndex.over(relation, files, schema, options))
+      Compat.frame(reading, LogicalRelation(made, isStreaming = false))
+    }
+
+    val frames =
+      (if (whole.nonEmpty || added.isEmpty) Seq(over(whole, listed, Map.empty)) else Nil) ++
+        (if (added.nonEmpty) Seq(over(added, appended, FileSlices.unmerged)) else Nil)
+    frames.reduce(_ union _)
+  }
+
+  /** Writes a property of the table, unless another one has come to bear its name. */
+  def setProperty(key: String, value: String): Unit = {
+    if (Tables.identity(session.sessionState.catalog.getTableMetadata(table.identifier)) !=
+        Tables.identity(table)) throw new SieveException(
+      "SIEVE_TABLE_MOVED", s"table ${String.join(".", name)} was made anew or moved meanwhile, so its " +
+        "index was not registered; run the statement again", state = "40001")
+    AlterTableSetPropertiesCommand(table.identifier, Map(key -> value), isView = false).run(session)
+    publish()
+  }
+
+  def unsetProperty(key: String): Unit = {
+    AlterTableUnsetPropertiesCommand(table.identifier, Seq(key), ifExists = true, isView = false)
+      .run(session)
+    publish()
+  }
+
+  /** The table's registrations as the metastore has them now, known to every session; JSON. */
+  def publish(): String = Json.write(Registry.registrations(Registry.reload(session, table.identifier)))
+}
