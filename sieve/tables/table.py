@@ -20,7 +20,6 @@ from sieve.errors import (
     UnknownOutcomeError,
     UnsupportedError,
 )
-from sieve.metadata.manifest import TEXT_FORMATS
 from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import (
     DECLARED_COLUMNS,
@@ -29,6 +28,7 @@ from sieve.metadata.registration import (
     registrations,
     render_registration,
 )
+from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.metadata.timestamps import ms_since_epoch
 from sieve.storage.interface import parent
 from sieve.storage.java_errors import answered, denied
