@@ -134,10 +134,11 @@ def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
-def test_restrict_takes_owner_and_group(tmp_path: Path) -> None:
-    """Where the user may, the index gets the table's owner and group."""
+@pytest.mark.parametrize("owner", ["nobody", "daemon"])
+def test_restrict_takes_owner_and_group(tmp_path: Path, owner: str) -> None:
+    """Where the user may, the index gets the table's owner and group; daemon has the number 1."""
     (tmp_path / "d").mkdir()
-    like = Permissions("nobody", "daemon", 0o750)
+    like = Permissions(owner, "daemon", 0o750)
     assert LocalStore().restrict(f"file:{tmp_path}/d", like) == like
 
 

@@ -73,13 +73,15 @@ object Fingerprint {
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
+    // Earlier builds read some fields of a struct, and lost a default of all of it with the others.
+    val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
     // A build adds columns of such names, so no index of a table that has one is to be believed.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
       .filter(lower(_).startsWith(reserved)).map("reserved" -> _)
     val own =
       if (kind != "hudi") settings
       else Hudi.fingerprint(relation, conf.getAllConfs) ++ settings -- ignoredOfHudi
-    val parts = (fixed ++ options ++ zones ++ parsing ++ literals ++ taken ++ own).map {
+    val parts = (fixed ++ options ++ zones ++ parsing ++ literals ++ structs ++ taken ++ own).map {
       case (k, v) if secret.findFirstIn(k).isDefined => k -> s"SHA-256 ${digest(v)}"
       case other => other
     }
@@ -118,6 +120,13 @@ object Fingerprint {
     case struct: StructType => hasDefault(struct)
     case _ => true
   }
+
+  /**
+   * Whether some column of structs has a default. Spark loses it where a query wants some fields only:
+   * in files that lack the column these are NULL then, and in a query of all fields the default's.
+   */
+  def hasDefaultOfStruct(columns: StructType): Boolean = columns.fields.exists(f =>
+    defaults.exists(f.metadata.contains) && f.dataType.existsRecursively(_.isInstanceOf[StructType]))
 
   private def hasDefault(t: DataType): Boolean = t match {
     case s: StructType => s.fields.exists(f => defaults.exists(f.metadata.contains))
