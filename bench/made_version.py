@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sieve.encoding.encoder import Encoder
-from sieve.metadata.file_list import Locations, render_locations
+from sieve.metadata.file_list import Locations, render_locations, states_of
 from sieve.metadata.manifest import Manifest, parse_manifest, render_manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import (
@@ -158,7 +158,7 @@ def made_list(n: int) -> Locations:
     ones = np.ones(n, np.int64)
     return Locations(
         tuple(f"{TABLE}/{name}" for name in names),
-        ones << 27, 1_760_000_000_000 + ones, ones * EACH, ones * 0, ones * 0,
+        states_of(n), ones << 27, 1_760_000_000_000 + ones, ones * EACH, ones * 0, ones * 0,
         np.arange(n),
     )  # fmt: skip
 

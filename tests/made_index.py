@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sieve.encoding.encoder import Encoder
-from sieve.metadata.file_list import Locations, render_locations
+from sieve.metadata.file_list import Locations, render_locations, states_of
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
 from sieve.reader.run_file import describe_run
@@ -100,7 +100,7 @@ def plain_locations(n: int) -> Locations:
     """So many files of ten rows each, none of them NULL or NaN."""
     ones = np.ones(n, np.int64)
     paths = tuple(f"{ROOT}/{k}" for k in range(n))
-    return Locations(paths, ones, ones, ones * 10, ones * 0, ones * 0, np.arange(n))
+    return Locations(paths, states_of(n), ones, ones, ones * 10, ones * 0, ones * 0, np.arange(n))
 
 
 @dataclass(frozen=True, slots=True)

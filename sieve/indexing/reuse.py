@@ -122,8 +122,7 @@ def _base_is_worth_it(
         return True
     in_base = number == 0
     total = sum(file.length for file in snapshot.files)
-    # A location that proves nothing tells no length either.
-    size = int(np.maximum(left.lengths[number <= 0], 0).sum())
+    size = int(left.lengths[number <= 0].sum())
     return int(in_base.sum()) >= LEAST_BASE * runs[0].locations and size >= LEAST_BASE * total
 
 

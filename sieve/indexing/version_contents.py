@@ -14,7 +14,7 @@ from sieve.indexing.build_run import BuiltRun, build_run
 from sieve.indexing.find_unreadable_file import named_if_unreadable
 from sieve.indexing.reuse import NOTHING, ReusedRuns
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
-from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Counts, Locations, concat
+from sieve.metadata.file_list import Counts, FileState, Locations, states_of, concat
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import BuildStats
@@ -156,7 +156,8 @@ def _unchanged(
     slots = first_slot + np.arange(len(files)) if built.run else np.full(len(files), -1)
     return Locations(
         tuple(file.path for file in files),
-        np.where(proven, [file.length for file in files], UNPROVEN).astype(np.int64),
+        np.where(proven, FileState.READ, FileState.UNPROVEN).astype(np.int8),
+        np.where(proven, [file.length for file in files], 0).astype(np.int64),
         np.array([file.mtime for file in files], np.int64),
         np.where(proven, built.rows, 0),
         np.where(proven, built.nulls, 0),
@@ -181,7 +182,7 @@ def _with_news(kept: ReusedRuns, read: Locations) -> Locations:
         nans=before.nans[at] + news.nans,
     )
     # Of which too little was read, or that changed meanwhile, are left for the next refresh.
-    both = both.chosen(news.lengths != UNPROVEN)
+    both = both.chosen(news.states != FileState.UNPROVEN)
     return concat(kept.locations.chosen(~grew), read.chosen(~added), both)
 
 
@@ -195,6 +196,7 @@ def _packed(places: Counts) -> Counts:
 def _unsettled(files: list[DataFile]) -> Locations:
     """The files that are left for a later refresh."""
     none = np.zeros(len(files), np.int64)
+    states = states_of(len(files), FileState.RACY)
     times = np.array([file.mtime for file in files], np.int64)
     paths = tuple(file.path for file in files)
-    return Locations(paths, none + UNSETTLED, times, none, none, none, none - 1)
+    return Locations(paths, states, none, times, none, none, none, none - 1)

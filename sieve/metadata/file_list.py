@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from itertools import chain, compress, count
 from typing import Final
 
@@ -21,15 +22,21 @@ import pyarrow.parquet as pq
 from sieve.errors import CorruptError
 
 Counts = npt.NDArray[np.int64]
+States = npt.NDArray[np.int8]
 
-UNPROVEN: Final = -1
-"""In place of a length: the file was read and proves nothing, such as one without rows."""
 
-UNSETTLED: Final = -2
-"""In place of a length: the file was too young, or of a time to come, to be read at all."""
+class FileState(IntEnum):
+    """What a version knows of a file. In stored lists a value below zero stands for the length."""
 
-GONE: Final = -3
-"""In place of a length, in a part of a list: the version has no such location any more."""
+    READ = 0
+    """All of it was read, and what is known holds while it has this length and time."""
+    UNPROVEN = -1
+    """It was read and proves nothing, such as a file without rows."""
+    RACY = -2
+    """It was too young, or of a time to come, to be read at all."""
+    REMOVED = -3
+    """In a part of a list alone: the version has no such location any more."""
+
 
 _SCHEMA = pa.schema(
     [("root", pa.int32()), ("path", pa.string())]
@@ -40,8 +47,11 @@ _WITH_ALSO = _SCHEMA.append(pa.field("also", pa.list_(pa.int64())))
 MOST_ALSO: Final = 64
 """Places that a location may have beside its first."""
 
-COLUMNS: Final = ("lengths", "mtimes", "rows", "nulls", "nans", "slots")
+COLUMNS: Final = ("states", "lengths", "mtimes", "rows", "nulls", "nans", "slots")
 """The columns of numbers of `Locations`, in order."""
+
+_STORED: Final = ("stored_lengths", "mtimes", "rows", "nulls", "nans", "slots")
+"""Those of the file that keeps a part."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +60,8 @@ class Locations:
 
     Attributes:
         paths: absolute qualified paths, as Spark's listing writes them.
-        lengths: int64[n], bytes; `UNPROVEN` or `UNSETTLED` for a file that is always read.
+        states: int8[n], of `FileState`; but for `READ` a query always reads the file.
+        lengths: int64[n], bytes of a file that is `READ`, else 0.
         mtimes: int64[n], modification times, ms since the epoch.
         rows: int64[n], rows of the file.
         nulls: int64[n], rows whose value is NULL.
@@ -62,6 +73,7 @@ class Locations:
     """
 
     paths: tuple[str, ...]
+    states: States
     lengths: Counts
     mtimes: Counts
     rows: Counts
@@ -73,9 +85,14 @@ class Locations:
     @property
     def nbytes(self) -> int:
         """Bytes that the list takes in memory."""
-        columns: list[Counts] = [getattr(self, name) for name in COLUMNS]
+        columns: list[Counts | States] = [getattr(self, name) for name in COLUMNS]
         also = 0 if self.also is None else self.also.nbytes
         return bytes_of(self.paths) + sum(column.nbytes for column in columns) + also
+
+    @property
+    def stored_lengths(self) -> Counts:
+        """int64[n]: the length of a file that is `READ`, else its state."""
+        return np.where(self.states == FileState.READ, self.lengths, self.states).astype(np.int64)
 
     @property
     def places(self) -> Counts:
@@ -106,12 +123,13 @@ class Locations:
 
 
 _NONE: Final = np.zeros(0, np.int64)
-NO_LOCATIONS: Final = Locations((), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
+NO_LOCATIONS: Final = Locations((), _NONE.astype(np.int8), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
 
 
 def concat(*lists: Locations) -> Locations:
     """The locations of all, those of the first list first."""
-    columns = (np.concatenate([_NONE, *(getattr(one, name) for one in lists)]) for name in COLUMNS)
+    some = (NO_LOCATIONS, *lists)
+    columns = (np.concatenate([getattr(one, name) for one in some]) for name in COLUMNS)
     paths = tuple(chain.from_iterable(one.paths for one in lists))
     also = [_none_also(len(one.paths)) if one.also is None else one.also for one in lists]
     several = _stacked(also) if any(one.size for one in also) else None
@@ -138,7 +156,7 @@ def merge(parts: Sequence[Locations]) -> Locations:
     later: set[str] = set()
     for part in reversed(parts):
         last = np.array([path not in later for path in part.paths], np.bool_)
-        told.append(part.chosen(last & (part.lengths != GONE)))
+        told.append(part.chosen(last & (part.states != FileState.REMOVED)))
         if part is not parts[0]:
             # Of the first, which is the longest, nobody asks.
             later.update(part.paths)
@@ -161,7 +179,13 @@ def diff(before: Locations, now: Locations) -> Locations:
         same[same] = (was[place[same]] == are[same]).all(axis=1)
     there = set(now.paths)
     lost = before.chosen(np.array([path not in there for path in before.paths], np.bool_))
-    return concat(now.chosen(~same), replace(lost, lengths=np.full_like(lost.lengths, GONE)))
+    gone = replace(lost, states=states_of(len(lost.paths), FileState.REMOVED))
+    return concat(now.chosen(~same), gone)
+
+
+def states_of(n: int, state: FileState = FileState.READ) -> States:
+    """int8[n]: of n files that are in one state."""
+    return np.full(n, state, np.int8)
 
 
 def _repeated(paths: Sequence[str]) -> set[str]:
@@ -183,7 +207,7 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
         [
             pa.array([root for root, _ in places], pa.int32()),
             pa.array([path for _, path in places], pa.string()),
-            *(pa.array(getattr(locations, name), pa.int64()) for name in COLUMNS),
+            *(pa.array(getattr(locations, name), pa.int64()) for name in _STORED),
             *([] if locations.also is None else [_lists(locations.also)]),
         ],
         schema=_SCHEMA if locations.also is None else _WITH_ALSO,
@@ -248,10 +272,14 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         bases[number] + path
         for number, path in zip(numbers, table["path"].to_pylist(), strict=True)
     )
-    columns = (table[name].to_numpy() for name in _SCHEMA.names[2:])
+    stored, *columns = (table[name].to_numpy() for name in _SCHEMA.names[2:])
+    if stored.min(initial=0) < min(FileState):
+        raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has an unknown state")
+    states = np.minimum(stored, FileState.READ).astype(np.int8)
+    lengths = np.maximum(stored, 0)
     if also is not None and not also.size:
         also = None
-    return replace(Locations(paths, *columns), also=also)
+    return replace(Locations(paths, states, lengths, *columns), also=also)
 
 
 def check_list(listed: Locations, number: int, slots: int) -> None:

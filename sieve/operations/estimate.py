@@ -32,7 +32,7 @@ from sieve.indexing.column_sample import zoomed
 from sieve.indexing.fit_budget import CUTS_PER_TASK, FILE_OVERHEAD, Make, run_files, run_maker
 from sieve.indexing.probes import Probes, expectations, files_read, make_probes, map_may_pay
 from sieve.indexing.read_column import Seen, read_cuts
-from sieve.metadata.file_list import Locations, render_locations
+from sieve.metadata.file_list import Locations, render_locations, states_of
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.metadata.records import Expected, RunId, RunRef
@@ -279,6 +279,7 @@ class _Estimating:
         files, seen = self.files, self.seen
         listed = Locations(
             tuple(file.path for file in files),
+            states_of(len(files)),
             np.array([file.length for file in files], np.int64),
             np.array([file.mtime for file in files], np.int64),
             seen.rows,

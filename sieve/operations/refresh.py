@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Callable
+from itertools import compress
 from typing import Final, Literal
 
 from sieve.environment import Environment
@@ -21,7 +22,7 @@ from sieve.indexing.version_contents import ReaderChangedError, build_contents
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, read_list
 from sieve.metadata.commit import publish
 from sieve.metadata.creation_record import report_if_dropped
-from sieve.metadata.file_list import Locations
+from sieve.metadata.file_list import FileState, Locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.pending_writes import discard_locations, discard_run, release
 from sieve.metadata.records import VersionId
@@ -169,11 +170,14 @@ def _grown(
         return frozenset()
     columns = (known.lengths, known.mtimes, known.all_rows)
     facts = zip(*(column.tolist() for column in columns), strict=True)
-    then = dict(zip(known.paths, facts, strict=True))
+    read = (known.states == FileState.READ).tolist()
+    then = dict(compress(zip(known.paths, facts, strict=True), read))
     stand = enumerate(zip(snapshot.files, file_statuses(known, snapshot.files), strict=True))
-    changed = {n: then[file.path] for n, (file, status) in stand if status == "changed"}
-    # A length below zero is none.
-    asked = {n: fact for n, fact in changed.items() if fact[0] >= 0}
+    asked = {
+        n: then[file.path]
+        for n, (file, status) in stand
+        if status == "changed" and file.path in then
+    }
     if len(asked) > MOST_ASKED:
         return frozenset()
     return frozenset(snapshot.files[number].path for number in table.appended(asked))

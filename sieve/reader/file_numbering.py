@@ -59,7 +59,7 @@ class FileNumbering:
     Attributes:
         name: identity of the numbering, 64 hex digits.
         paths: absolute qualified URIs.
-        lengths: bytes, as `FileState` in the file list of a version.
+        lengths: bytes, or a `FileState` in their place; see `Locations.stored_lengths`.
         times: modification times, milliseconds since the epoch.
         ordinals: by version, the ordinal of each file there, -1 if the version does not list it.
     """
@@ -241,7 +241,7 @@ def _number(name: str, indexes: Sequence[OpenIndex]) -> FileNumbering:
     for index in indexes:
         with _blaming(index):
             where = index.locations()
-        facts = zip(where.paths, where.lengths.tolist(), where.mtimes.tolist(), strict=True)
+        facts = zip(where.paths, where.stored_lengths.tolist(), where.mtimes.tolist(), strict=True)
         number = (numbers.setdefault(fact, len(numbers)) for fact in facts)
         own[index.manifest.id] = np.fromiter(number, np.int64, len(where.paths))
     lengths, times = np.array([fact[1:] for fact in numbers], np.int64).reshape(-1, 2).T

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations
+from sieve.metadata.file_list import FileState, Locations
 from sieve.tables.table import DataFile
 
 FileStatus = Literal["same", "unproven", "unsettled", "changed", "new"]
@@ -19,19 +19,18 @@ to read it again would prove no more."""
 
 def file_statuses(known: Locations, files: Sequence[DataFile]) -> list[FileStatus]:
     """The standing of each file, in order."""
-    facts = zip(known.lengths.tolist(), known.mtimes.tolist(), strict=True)
+    columns = (known.states, known.lengths, known.mtimes)
+    facts = zip(*(column.tolist() for column in columns), strict=True)
     by_path = dict(zip(known.paths, facts, strict=True))
     return [_standing(file, by_path.get(file.path)) for file in files]
 
 
-def _standing(file: DataFile, fact: tuple[int, int] | None) -> FileStatus:
+def _standing(file: DataFile, fact: tuple[int, int, int] | None) -> FileStatus:
     if fact is None:
         return "new"
-    length, mtime = fact
-    if (length, mtime) == (file.length, file.mtime):
-        return "same"
-    if mtime == file.mtime and length == UNPROVEN:
-        return "unproven"
-    if mtime == file.mtime and length == UNSETTLED:
-        return "unsettled"
-    return "changed"
+    state, length, mtime = fact
+    if mtime != file.mtime:
+        return "changed"
+    if state == FileState.READ:
+        return "same" if length == file.length else "changed"
+    return "unproven" if state == FileState.UNPROVEN else "unsettled"

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from sieve.indexing.write_file_list import NOTHING_STORED, STEP, Stored, store_list
 from sieve.metadata.file_list import (
     COLUMNS,
-    UNPROVEN,
-    UNSETTLED,
+    FileState,
     Locations,
     diff,
     merge,
@@ -25,11 +24,13 @@ from sieve.storage.local import LocalStore
 
 ROOTS = ("file:/t", "hdfs://n/other", "file:/t/below")
 
-Row = tuple[str, int, int, int, int, int, int, tuple[int, ...]]
+Row = tuple[str, int, int, int, int, int, int, int, tuple[int, ...]]
 
+states = st.sampled_from(FileState).filter(lambda state: state != FileState.REMOVED)
 rows = st.tuples(
     st.builds("{}/{}".format, st.sampled_from(ROOTS), st.integers(0, 30)),
-    st.sampled_from([UNPROVEN, UNSETTLED, 0, 7, 1 << 40]),
+    states,
+    st.sampled_from([0, 7, 1 << 40]),
     *([st.integers(0, 2)] * 4),
     st.integers(-1, 40),
     st.just(()) | st.lists(st.integers(0, 40), max_size=3).map(tuple),
@@ -55,12 +56,13 @@ class MemoryStore(LocalStore):
 
 def listed(told: list[Row]) -> Locations:
     """The list of these rows, some of them maybe of one path."""
-    columns = zip(*told, strict=True) if told else [()] * 8
-    paths, *numbers, also = columns
+    columns = zip(*told, strict=True) if told else [()] * 9
+    paths, states, *numbers, also = columns
     width = max(map(len, also), default=0)
     places = np.array([[*one, *[-1] * (width - len(one))] for one in also], np.int64)
     return Locations(
-        tuple(paths), *(np.array(column, np.int64) for column in numbers),
+        tuple(paths), np.array(states, np.int8),
+        *(np.array(column, np.int64) for column in numbers),
         also=places.reshape(len(told), width) if width else None,
     )  # fmt: skip
 
@@ -100,7 +102,17 @@ def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> No
     files: dict[int, Row] = {}
     for number, (written, gone) in enumerate(steps):
         files |= {
-            k: (f"{ROOTS[k % 3]}/{k}", 1, number, 1, 0, 0, len(files), (k,) * (number % 4))
+            k: (
+                f"{ROOTS[k % 3]}/{k}",
+                FileState.READ,
+                1,
+                number,
+                1,
+                0,
+                0,
+                len(files),
+                (k,) * (number % 4),
+            )
             for k in written
         }
         for k in gone - written:

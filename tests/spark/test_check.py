@@ -22,7 +22,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing import hash_map_tasks, tasks
 from sieve.metadata.commit import newest, publish, read_version
-from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations, render_locations
+from sieve.metadata.file_list import FileState, Locations, render_locations
 from sieve.metadata.paths import locations_file
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef, VersionId
 from sieve.reader.version_reader import read_locations
@@ -238,8 +238,11 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
     """Such as those that were too young to be read, or had no rows: queries read them, too."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
-    for mark, words in ((UNSETTLED, "too young to be relied on"), (UNPROVEN, "proved nothing")):
-        forge(t, "id_sieve", listed("lengths", lambda lengths, mark=mark: lengths * 0 + mark))
+    for state, words in (
+        (FileState.RACY, "too young to be relied on"),
+        (FileState.UNPROVEN, "proved nothing"),
+    ):
+        forge(t, "id_sieve", listed("states", lambda states, state=state: states * 0 + state))
         rows = t.sql("CHECK SIEVE INDEX ON t SAMPLE 50 PERCENT")
         assert [row[2] for row in rows] == ["stale"] * FILES
         assert all(row[3].startswith(words) for row in rows)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sieve.indexing.reuse import LEAST_BASE, MOST_DELTAS, NOTHING, is_current, plan_reuse
-from sieve.metadata.file_list import UNPROVEN, UNSETTLED, Locations
+from sieve.metadata.file_list import FileState, Locations, states_of
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import RunId, RunRef
 from sieve.tables.snapshot import Snapshot
@@ -30,7 +30,9 @@ def version(*sizes: int) -> tuple[Manifest, Locations]:
     ones = np.ones(n, np.int64)
     paths = tuple(f"file:/t/{k}" for k in range(n))
     slots = np.arange(n)
-    known = Locations(paths, ones * LENGTH, slots.copy(), ones * 10, ones * 0, ones * 0, slots)
+    known = Locations(
+        paths, states_of(n), ones * LENGTH, slots.copy(), ones * 10, ones * 0, ones * 0, slots
+    )
     return dataclasses.replace(SAMPLE, runs=tuple(runs)), known
 
 
@@ -126,7 +128,7 @@ def test_what_has_no_run_is_kept_too() -> None:
     """Files without keys, or that prove nothing, are not read again for that."""
     base, known = version(4)
     known.slots[1:3] = -1
-    known.lengths[1] = UNPROVEN
+    known.states[1], known.lengths[1] = FileState.UNPROVEN, 0
     base = dataclasses.replace(base, runs=(dataclasses.replace(base.runs[0], locations=4),))
     left = plan_reuse(base, known, table(range(4)))
     assert left.locations.slots.tolist() == [0, -1, -1, 3]
@@ -139,7 +141,7 @@ def test_what_has_no_run_is_kept_too() -> None:
 def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
     """Once it is settled it is to be read; a file more or less is a change."""
     _, known = version(3)
-    known.lengths[2] = UNSETTLED
+    known.states[2], known.lengths[2] = FileState.RACY, 0
     assert is_current(known, table(range(3), young=[2]))
     assert not is_current(known, table(range(3)))
     assert not is_current(known, table(range(2)))

@@ -16,7 +16,7 @@ from sieve.errors import UnsupportedError
 from sieve.indexing import version_contents
 from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.version_contents import ReaderChangedError
-from sieve.metadata.file_list import UNSETTLED, Locations, parse_locations
+from sieve.metadata.file_list import FileState, Locations, parse_locations
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.transitions import Refresh
 from sieve.storage.local import LocalStore
@@ -101,7 +101,7 @@ def build(
 def proven(locations: Locations) -> dict[str, bool]:
     """Which files the list says anything of."""
     names = [path.rpartition("/")[2] for path in locations.paths]
-    return dict(zip(names, (locations.lengths >= 0).tolist(), strict=True))
+    return dict(zip(names, (locations.states == FileState.READ).tolist(), strict=True))
 
 
 def test_files_that_stay_as_they_were_are_proven(
@@ -165,7 +165,7 @@ def test_an_unsettled_file_is_not_even_read(
     made, locations = build(monkeypatch, tmp_path, table, [3, 4])
     assert table.read == [0, 2]
     assert [path.rpartition("/")[2] for path in locations.paths] == ["a", "c", "b"]
-    assert locations.lengths.tolist() == [10, 10, UNSETTLED]
+    assert locations.stored_lengths.tolist() == [10, 10, FileState.RACY]
     assert made.stats.files_total == 3
 
 

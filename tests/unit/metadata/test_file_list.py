@@ -17,12 +17,13 @@ import pytest
 from sieve.errors import CorruptError
 from sieve.indexing.write_file_list import read_list, store_list
 from sieve.metadata.file_list import (
-    GONE,
+    FileState,
     Locations,
     diff,
     merge,
     parse_locations,
     render_locations,
+    states_of,
 )
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import CreatedBy, LocationsRef
@@ -197,7 +198,7 @@ def test_an_old_list_is_that_of_its_version_still(tmp_path: Path) -> None:
     known = read_locations(LocalStore(), directory, older)
     assert known.paths == plain_locations(64).paths
     stored = read_list(LocalStore(), directory, version)
-    assert sum(int((part.lengths == GONE).sum()) for part in stored.parts) == 4
+    assert sum(int((part.states == FileState.REMOVED).sum()) for part in stored.parts) == 4
 
 
 class Listed:
@@ -240,7 +241,7 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
         f"{ROOT}/day={k % 365}/part-{k:05d}-{name}.parquet" for k, name in enumerate(names)
     )
     ones = np.ones(N, np.int64)
-    known = Locations(paths, ones, ones * OLD, ones, ones * 0, ones * 0, np.arange(N))
+    known = Locations(paths, states_of(N), ones, ones * OLD, ones, ones * 0, ones * 0, np.arange(N))
     folder = tmp_path / SAMPLE.index
     base = replace(write_version(folder, [RUN], known), next_options=None)
     whole = sum(in_folder(folder).values())
@@ -307,3 +308,19 @@ def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[
 
     made = merge([listed(before), diff(listed(before), listed(now))])
     assert sorted(made.mtimes.tolist()) == now
+
+
+def test_a_state_is_stored_in_place_of_the_length() -> None:
+    """As earlier releases wrote it and the driver compares it; a state of no release is damage."""
+    some = replace(plain_locations(4), states=np.array([0, -1, -2, -3], np.int8))
+    assert [FileState(state).name for state in some.states] == [
+        "READ", "UNPROVEN", "RACY", "REMOVED",
+    ]  # fmt: skip
+    data = render_locations(some, (ROOT,))
+    assert pq.read_table(io.BytesIO(data))["length"].to_pylist() == [1, -1, -2, -3]
+    again = parse_locations(data, (ROOT,), 4)
+    assert (again.states.tolist(), again.lengths.tolist()) == ([0, -1, -2, -3], [1, 0, 0, 0])
+    with pytest.raises(CorruptError, match="unknown state"):
+        parse_locations(
+            render_locations(replace(some, states=some.states - np.int8(1)), (ROOT,)), (ROOT,), 4
+        )

@@ -13,7 +13,7 @@ import pytest
 
 from sieve.indexing.reuse import MOST_DELTAS
 from sieve.metadata.commit import newest
-from sieve.metadata.file_list import UNPROVEN, Locations
+from sieve.metadata.file_list import FileState, Locations, states_of
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import CreatedBy, RunId
 from sieve.metadata.registration import Registration
@@ -115,7 +115,8 @@ def version(
     n = len(known)
     tens = np.full(n, 10)
     listed = Locations(
-        tuple(file.path for file in known), np.array([file.length for file in known]),
+        tuple(file.path for file in known), states_of(n),
+        np.array([file.length for file in known]),
         np.array([file.mtime for file in known]), tens, tens * 0, tens * 0, np.arange(n),
     )  # fmt: skip
     made = [
@@ -272,9 +273,10 @@ def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
     """Its length is none, and it counts among those that were not listed."""
     ones = np.ones(2, np.int64)
     paths = (f"{ROOT}/a/1", f"{ROOT}/b/1")
-    known = Locations(paths, np.array([UNPROVEN, 10]), ones, ones, ones, ones, ones)
+    states = np.array([FileState.UNPROVEN, FileState.READ], np.int8)
+    known = Locations(paths, states, np.array([0, 10]), ones, ones, ones, ones, ones)
     table: Any = Commits(slices("b/2"), {"b"})
     found = snapshot_since(table, "2026-01-31T09:30:00.123Z", known)
     assert found is not None
-    assert found.files == (*slices("b/2"), DataFile(paths[0], UNPROVEN, 1))
+    assert found.files == (*slices("b/2"), DataFile(paths[0], 0, 1))
     assert (found.taken_over, found.instant_ms) == (1, 1_800_000_000_000)

@@ -12,7 +12,7 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.errors import CorruptError, UnsupportedError
-from sieve.metadata.file_list import Locations, render_locations
+from sieve.metadata.file_list import render_locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
 from sieve.predicate.key_ranges import KeyRanges
@@ -122,7 +122,9 @@ def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) ->
     ten, none = np.full(N, 10), np.zeros(N, np.int64)
     nulls, nans = np.array([0, 10, 3, 0, 9]), np.array([0, 0, 7, 10, 0])
     folder = tmp_path / "other"
-    listed = Locations(plain_locations(N).paths, ten, none, ten, nulls, nans, np.arange(N))
+    listed = dataclasses.replace(
+        plain_locations(N), lengths=ten, mtimes=none, nulls=nulls, nans=nans
+    )
     counted = write_version(folder, version.runs, listed)
     index = open_version(LocalStore(), f"file:{folder}", counted, Cache(1 << 20))
     assert index.keep(EVERY_KEY).tolist() == [True, False, False, False, True]
