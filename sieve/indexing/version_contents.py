@@ -14,12 +14,12 @@ from sieve.indexing.build_run import BuiltRun, build_run
 from sieve.indexing.find_unreadable_file import named_if_unreadable
 from sieve.indexing.reuse import NOTHING, ReusedRuns
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
+from sieve.metadata.contents import Contents
 from sieve.metadata.file_list import Counts, FileState, Locations, states_of, concat
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import BuildStats
 from sieve.metadata.timestamps import iso
-from sieve.metadata.transitions import Refresh
 from sieve.storage.interface import Store
 from sieve.tables.formats import COUNTED
 from sieve.tables.snapshot import Snapshot
@@ -44,7 +44,7 @@ def build_contents(
     *,
     kept: ReusedRuns = NOTHING,
     before: Stored = NOTHING_STORED,
-) -> Refresh:
+) -> Contents:
     """Index what a table has beside what is kept; nothing refers to the files that are written.
 
     What fails leaves none of them.
@@ -115,7 +115,7 @@ def build_contents(
                 discard_run(store, index_dir, built.run.id)
         raise
     whole = kept.stats or BuildStats(0, 0, 0, 0, 0.0, built.expected, len(snapshot.files))
-    return Refresh(
+    return Contents(
         instant=iso(snapshot.instant_ms),
         type=column.type,
         options=options,

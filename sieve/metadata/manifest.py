@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
+from sieve.metadata.contents import Contents
 from sieve.metadata.json_reader import Fields
 from sieve.metadata.options import AUTO, IndexOptions, stored_options
 from sieve.metadata.paths import HEX_ID, LOCATIONS_FILE, RUN_FILE, UUID
@@ -49,6 +50,13 @@ MAX_PARTS = 64
 LONG_TEXT = 4 << 20
 ENCODER_TEXT = 32 << 10
 
+MEMBERS = (
+    *("index", "version", "id", "parent", "instant", "state", "table", "name", "column", "type"),
+    *("comment", "options", "next_options", "format_name", "null_proof", "fingerprint"),
+    *("fingerprint_parts", "runs", "locations", "roots", "stats", "created_by"),
+)
+"""The members of a manifest file in the order of its bytes, between ``format`` and ``checksum``."""
+
 _STATES: Mapping[str, State] = {
     "ready": "ready",
     "disabled": "disabled",
@@ -62,32 +70,21 @@ _ROOT = re.compile(r"[a-z][a-z0-9+.-]*:/[^\0]*")
 _FORMAT_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,99}")
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """One version of an index.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest(Contents):
+    """One version of an index: its contents, and what is said of them.
 
     Attributes:
         index: identity of the index.
         version: number of the version, from 1, without gaps.
         id: random identity of this version.
         parent: identity of the version before, None for version 1.
-        instant: when the table looked as indexed, ISO 8601 in UTC with milliseconds.
         state: whether queries may use the index, or it has been dropped.
         table: the table that the index was made for.
         name: the index's name, for people.
         column: path of the indexed column, exact case.
-        type: the column's Catalyst type, as ``DataType.simpleString`` writes it.
         comment: what the user said of the index.
-        options: what the runs were built with.
         next_options: what the next refresh will build with; None means the same.
-        format_name: the table's file format: parquet, orc, csv, json.
-        null_proof: whether NULL counts let a file be skipped (not so for text formats).
-        fingerprint: SHA-256 in hex over ``fingerprint_parts``: the reader that the build used.
-        fingerprint_parts: what went into it, for explaining a mismatch.
-        runs: index data over disjoint sets of locations.
-        locations: the list of locations, which tells the place of each in its run.
-        roots: absolute qualified URIs of the folders that location paths are relative to.
-        stats: what the build saw and took.
         created_by: the software that wrote this version.
     """
 
@@ -95,23 +92,12 @@ class Manifest:
     version: int
     id: VersionId
     parent: VersionId | None
-    instant: str
     state: State
     table: TableIdentity
     name: str
     column: tuple[str, ...]
-    type: str
     comment: str | None
-    options: IndexOptions
     next_options: IndexOptions | None
-    format_name: str
-    null_proof: bool
-    fingerprint: str
-    fingerprint_parts: Mapping[str, str]
-    runs: tuple[RunRef, ...]
-    locations: LocationsRef
-    roots: tuple[str, ...]
-    stats: BuildStats
     created_by: CreatedBy
 
     @property
@@ -126,7 +112,8 @@ def render_manifest(manifest: Manifest) -> bytes:
     Raises:
         InvalidInputError: the manifest breaks a limit of the format, so no reader would take it.
     """
-    record = {"format": FORMAT, **asdict(manifest)}
+    members = asdict(manifest)
+    record = {"format": FORMAT} | {name: members[name] for name in MEMBERS}
     for options in (record["options"], record["next_options"]):
         if options is not None and options["budget"] != AUTO:
             # Releases that do not know it read versions of other budgets.

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sieve.errors import ConflictError
+from sieve.metadata.contents import Contents
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
-from sieve.metadata.records import (
-    BuildStats,
-    CreatedBy,
-    LocationsRef,
-    RunRef,
-    TableIdentity,
-    VersionId,
-)
+from sieve.metadata.records import CreatedBy, TableIdentity, VersionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +35,12 @@ class SetOptions:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """New contents: what a build or a compaction made of the table at ``instant``.
+    """New contents: what a build or a compaction made of the table.
 
-    The attributes are those of `Manifest`. ``options`` are what the runs were built with; options
-    set meanwhile by somebody else stay waiting for the next refresh.
+    Options set meanwhile by somebody else stay waiting for the next refresh.
     """
 
-    instant: str
-    type: str
-    options: IndexOptions
-    format_name: str
-    null_proof: bool
-    fingerprint: str
-    fingerprint_parts: Mapping[str, str]
-    runs: tuple[RunRef, ...]
-    locations: LocationsRef
-    roots: tuple[str, ...]
-    stats: BuildStats
+    contents: Contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,23 +114,10 @@ def _changed(base: Manifest, change: Change) -> Manifest:
             old, new = (identity.location.rstrip("/") for identity in (base.table, table))
             roots = tuple(new if moved and root == old else root for root in base.roots)
             return replace(base, table=table, roots=roots)
-        case Refresh():
+        case Refresh(contents):
             wanted = base.next_options or base.options
-            return replace(
-                base,
-                instant=change.instant,
-                type=change.type,
-                options=change.options,
-                next_options=None if wanted == change.options else wanted,
-                format_name=change.format_name,
-                null_proof=change.null_proof,
-                fingerprint=change.fingerprint,
-                fingerprint_parts=change.fingerprint_parts,
-                runs=change.runs,
-                locations=change.locations,
-                roots=change.roots,
-                stats=change.stats,
-            )
+            left = None if wanted == contents.options else wanted
+            return replace(base, **contents.members(), next_options=left)
 
 
 def _refuse_dropped(base: Manifest) -> None:

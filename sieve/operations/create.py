@@ -14,6 +14,7 @@ from sieve.environment import Environment
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
 from sieve.indexing.version_contents import build_contents
 from sieve.metadata.commit import publish
+from sieve.metadata.contents import Contents
 from sieve.metadata.creation_record import delete_index, remove_abandoned, write_creation_record
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
@@ -21,7 +22,6 @@ from sieve.metadata.paths import REGISTERED, pending_writes_dir, versions_dir
 from sieve.metadata.pending_writes import release
 from sieve.metadata.records import IndexUuid, VersionId
 from sieve.metadata.registration import Registration, property_key
-from sieve.metadata.transitions import Refresh
 from sieve.operations.alter import end_index
 from sieve.operations.registered_index import Found
 from sieve.storage.interface import Store, join
@@ -191,7 +191,11 @@ def _build(
 
 
 def _first_version(
-    table: CatalogTable, index: _Begun, made: Refresh, comment: str | None, environment: Environment
+    table: CatalogTable,
+    index: _Begun,
+    made: Contents,
+    comment: str | None,
+    environment: Environment,
 ) -> Manifest:
     return Manifest(
         index=index.registration.uuid,
@@ -205,17 +209,7 @@ def _first_version(
         comment=comment,
         next_options=None,
         created_by=environment.software,
-        instant=made.instant,
-        type=made.type,
-        options=made.options,
-        format_name=made.format_name,
-        null_proof=made.null_proof,
-        fingerprint=made.fingerprint,
-        fingerprint_parts=made.fingerprint_parts,
-        runs=made.runs,
-        locations=made.locations,
-        roots=made.roots,
-        stats=made.stats,
+        **made.members(),
     )
 
 

@@ -21,6 +21,7 @@ from sieve.indexing.reuse import NOTHING, ReusedRuns, is_current, is_one_run, pl
 from sieve.indexing.version_contents import ReaderChangedError, build_contents
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, read_list
 from sieve.metadata.commit import publish
+from sieve.metadata.contents import Contents
 from sieve.metadata.creation_record import report_if_dropped
 from sieve.metadata.file_list import FileState, Locations
 from sieve.metadata.manifest import Manifest
@@ -184,7 +185,7 @@ def _grown(
 
 
 def _on_top(
-    base: Manifest, made: Refresh, found: Found, environment: Environment
+    base: Manifest, made: Contents, found: Found, environment: Environment
 ) -> Callable[[Manifest | None], Manifest]:
     """Plans the version of a refresh on top of whatever others have published since its base."""
 
@@ -203,17 +204,19 @@ def _on_top(
         if not _named(made) & _named(base) <= _named(newest):
             # Nobody keeps for it what the newest version does not name.
             raise _OvertakenError(newest)
-        return next_version(newest, made, VersionId(secrets.token_hex(16)), environment.software)
+        return next_version(
+            newest, Refresh(made), VersionId(secrets.token_hex(16)), environment.software
+        )
 
     return plan
 
 
-def _named(by: Refresh | Manifest) -> set[str]:
+def _named(by: Contents) -> set[str]:
     """Runs and parts of the list of locations that are named: random, so no two share a name."""
     return {*(run.id for run in by.runs), *(part.name for part in by.locations.parts)}
 
 
-def _remove(found: Found, made: Refresh, base: Manifest) -> None:
+def _remove(found: Found, made: Contents, base: Manifest) -> None:
     """Take away what no version refers to, nor ever will: none but what was made for this one."""
     store, directory, shared = found.store, found.directory, _named(base)
     with contextlib.suppress(SieveError):

@@ -16,9 +16,9 @@ from sieve.errors import UnsupportedError
 from sieve.indexing import version_contents
 from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.version_contents import ReaderChangedError
+from sieve.metadata.contents import Contents
 from sieve.metadata.file_list import FileState, Locations, parse_locations
 from sieve.metadata.options import IndexOptions
-from sieve.metadata.transitions import Refresh
 from sieve.storage.local import LocalStore
 from sieve.tables import snapshot
 from sieve.tables.table import Column, DataFile
@@ -74,7 +74,7 @@ def building(monkeypatch: pytest.MonkeyPatch, rows: Sequence[int]) -> Iterator[N
 
 def build(
     monkeypatch: pytest.MonkeyPatch, folder: Path, table: Listed, rows: Sequence[int]
-) -> tuple[Refresh, Locations]:
+) -> tuple[Contents, Locations]:
     """The version's contents and its list of locations."""
     store = LocalStore()
     directory = f"file:{folder}"

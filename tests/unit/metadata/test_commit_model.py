@@ -15,6 +15,7 @@ import pytest
 
 from sieve.errors import ConflictError
 from sieve.metadata.commit_protocol import FIRST, Answer, Create, End, ReadBack, Step, next_step
+from sieve.metadata.contents import Contents
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import CreatedBy, LocationsRef, VersionId
 from sieve.metadata.transitions import Change, Disable, Drop, Refresh, check_successor, next_version
@@ -260,12 +261,13 @@ def _change(kind: str, number: int) -> Change:
         return Drop()
     if kind == "o":
         return Disable()
-    return Refresh(
+    contents = Contents(
         instant=f"2025-04-01T00:00:0{number}.000Z", type=SAMPLE.type, options=SAMPLE.options,
         format_name="parquet", null_proof=True, fingerprint=SAMPLE.fingerprint,
         fingerprint_parts={}, runs=(), roots=SAMPLE.roots, stats=SAMPLE.stats,
         locations=LocationsRef((_SHARED, replace(_SHARED, name=_part_of(number))), 1),
     )  # fmt: skip
+    return Refresh(contents)
 
 
 def _part_of(number: int) -> str:

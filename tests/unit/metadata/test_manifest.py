@@ -3,13 +3,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
-from sieve.metadata.manifest import FORMAT, parse_manifest, render_manifest
+from sieve.metadata.manifest import FORMAT, MEMBERS, Manifest, parse_manifest, render_manifest
 from sieve.metadata.records import LocationsRef, PartRef
 from tests.unit.metadata.manifest_sample import SAMPLE
 
@@ -211,3 +211,14 @@ def test_a_manifest_beyond_the_limits_is_not_written() -> None:
     bad = LocationsRef((PartRef("no such name", 1, "0" * 64, 17),), 17)
     with pytest.raises(InvalidInputError, match="customer_sieve"):
         render_manifest(replace(SAMPLE, locations=bad))
+
+
+def test_the_bytes_of_a_manifest_are_those_of_earlier_releases() -> None:
+    """The checksum of the sample, members in their order, as release 0.1 writes it."""
+    told = render_manifest(SAMPLE)
+    members = list(json.loads(told))
+    assert members == ["format", *MEMBERS, "checksum"]
+    assert set(MEMBERS) == {field.name for field in fields(Manifest)}
+    assert hashlib.sha256(told).hexdigest() == (
+        "8f378804cbcd5b84911ee4125a4154b0d648ed34f95c97c72c32958f7d2601ad"
+    )

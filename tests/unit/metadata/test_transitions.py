@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from sieve.errors import ConflictError
+from sieve.metadata.contents import Contents
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import CreatedBy, IndexUuid, VersionId
 from sieve.metadata.transitions import (
@@ -24,7 +25,7 @@ ID = VersionId("2" * 32)
 WAITING = IndexOptions("sieve", budget="1%", error=50)
 """The sample's next options."""
 
-REFRESH = Refresh(
+MADE = Contents(
     instant="2025-04-01T00:00:00.000Z",
     type="bigint",
     options=WAITING,
@@ -37,6 +38,7 @@ REFRESH = Refresh(
     roots=("file:/w/orders",),
     stats=SAMPLE.stats,
 )
+REFRESH = Refresh(MADE)
 
 
 @pytest.mark.parametrize("change", [Disable(), Drop(), SetOptions(IndexOptions()), REFRESH])
@@ -68,7 +70,7 @@ def test_options_wait_for_the_refresh() -> None:
     """Set options are next options, until a refresh built with them, or they are taken back."""
     assert next_version(SAMPLE, REFRESH, ID, BY).next_options is None
     assert next_version(SAMPLE, SetOptions(SAMPLE.options), ID, BY).next_options is None
-    other = replace(REFRESH, options=IndexOptions("sieve", error=7))
+    other = Refresh(replace(MADE, options=IndexOptions("sieve", error=7)))
     after = next_version(SAMPLE, other, ID, BY)
     assert (after.options, after.next_options) == (
         IndexOptions("sieve", error=7),
@@ -76,16 +78,16 @@ def test_options_wait_for_the_refresh() -> None:
     )
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Refresh)])
+@pytest.mark.parametrize("name", [field.name for field in fields(Contents)])
 def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
     """No field of what was built stays as it was in the version before."""
-    change = replace(
-        REFRESH,
+    made = replace(
+        MADE,
         locations=replace(SAMPLE.locations, count=1),
         stats=replace(SAMPLE.stats, rows=1),
     )
-    assert getattr(change, name) != getattr(SAMPLE, name)
-    assert getattr(next_version(SAMPLE, change, ID, BY), name) == getattr(change, name)
+    assert getattr(made, name) != getattr(SAMPLE, name)
+    assert getattr(next_version(SAMPLE, Refresh(made), ID, BY), name) == getattr(made, name)
 
 
 def test_a_refresh_keeps_the_state() -> None:

@@ -1,0 +1,45 @@
+"""What a build makes of a table: the part of a version that a refresh replaces as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import BuildStats, LocationsRef, RunRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """The indexed data of a version.
+
+    Attributes:
+        instant: when the table looked as indexed, ISO 8601 in UTC with milliseconds.
+        type: the column's Catalyst type, as ``DataType.simpleString`` writes it.
+        options: what the runs were built with.
+        format_name: the table's file format: parquet, orc, csv, json.
+        null_proof: whether NULL counts let a file be skipped (not so for text formats).
+        fingerprint: SHA-256 in hex over ``fingerprint_parts``: the reader that the build used.
+        fingerprint_parts: what went into it, for explaining a mismatch.
+        runs: index data over disjoint sets of locations.
+        locations: the list of locations, which tells the place of each in its run.
+        roots: absolute qualified URIs of the folders that location paths are relative to.
+        stats: what the build saw and took.
+    """
+
+    instant: str
+    type: str
+    options: IndexOptions
+    format_name: str
+    null_proof: bool
+    fingerprint: str
+    fingerprint_parts: Mapping[str, str]
+    runs: tuple[RunRef, ...]
+    locations: LocationsRef
+    roots: tuple[str, ...]
+    stats: BuildStats
+
+    def members(self) -> dict[str, Any]:
+        """The attributes above by name, for making a version of them."""
+        return {field.name: getattr(self, field.name) for field in fields(Contents)}
