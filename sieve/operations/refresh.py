@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Callable
+from enum import Enum, auto
 from itertools import compress
-from typing import Final, Literal
+from typing import Final
 
 from sieve.environment import Environment
 from sieve.errors import (
@@ -39,8 +40,16 @@ _ATTEMPTS: Final = 3
 MOST_ASKED: Final = 1000
 """Changed locations whose news are looked for, each in files of its own; of more all is read."""
 
-Effort = Literal["new", "one run", "all"]
-"""What a refresh reads: what is new; all, unless the index is one run without gaps; or all."""
+
+class RefreshMode(Enum):
+    """How much of the table a refresh reads."""
+
+    INCREMENTAL = auto()
+    """New and changed files."""
+    COMPACT = auto()
+    """All files, unless the index is one run without gaps."""
+    FULL = auto()
+    """All files."""
 
 
 class _OvertakenError(Exception):
@@ -52,14 +61,14 @@ class _OvertakenError(Exception):
 
 
 def refresh_index(
-    table: CatalogTable, found: Found, effort: Effort, environment: Environment
+    table: CatalogTable, found: Found, mode: RefreshMode, environment: Environment
 ) -> Manifest:
     """Index new and changed files, and no others, and forget vanished ones.
 
     Args:
         table: the table, as it is now.
         found: the index.
-        effort: what to read beyond that.
+        mode: what to read beyond that.
         environment: the means.
 
     Returns:
@@ -74,7 +83,7 @@ def refresh_index(
         try:
             # A version may come between the first files that a DROP deletes and the last.
             with report_if_dropped(found.name, found.store, found.directory):
-                return _refreshed(table, found, base, effort, environment)
+                return _refreshed(table, found, base, mode, environment)
         except _OvertakenError as overtaken:
             base = overtaken.newest
     raise ConflictError(
@@ -87,16 +96,17 @@ def _refreshed(
     table: CatalogTable,
     found: Found,
     base: Manifest,
-    effort: Effort,
+    mode: RefreshMode,
     environment: Environment,
     *,
     news: bool = True,
 ) -> Manifest:
     column = _column(table, base)
-    known = None if effort == "all" else _still_valid(table, found, base, column)
-    snapshot, held = _seen(table, found, base, known if effort == "new" else None, news=news)
+    known = None if mode is RefreshMode.FULL else _still_valid(table, found, base, column)
+    incremental = mode is RefreshMode.INCREMENTAL
+    snapshot, held = _seen(table, found, base, known if incremental else None, news=news)
     if known is not None and is_current(known.whole, snapshot):
-        if effort == "new" or is_one_run(base, known.whole):
+        if incremental or is_one_run(base, known.whole):
             return base
         known = None
 
@@ -119,7 +129,7 @@ def _refreshed(
         if not held.appended:
             raise
         # What cannot be read by itself may yet be read with the rest.
-        return _refreshed(table, found, base, effort, environment, news=False)
+        return _refreshed(table, found, base, mode, environment, news=False)
     try:
         environment.changing()
         version = publish(

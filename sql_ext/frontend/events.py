@@ -22,6 +22,7 @@ from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import registrations
 from sieve.operations.alter import end_index
 from sieve.operations.create import Wanted, create_indexes
+from sieve.operations.refresh import RefreshMode
 from sieve.operations.registered_index import look_up
 from sieve.operations.reregister import reregister
 from sieve.tables.table import resolve_column
@@ -209,7 +210,8 @@ def _catch_up(key: Table, ended: list[_Definition], at: StatementContext) -> Non
     lacking = find_lacking(table, found)
     remade = {one.name for one in lacking.wanted}
     try:
-        bring_up(table, [one for one in found.values() if one.name not in remade], "new", at)
+        others = [one for one in found.values() if one.name not in remade]
+        bring_up(table, others, RefreshMode.INCREMENTAL, at)
     finally:
         # An index that cannot be refreshed must not prevent others from being built.
         made, refused = build_lacking(lacking, name, found, at)

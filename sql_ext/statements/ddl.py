@@ -17,7 +17,7 @@ from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.transitions import Disable, Enable, SetOptions
 from sieve.operations.alter import change_index, drop_index, follow_table
 from sieve.operations.create import Wanted, create_indexes, default_name, refuse_taken
-from sieve.operations.refresh import Effort, refresh_index
+from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import Found, choose
 from sieve.operations.reregister import reregister
 from sieve.tables.table import CatalogTable, resolve_column
@@ -134,7 +134,8 @@ def refresh(command: commands.RefreshIndex, at: StatementContext) -> list[Row]:
     else:
         chosen = choose(found, table.info.label, command.name, column)
     there = [one for one in chosen if one.name not in names]
-    rows = bring_up(table, there, "all" if command.full else "new", at, followed)
+    mode = RefreshMode.FULL if command.full else RefreshMode.INCREMENTAL
+    rows = bring_up(table, there, mode, at, followed)
     made, refused = build_lacking(lacking, command.table, found, at)
     return [
         *rows,
@@ -147,7 +148,7 @@ def optimize(command: commands.OptimizeIndex, at: StatementContext) -> list[Row]
     """``OPTIMIZE SIEVE INDEX``: one row an index."""
     table = at.table(command.table)
     chosen = choose(at.found(table), table.info.label, command.name, None)
-    return bring_up(table, chosen, "one run", at)
+    return bring_up(table, chosen, RefreshMode.COMPACT, at)
 
 
 def follow(table: CatalogTable, at: StatementContext) -> frozenset[str]:
@@ -182,7 +183,7 @@ def follow(table: CatalogTable, at: StatementContext) -> frozenset[str]:
 def bring_up(
     table: CatalogTable,
     chosen: Sequence[Found],
-    effort: Effort,
+    mode: RefreshMode,
     at: StatementContext,
     followed: AbstractSet[str] = frozenset(),
 ) -> list[Row]:
@@ -191,7 +192,7 @@ def bring_up(
     Args:
         table: the table.
         chosen: the indexes.
-        effort: what to read.
+        mode: what to read.
         at: the means.
         followed: those of which this statement has made a version already.
     """
@@ -201,7 +202,7 @@ def bring_up(
     conflict: ConflictError | None = None
     for found in usable:
         try:
-            manifest = refresh_index(table, found, effort, at.environment)
+            manifest = refresh_index(table, found, mode, at.environment)
         except ConflictError as error:
             conflict = error
         else:

@@ -19,7 +19,7 @@ from sieve.errors import InvalidInputError, SieveError, UnsupportedError
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
 from sieve.operations.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
-from sieve.operations.refresh import refresh_index
+from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import Found
 from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext.statements.answers import Outcome, change_between
@@ -151,7 +151,7 @@ def _refresh_other(wanted: Wanted, name: TableName, at: StatementContext) -> Out
     table = at.table(name)
     for found in at.found(table).values():
         if found.manifest is not None and found.registration.column == wanted.column.path:
-            version = refresh_index(table, found, "new", at.environment)
+            version = refresh_index(table, found, RefreshMode.INCREMENTAL, at.environment)
             at.invalidate(found.directory)
             change = change_between(found.manifest, version)
             return Outcome(version, change, at.watch.lap())

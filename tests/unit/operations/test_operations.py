@@ -17,7 +17,7 @@ from sieve.metadata.file_list import FileState, Locations, states_of
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import CreatedBy, RunId
 from sieve.metadata.registration import Registration
-from sieve.operations.refresh import refresh_index
+from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import Found
 from sieve.reader.version_reader import read_locations
 from sieve.storage.local import LocalStore
@@ -147,7 +147,7 @@ def refreshed(table: Commits, found: Found) -> set[str]:
         changing=lambda: None,
     )
     with without_spark():
-        now = refresh_index(table, found, "new", environment)  # type: ignore[arg-type]
+        now = refresh_index(table, found, RefreshMode.INCREMENTAL, environment)  # type: ignore[arg-type]
     return set(read_locations(LocalStore(), found.directory, now).paths)
 
 
