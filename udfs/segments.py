@@ -17,7 +17,7 @@ from sieve.errors import CorruptError
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import FileRef
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import Usable
 from sieve.reader.run_reader import verified
 from sieve.segments.coverage import Coverage
 from sieve.segments.hash_map.format import SHAPE_MAP
@@ -37,16 +37,16 @@ COLUMNS: Final = (
 _STORED: Final = ["first", "last", "shape", "blocks", "payload"]
 
 
-def segment_rows(found: Found) -> list[tuple[object, ...]]:
+def segment_rows(index: Usable) -> list[tuple[object, ...]]:
     """One row for each segment, sorted by key and numbered from 1; hash maps come last.
 
     A hash map stores only hashes of its keys, so its keys and expected files are None.
 
     Raises:
-        UnsupportedError: the index has no version in force, or a later release wrote it.
+        UnsupportedError: a later release wrote it.
         CorruptError, UnavailableError: a run file is damaged or unreachable.
     """
-    stored = stored_segments(found.store, found.directory, found.need())
+    stored = stored_segments(index.store, index.directory, index.manifest)
     rows = [_described(encoder, segment) for encoder, _, segment in stored]
     rows.sort(key=lambda row: row[0])
     return [(number, *row) for number, (_, row) in enumerate(rows, 1)]

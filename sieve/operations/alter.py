@@ -14,11 +14,21 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import TableIdentity, VersionId, same_table
 from sieve.metadata.transitions import Change, Drop, Follow, next_version
 from sieve.operations.damaged import owner_of_wreck
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import (
+    Disabled,
+    Failed,
+    HalfDropped,
+    Ready,
+    RegisteredIndex,
+    Usable,
+    check_reachable,
+    with_version,
+)
+from sieve.storage.interface import Store
 from sieve.tables.table import CatalogTable
 
 
-def change_index(found: Found, change: Change, environment: Environment) -> Manifest:
+def change_index(index: Usable, change: Change, environment: Environment) -> Manifest:
     """Publish a change of the index's state or options on top of whatever is newest.
 
     Raises:
@@ -28,11 +38,11 @@ def change_index(found: Found, change: Change, environment: Environment) -> Mani
 
     def on_top_of(now: Manifest | None) -> Manifest:
         if now is None:
-            raise UnavailableError("SIEVE_INDEX_GONE", f"{found.directory} vanished meanwhile")
+            raise UnavailableError("SIEVE_INDEX_GONE", f"{index.directory} vanished meanwhile")
         return next_version(now, change, VersionId(secrets.token_hex(16)), environment.software)
 
     environment.changing()
-    return publish(found.store, found.directory, found.need(), on_top_of)
+    return publish(index.store, index.directory, index.manifest, on_top_of)
 
 
 def follow_table(
@@ -67,14 +77,14 @@ def follow_table(
     was = replace(now, table=base.table.table, location=base.table.location)
     if not same_table(base.table, was) or exists(base.table):
         return None
-    found = Found(name, registration, directory, base, base.state, opened=store)
+    index = with_version(name, registration, store, base)
     # A rename takes the files along. Whether each is the same, path, length and time will tell.
     renamed = base.table.table.lower() != now.table.lower()
-    change_index(found, Follow(now, moved=renamed), environment)
+    change_index(index, Follow(now, moved=renamed), environment)
     return directory
 
 
-def end_index(found: Found, table: TableIdentity, environment: Environment) -> bool:
+def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environment) -> bool:
     """End an index whose table is gone: tombstone, then the files.
 
     Returns:
@@ -83,15 +93,16 @@ def end_index(found: Found, table: TableIdentity, environment: Environment) -> b
     Raises:
         UnavailableError: the store stopped answering.
     """
-    if found.manifest is not None:
-        change_index(found, Drop(), environment)
-    if not _has_files(found, table):
+    doomed = _files_to_delete(index, table)
+    if isinstance(index, Ready | Disabled):
+        change_index(index, Drop(), environment)
+    if doomed is None:
         return False
-    delete_index(found.store, found.directory)
+    delete_index(doomed, index.directory)
     return True
 
 
-def drop_index(table: CatalogTable, found: Found, environment: Environment) -> None:
+def drop_index(table: CatalogTable, index: RegisteredIndex, environment: Environment) -> None:
     """Drop an index: tombstone, then the property, then the files.
 
     A registration whose index belongs to another table, or is gone, loses its property only: the
@@ -102,31 +113,33 @@ def drop_index(table: CatalogTable, found: Found, environment: Environment) -> N
             the metastore does not serve, and dropping it again finishes what is left.
     """
     # Without a tombstone an index that is there would be found again by its table's next REFRESH.
-    found.check_answered()
-    has_files = _has_files(found, table.info.identity)
-    if found.manifest is not None:
-        change_index(found, Drop(), environment)
+    check_reachable(index)
+    doomed = _files_to_delete(index, table.info.identity)
+    if isinstance(index, Ready | Disabled):
+        change_index(index, Drop(), environment)
     environment.changing()
     try:
-        table.unregister(found.name, found.registration)
+        table.unregister(index.name, index.registration)
     except UnavailableError as error:
         raise type(error)(
             error.condition,
-            f"{error.message}; index {found.name} is out of use, but still registered: run DROP "
+            f"{error.message}; index {index.name} is out of use, but still registered: run DROP "
             "SIEVE INDEX again",
         ) from error
-    if has_files:
-        delete_index(found.store, found.directory)
+    if doomed is not None:
+        delete_index(doomed, index.directory)
 
 
-def _has_files(found: Found, table: TableIdentity) -> bool:
-    """Whether the folder of what a table has registered is that table's to delete."""
-    if found.manifest is not None or found.half_dropped:
-        return True
-    if found.state != "failed" or found.opened is None or found.unanswered is not None:
-        return False
-    try:
-        owner = owner_of_wreck(found.store, found.directory)
-    except UnsupportedError:
-        return False
-    return owner is not None and same_table(owner, table)
+def _files_to_delete(index: RegisteredIndex, table: TableIdentity) -> Store | None:
+    """The store of what a table has registered, if the folder there is that table's to delete."""
+    match index:
+        case Ready() | Disabled() | HalfDropped():
+            return index.store
+        case Failed(store=store) if store is not None:
+            try:
+                owner = owner_of_wreck(store, index.directory)
+            except UnsupportedError:
+                return None
+            return store if owner is not None and same_table(owner, table) else None
+        case _:
+            return None

@@ -26,7 +26,7 @@ from sieve.indexing.check_rounds import Round, by_runs, ordinals_in, shared_roun
 from sieve.indexing.reuse import runs_of
 from sieve.metadata.file_list import Counts
 from sieve.metadata.paths import run_file
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import Usable
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import verified
 from sieve.reader.version_reader import OpenIndex, open_version
@@ -79,7 +79,7 @@ class _Seen:
 
 def check_index(
     table: CatalogTable,
-    found: Found,
+    index: Usable,
     percent: float,
     environment: Environment,
     draw: Callable[[Sequence[int], int], Sequence[int]] = random.sample,
@@ -88,7 +88,7 @@ def check_index(
 
     Args:
         table: the table, as it is now.
-        found: the index.
+        index: the index.
         percent: share of these files to be read, above 0; one at least.
         environment: the means.
         draw: some of them.
@@ -97,25 +97,25 @@ def check_index(
         By path, one for each file that was read, that needs no check, or that is gone.
 
     Raises:
-        UnsupportedError: the index has no version in force, or a later release wrote it.
+        UnsupportedError: a later release wrote it.
         CorruptError, UnavailableError: a file of the index is damaged or out of reach.
         Py4JJavaError: a data file cannot be read; Spark's message names it.
     """
-    manifest = found.need()
+    manifest = index.manifest
     files = table.files()
     if manifest.fingerprint != table.info.fingerprint:
         outdated = manifest.is_outdated
         why = OUTDATED if outdated else OTHER_READER
         return [CheckedFile(manifest.name, file.path, STALE, why) for file in files]
-    index = open_version(found.store, found.directory, manifest, FileCache(sys.maxsize))
-    where = index.locations()
+    opened = open_version(index.store, index.directory, manifest, FileCache(sys.maxsize))
+    where = opened.locations()
     places = {path: place for place, path in enumerate(where.paths)}
     stale = {number: _WHY[status] for number, status in enumerate(file_statuses(where, files))}
     usable = [number for number, why in stale.items() if not why]
     chosen = sorted(draw(usable, math.ceil(len(usable) * percent / 100)))
     at = np.array([places[files[number].path] for number in chosen], np.intp)
-    seen = _read(table, index, chosen, where.places[at], environment)
-    details = [_loss(index, int(k), one) for k, one in zip(at, seen, strict=True)]
+    seen = _read(table, opened, chosen, where.places[at], environment)
+    details = [_loss(opened, int(k), one) for k, one in zip(at, seen, strict=True)]
     # A file that was replaced while it was read tells nothing of what the index knows.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
     checked: list[CheckedFile] = []

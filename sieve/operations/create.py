@@ -23,7 +23,7 @@ from sieve.metadata.pending_writes import release
 from sieve.metadata.records import IndexUuid, VersionId
 from sieve.metadata.registration import Registration, property_key
 from sieve.operations.alter import end_index
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import RegisteredIndex
 from sieve.storage.interface import Store, join
 from sieve.tables.snapshot import snapshot_of
 from sieve.tables.table import CatalogTable, Column
@@ -59,7 +59,7 @@ def create_indexes(
     comment: str | None,
     environment: Environment,
     built: Callable[[], None] = lambda: None,
-    replaced: Mapping[str, Found] = MappingProxyType({}),
+    replaced: Mapping[str, RegisteredIndex] = MappingProxyType({}),
 ) -> list[Manifest]:
     """Make indexes on a table.
 
@@ -217,7 +217,7 @@ def _undo(
     table: CatalogTable,
     begun: Sequence[_Begun],
     registered: Sequence[_Begun],
-    replaced: Mapping[str, Found],
+    replaced: Mapping[str, RegisteredIndex],
 ) -> None:
     """Leave nothing behind: registrations first, so that none points at deleted files."""
     kept = set()

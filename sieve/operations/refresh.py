@@ -29,7 +29,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.pending_writes import discard_locations, discard_run, release
 from sieve.metadata.records import VersionId
 from sieve.metadata.transitions import Refresh, next_version
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import Usable
 from sieve.storage.interface import GoneError
 from sieve.tables.file_status import file_statuses
 from sieve.tables.snapshot import Snapshot, snapshot_of, snapshot_since
@@ -61,13 +61,13 @@ class _OvertakenError(Exception):
 
 
 def refresh_index(
-    table: CatalogTable, found: Found, mode: RefreshMode, environment: Environment
+    table: CatalogTable, index: Usable, mode: RefreshMode, environment: Environment
 ) -> Manifest:
     """Index new and changed files, and no others, and forget vanished ones.
 
     Args:
         table: the table, as it is now.
-        found: the index.
+        index: the index.
         mode: what to read beyond that.
         environment: the means.
 
@@ -78,12 +78,12 @@ def refresh_index(
         InvalidInputError: the table has lost the indexed column.
         ConflictError: the index was dropped meanwhile, or others were faster every time.
     """
-    base = found.need()
+    base = index.manifest
     for _ in range(_ATTEMPTS):
         try:
             # A version may come between the first files that a DROP deletes and the last.
-            with report_if_dropped(found.name, found.store, found.directory):
-                return _refreshed(table, found, base, mode, environment)
+            with report_if_dropped(index.name, index.store, index.directory):
+                return _refreshed(table, index, base, mode, environment)
         except _OvertakenError as overtaken:
             base = overtaken.newest
     raise ConflictError(
@@ -94,7 +94,7 @@ def refresh_index(
 
 def _refreshed(
     table: CatalogTable,
-    found: Found,
+    index: Usable,
     base: Manifest,
     mode: RefreshMode,
     environment: Environment,
@@ -102,9 +102,9 @@ def _refreshed(
     news: bool = True,
 ) -> Manifest:
     column = _column(table, base)
-    known = None if mode is RefreshMode.FULL else _still_valid(table, found, base, column)
+    known = None if mode is RefreshMode.FULL else _still_valid(table, index, base, column)
     incremental = mode is RefreshMode.INCREMENTAL
-    snapshot, held = _seen(table, found, base, known if incremental else None, news=news)
+    snapshot, held = _seen(table, index, base, known if incremental else None, news=news)
     if known is not None and is_current(known.whole, snapshot):
         if incremental or is_one_run(base, known.whole):
             return base
@@ -115,8 +115,8 @@ def _refreshed(
             table,
             column,
             base.next_options or base.options,
-            found.store,
-            found.directory,
+            index.store,
+            index.directory,
             environment,
             snapshot,
             kept=held,
@@ -129,26 +129,26 @@ def _refreshed(
         if not held.appended:
             raise
         # What cannot be read by itself may yet be read with the rest.
-        return _refreshed(table, found, base, mode, environment, news=False)
+        return _refreshed(table, index, base, mode, environment, news=False)
     try:
         environment.changing()
         version = publish(
-            found.store, found.directory, base, _on_top(base, made, found, environment)
+            index.store, index.directory, base, _on_top(base, made, index, environment)
         )
     except UnknownOutcomeError:
         raise
     except BaseException:
-        _remove(found, made, base)
+        _remove(index, made, base)
         raise
     if version.locations == made.locations:
-        release(found.store, found.directory, version)
+        release(index.store, index.directory, version)
     else:
-        _remove(found, made, base)
+        _remove(index, made, base)
     return version
 
 
 def _seen(
-    table: CatalogTable, found: Found, base: Manifest, known: Stored | None, *, news: bool
+    table: CatalogTable, index: Usable, base: Manifest, known: Stored | None, *, news: bool
 ) -> tuple[Snapshot, ReusedRuns]:
     """The table as it is now, and what of the version is taken over: nothing if none is known.
 
@@ -160,7 +160,7 @@ def _seen(
         return plan_reuse(base, known, snapshot, appended)
 
     if known is None:
-        return snapshot_of(table, found.store, found.directory), NOTHING
+        return snapshot_of(table, index.store, index.directory), NOTHING
     part = snapshot_since(table, base.instant, known.whole)
     if part is not None:
         held = held_at(part, known.whole)
@@ -168,7 +168,7 @@ def _seen(
         # What is to be read again must have been listed.
         if all(file.path in paths for file in part.files[len(part.files) - part.taken_over :]):
             return part, held
-    snapshot = snapshot_of(table, found.store, found.directory)
+    snapshot = snapshot_of(table, index.store, index.directory)
     return snapshot, held_at(snapshot, known.whole)
 
 
@@ -195,13 +195,13 @@ def _grown(
 
 
 def _on_top(
-    base: Manifest, made: Contents, found: Found, environment: Environment
+    base: Manifest, made: Contents, index: Usable, environment: Environment
 ) -> Callable[[Manifest | None], Manifest]:
     """Plans the version of a refresh on top of whatever others have published since its base."""
 
     def plan(newest: Manifest | None) -> Manifest:
         if newest is None:
-            raise UnavailableError("SIEVE_INDEX_GONE", f"{found.directory} vanished meanwhile")
+            raise UnavailableError("SIEVE_INDEX_GONE", f"{index.directory} vanished meanwhile")
         if newest is not base and newest.instant >= made.instant:
             # Another refresh saw the table as late as this one, or later.
             return newest
@@ -226,9 +226,9 @@ def _named(by: Contents) -> set[str]:
     return {*(run.id for run in by.runs), *(part.name for part in by.locations.parts)}
 
 
-def _remove(found: Found, made: Contents, base: Manifest) -> None:
+def _remove(index: Usable, made: Contents, base: Manifest) -> None:
     """Take away what no version refers to, nor ever will: none but what was made for this one."""
-    store, directory, shared = found.store, found.directory, _named(base)
+    store, directory, shared = index.store, index.directory, _named(base)
     with contextlib.suppress(SieveError):
         for run in (run for run in made.runs if run.id not in shared):
             discard_run(store, directory, run.id)
@@ -249,12 +249,12 @@ def _column(table: CatalogTable, base: Manifest) -> Column:
 
 
 def _still_valid(
-    table: CatalogTable, found: Found, base: Manifest, column: Column
+    table: CatalogTable, index: Usable, base: Manifest, column: Column
 ) -> Stored | None:
     """The version's list of locations; None where none holds, and all is to be built again."""
     same_reader = base.fingerprint == table.info.fingerprint and base.type == column.type
     if not same_reader or base.next_options is not None:
         return None
     with contextlib.suppress(CorruptError, GoneError):
-        return read_list(found.store, found.directory, base)
+        return read_list(index.store, index.directory, base)
     return None

@@ -10,19 +10,19 @@ from sieve.metadata.commit import newest
 from sieve.metadata.creation_record import creation_records
 from sieve.metadata.records import IndexUuid, same_table
 from sieve.metadata.registration import Registration
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import RegisteredIndex, is_gone
 from sieve.storage.interface import base_name
 from sieve.tables.table import CatalogTable
 
 
 def reregister(
-    table: CatalogTable, found: Mapping[str, Found], environment: Environment
+    table: CatalogTable, indexes: Mapping[str, RegisteredIndex], environment: Environment
 ) -> list[str]:
     """Register the indexes again that were made for a table and that it does not know any more.
 
     Args:
         table: the table.
-        found: the indexes that it knows; one that is gone keeps its name from no other.
+        indexes: those that it knows; one that is gone keeps its name from no other.
         environment: the means.
 
     Returns:
@@ -47,8 +47,8 @@ def reregister(
             continue
         if manifest is None or manifest.state == "dropped":
             continue
-        namesake = found.get(manifest.name)
-        in_use = namesake is not None and namesake.state != "gone"
+        namesake = indexes.get(manifest.name)
+        in_use = namesake is not None and not is_gone(namesake)
         taken = in_use or manifest.name in adopted
         if same_table(manifest.table, info.identity) and not taken:
             uuid = IndexUuid(base_name(record.folder))

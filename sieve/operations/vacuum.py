@@ -18,7 +18,7 @@ from sieve.metadata.paths import (
     versions_dir,
 )
 from sieve.metadata.pending_writes import FLOOR_MS, pending_writes
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import Usable
 from sieve.storage.interface import GoneError, Store, join, parent
 
 
@@ -37,13 +37,13 @@ class Vacuumed:
     bytes: int
 
 
-def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
+def vacuum_index(index: Usable, retention: Retention) -> Vacuumed:
     """Delete what manifests or old claims name and no retained version does, and old drafts.
 
     Manifests stay: their numbers have no gaps. Cut short, it is finished by the next one.
 
     Args:
-        found: the index.
+        index: the index.
         retention: which versions stay as they are.
 
     Raises:
@@ -51,21 +51,20 @@ def vacuum_index(found: Found, retention: Retention) -> Vacuumed:
         CorruptError: a version cannot be read, so what it names is not known.
         ConflictError: the index was dropped meanwhile.
     """
-    found.need()
-    with report_if_dropped(found.name, found.store, found.directory):
-        return _vacuum(found, retention)
+    with report_if_dropped(index.name, index.store, index.directory):
+        return _vacuum(index, retention)
 
 
-def _vacuum(found: Found, retention: Retention) -> Vacuumed:
-    store, directory = found.store, found.directory
+def _vacuum(index: Usable, retention: Retention) -> Vacuumed:
+    store, directory = index.store, index.directory
     now = store.now_ms(directory)
     times = published(store, directory)
-    if len(times) < found.need().version:
+    if len(times) < index.manifest.version:
         # What the others name would look as if nobody needed it.
         raise UnavailableError(
             "SIEVE_VERSIONS_NOT_LISTED",
-            f"the store lists {len(times)} versions of index {found.name}, which has "
-            f"{found.need().version}; nothing was deleted, run VACUUM again",
+            f"the store lists {len(times)} versions of index {index.name}, which has "
+            f"{index.manifest.version}; nothing was deleted, run VACUUM again",
         )
     done, last = vacuumed(store, directory), retention.expired(times, now)
     stay = _named(store, directory, last, len(times))

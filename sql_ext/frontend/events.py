@@ -23,7 +23,7 @@ from sieve.metadata.registration import registrations
 from sieve.operations.alter import end_index
 from sieve.operations.create import Wanted, create_indexes
 from sieve.operations.refresh import RefreshMode
-from sieve.operations.registered_index import look_up
+from sieve.operations.registered_index import Disabled, Ready, open_index
 from sieve.operations.reregister import reregister
 from sieve.tables.table import resolve_column
 from sql_ext.driver.roots import FOLDER
@@ -119,17 +119,17 @@ class Followers:
         environment = replace(at.environment, check_root=check_root)
         ended: list[_Definition] = []
         for name, registration in registrations(body["registrations"]).items():
-            found = look_up(name, registration, identity, environment)
-            if found.manifest is not None:
-                ended.append(_definition(found.manifest))
+            index = open_index(name, registration, identity, environment)
+            if isinstance(index, Ready | Disabled):
+                ended.append(_definition(index.manifest))
             try:
-                if not end_index(found, identity, environment):
+                if not end_index(index, identity, environment):
                     continue
             except SieveError as error:
                 # The index belongs to no table now, so VACUUM SIEVE INDEXES deletes it.
                 log.warning("index %s of %s.%s is left: %s", name, *_key(identity), error)
                 continue
-            at.invalidate(found.directory)
+            at.invalidate(index.directory)
             log.info("index %s went with table %s.%s", name, *_key(identity))
         key = _key(identity)
         with self._lock:
@@ -206,15 +206,15 @@ def _catch_up(key: Table, ended: list[_Definition], at: StatementContext) -> Non
                 )
             table = at.table(name)
         ended.pop(0)
-    found = at.found(table)
-    lacking = find_lacking(table, found)
+    indexes = at.indexes(table)
+    lacking = find_lacking(table, indexes)
     remade = {one.name for one in lacking.wanted}
     try:
-        others = [one for one in found.values() if one.name not in remade]
+        others = [one for one in indexes.values() if one.name not in remade]
         bring_up(table, others, RefreshMode.INCREMENTAL, at)
     finally:
         # An index that cannot be refreshed must not prevent others from being built.
-        made, refused = build_lacking(lacking, name, found, at)
+        made, refused = build_lacking(lacking, name, indexes, at)
         for one in made:
             log.info("index %s of %s is built, as declared", one.manifest.name, table.info.label)
         for wrong in refused:

@@ -12,7 +12,7 @@ from pyspark import SparkContext
 from sieve.environment import Environment
 from sieve.errors import UnsupportedError
 from sieve.metadata.options import IndexOptions, parse_options
-from sieve.operations.registered_index import Found, all_of
+from sieve.operations.registered_index import RegisteredIndex, list_indexes
 from sieve.reader.cache import FileCache
 from sieve.tables.resolve import open_table, plan_column
 from sieve.tables.table import CatalogTable
@@ -116,9 +116,9 @@ class StatementContext:
                 self.context, attach.wrap_session(self.context, self.session)
             )
 
-    def found(self, table: CatalogTable) -> dict[str, Found]:
+    def indexes(self, table: CatalogTable) -> dict[str, RegisteredIndex]:
         """The table's indexes by name."""
-        return all_of(table.info.registrations, table.info.identity, self.environment)
+        return list_indexes(table.info.registrations, table.info.identity, self.environment)
 
 
 def options_of(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:

@@ -18,7 +18,14 @@ from sieve.metadata.transitions import Disable, Enable, SetOptions
 from sieve.operations.alter import change_index, drop_index, follow_table
 from sieve.operations.create import Wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.refresh import RefreshMode, refresh_index
-from sieve.operations.registered_index import Found, choose
+from sieve.operations.registered_index import (
+    RegisteredIndex,
+    check_reachable,
+    is_gone,
+    only_usable,
+    select,
+    usable,
+)
 from sieve.operations.reregister import reregister
 from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext.statements import commands
@@ -35,20 +42,20 @@ def create(command: commands.CreateIndex, at: StatementContext) -> list[Row]:
     wanted = [
         Wanted((command.name or default_name(column.path)).lower(), column) for column in columns
     ]
-    there = at.found(table)
-    usable = {name: f for name, f in there.items() if f.state != "gone"}
+    there = at.indexes(table)
+    present = {name: index for name, index in there.items() if not is_gone(index)}
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
     for old in replaced.values():
         # Of one that is out of reach nobody could say that it has ended.
-        old.check_answered()
+        check_reachable(old)
     if command.if_not_exists:
-        kept = [(one, usable[one.name].need()) for one in wanted if one.name in usable]
-        wanted = [one for one in wanted if one.name not in usable]
+        kept = [(one, usable(present[one.name]).manifest) for one in wanted if one.name in present]
+        wanted = [one for one in wanted if one.name not in present]
         for one, manifest in kept:
             _advise_of_other(one, command.options, manifest, at)
     else:
         kept = []
-        taken = [name for name in usable if name not in replaced]
+        taken = [name for name in present if name not in replaced]
         refuse_taken([w.name for w in wanted], taken, table.info.label)
     outcomes = [Outcome(manifest, "unchanged", at.watch.lap()) for _, manifest in kept]
     if wanted and not table.info.persistent:
@@ -75,7 +82,7 @@ def create(command: commands.CreateIndex, at: StatementContext) -> list[Row]:
         outcomes += [
             Outcome(
                 manifest,
-                "rebuilt" if manifest.name in replaced and manifest.name in usable else "created",
+                "rebuilt" if manifest.name in replaced and manifest.name in present else "created",
                 seconds,
             )
             for manifest, seconds in zip(made, laps, strict=True)
@@ -114,11 +121,11 @@ def refresh(command: commands.RefreshIndex, at: StatementContext) -> list[Row]:
     column = None if command.column is None else command.column.parts
     name = None if command.name is None else command.name.lower()
     followed = follow(table, at)
-    found = at.found(table)
-    usable = {known for known, one in found.items() if one.state != "gone"}
+    indexes = at.indexes(table)
+    present = {known for known, one in indexes.items() if not is_gone(one)}
     # Another tool may have undone a registration, such as by writing the whole table object.
-    lost = len(usable) < max(1, len(found)) if name is None else name not in usable
-    if lost and (adopted := reregister(table, found, at.environment)):
+    lost = len(present) < max(1, len(indexes)) if name is None else name not in present
+    if lost and (adopted := reregister(table, indexes, at.environment)):
         for index in adopted:
             at.environment.advice.add(
                 "the registration of this index was lost, which another tool must have done, and "
@@ -126,17 +133,17 @@ def refresh(command: commands.RefreshIndex, at: StatementContext) -> list[Row]:
                 index,
             )
         table = at.table(command.table)
-        found = at.found(table)
-    lacking = find_lacking(table, found).select(name, column)
+        indexes = at.indexes(table)
+    lacking = find_lacking(table, indexes).select(name, column)
     names = {one.name for one in lacking.wanted}
     if names and (name is not None or column is not None):
         chosen = []
     else:
-        chosen = choose(found, table.info.label, command.name, column)
+        chosen = select(indexes, table.info.label, command.name, column)
     there = [one for one in chosen if one.name not in names]
     mode = RefreshMode.FULL if command.full else RefreshMode.INCREMENTAL
     rows = bring_up(table, there, mode, at, followed)
-    made, refused = build_lacking(lacking, command.table, found, at)
+    made, refused = build_lacking(lacking, command.table, indexes, at)
     return [
         *rows,
         *answer_rows(made, at),
@@ -147,7 +154,7 @@ def refresh(command: commands.RefreshIndex, at: StatementContext) -> list[Row]:
 def optimize(command: commands.OptimizeIndex, at: StatementContext) -> list[Row]:
     """``OPTIMIZE SIEVE INDEX``: one row an index."""
     table = at.table(command.table)
-    chosen = choose(at.found(table), table.info.label, command.name, None)
+    chosen = select(at.indexes(table), table.info.label, command.name, None)
     return bring_up(table, chosen, RefreshMode.COMPACT, at)
 
 
@@ -182,7 +189,7 @@ def follow(table: CatalogTable, at: StatementContext) -> frozenset[str]:
 
 def bring_up(
     table: CatalogTable,
-    chosen: Sequence[Found],
+    chosen: Sequence[RegisteredIndex],
     mode: RefreshMode,
     at: StatementContext,
     followed: AbstractSet[str] = frozenset(),
@@ -196,28 +203,28 @@ def bring_up(
         at: the means.
         followed: those of which this statement has made a version already.
     """
-    usable = [found for found in chosen if found.manifest is not None]
-    at.check_executors(table, [found.need().type for found in usable])
+    refreshable = only_usable(chosen)
+    at.check_executors(table, [index.manifest.type for index in refreshable])
     outcomes: list[Outcome] = []
     conflict: ConflictError | None = None
-    for found in usable:
+    for index in refreshable:
         try:
-            manifest = refresh_index(table, found, mode, at.environment)
+            manifest = refresh_index(table, index, mode, at.environment)
         except ConflictError as error:
             conflict = error
         else:
-            change = change_between(found.need(), manifest)
-            if change == "unchanged" and found.name in followed:
+            change = change_between(index.manifest, manifest)
+            if change == "unchanged" and index.name in followed:
                 change = "refreshed"
             outcomes.append(Outcome(manifest, change, at.watch.lap()))
-        at.invalidate(found.directory)
+        at.invalidate(index.directory)
     _announce(table)
     # One that cannot be refreshed is told, after it has kept none of the others from it.
     if conflict is not None:
         raise conflict
     at.background.clear(table.info.identity.database, table.info.identity.table)
-    for found in chosen:
-        found.need()
+    for one in chosen:
+        usable(one)
     return answer_rows(outcomes, at)
 
 
@@ -226,16 +233,16 @@ def drop(command: commands.DropIndex, at: StatementContext) -> list[Row]:
     try:
         table = at.table(command.table)
         column = None if command.column is None else command.column.parts
-        chosen = choose(at.found(table), table.info.label, command.name, column)
+        chosen = select(at.indexes(table), table.info.label, command.name, column)
     except InvalidInputError as error:
         if command.if_exists and error.condition == "SIEVE_UNKNOWN_INDEX":
             return []
         raise
     undeclare(table, chosen)
-    for found in chosen:
-        drop_index(table, found, at.environment)
-        at.invalidate(found.directory)
-    return [(found.name,) for found in chosen]
+    for index in chosen:
+        drop_index(table, index, at.environment)
+        at.invalidate(index.directory)
+    return [(index.name,) for index in chosen]
 
 
 def enable(command: commands.EnableIndex, at: StatementContext) -> list[Row]:
@@ -260,18 +267,19 @@ def set_options(command: commands.SetIndexOptions, at: StatementContext) -> list
 
 def _alter(
     name: commands.TableName,
-    index: str,
+    index_name: str,
     change: Callable[[Manifest], Enable | Disable | SetOptions],
     at: StatementContext,
 ) -> list[Row]:
     table = at.table(name)
-    (found,) = choose(at.found(table), table.info.label, index, None)
-    changed = change(found.need())
-    with report_if_dropped(found.name, found.store, found.directory):
-        manifest = change_index(found, changed, at.environment)
-    at.invalidate(found.directory)
+    (registered,) = select(at.indexes(table), table.info.label, index_name, None)
+    index = usable(registered)
+    changed = change(index.manifest)
+    with report_if_dropped(index.name, index.store, index.directory):
+        manifest = change_index(index, changed, at.environment)
+    at.invalidate(index.directory)
     _announce(table)
-    return [(found.name, manifest.state)]
+    return [(index.name, manifest.state)]
 
 
 def _announce(table: CatalogTable) -> None:

@@ -20,7 +20,7 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
 from sieve.operations.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.refresh import RefreshMode, refresh_index
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import RegisteredIndex, is_gone, only_usable
 from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext.statements.answers import Outcome, change_between
 from sql_ext.statements.commands import ColumnPath, TableName
@@ -71,7 +71,7 @@ class Lacking:
         return replace(self, wanted=wanted, refused=())
 
 
-def find_lacking(table: CatalogTable, found: Mapping[str, Found]) -> Lacking:
+def find_lacking(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) -> Lacking:
     """Compare a table's declaration with the indexes it has; a wrong declaration is no error."""
     declared = table.info.declared
     refused = [_unknown(key) for key in sorted(declared) if key not in _KEYS]
@@ -79,7 +79,7 @@ def find_lacking(table: CatalogTable, found: Mapping[str, Found]) -> Lacking:
         paths = _columns(declared.get(DECLARED_COLUMNS, ""))
     except InvalidInputError as error:
         return Lacking(refused=(*refused, _unreadable(DECLARED_COLUMNS, error)))
-    usable = {name: one for name, one in found.items() if one.state != "gone"}
+    usable = {name: one for name, one in indexes.items() if not is_gone(one)}
     indexed = {one.registration.column for one in usable.values()}
     wanted: dict[str, Wanted] = {}
     options = IndexOptions()
@@ -107,14 +107,14 @@ def find_lacking(table: CatalogTable, found: Mapping[str, Found]) -> Lacking:
 
 
 def build_lacking(
-    lacking: Lacking, name: TableName, found: Mapping[str, Found], at: StatementContext
+    lacking: Lacking, name: TableName, indexes: Mapping[str, RegisteredIndex], at: StatementContext
 ) -> tuple[list[Outcome], list[Refused]]:
     """Build declared indexes, each by itself.
 
     Args:
         lacking: what to build.
         name: of the table.
-        found: the indexes that the table had when ``lacking`` was found.
+        indexes: those that the table had when ``lacking`` was found.
         at: the means of a statement.
 
     Returns:
@@ -127,7 +127,7 @@ def build_lacking(
     # A DROP takes its column out of the declaration first: what it has dropped is not built again.
     table = at.table(name)
     names = {one.name for one in lacking.wanted}
-    wanted = [one for one in find_lacking(table, found).wanted if one.name in names]
+    wanted = [one for one in find_lacking(table, indexes).wanted if one.name in names]
     at.check_executors(table, [one.column.type for one in wanted])
     for one in wanted:
         try:
@@ -149,16 +149,16 @@ def _refresh_other(wanted: Wanted, name: TableName, at: StatementContext) -> Out
     A REFRESH right after a write meets the background, which builds the same index.
     """
     table = at.table(name)
-    for found in at.found(table).values():
-        if found.manifest is not None and found.registration.column == wanted.column.path:
-            version = refresh_index(table, found, RefreshMode.INCREMENTAL, at.environment)
-            at.invalidate(found.directory)
-            change = change_between(found.manifest, version)
+    for index in only_usable(at.indexes(table).values()):
+        if index.registration.column == wanted.column.path:
+            version = refresh_index(table, index, RefreshMode.INCREMENTAL, at.environment)
+            at.invalidate(index.directory)
+            change = change_between(index.manifest, version)
             return Outcome(version, change, at.watch.lap())
     return None
 
 
-def undeclare(table: CatalogTable, dropped: Sequence[Found]) -> None:
+def undeclare(table: CatalogTable, dropped: Sequence[RegisteredIndex]) -> None:
     """Take the columns of indexes out of a table's declaration, so that no refresh builds them.
 
     Raises:

@@ -11,7 +11,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import BuildStats, Expected
 from sieve.operations.estimate import Estimate
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import Disabled, Ready, RegisteredIndex, Usable
 from sieve.reader.version_reader import read_locations
 from sieve.tables.file_status import file_statuses
 from sieve.tables.table import CatalogTable, Column
@@ -75,29 +75,28 @@ def advice_on(manifest: Manifest) -> str | None:
 
 
 def describe_rows(
-    table: CatalogTable, found: Found, extended: bool, doing: str
+    table: CatalogTable, index: RegisteredIndex, extended: bool, doing: str
 ) -> Iterator[tuple[str, str]]:
     """Pairs of a property and its value, all text.
 
     Args:
         table: the table.
-        found: the index.
+        index: the index.
         extended: compare it with the table as it is now.
         doing: what the background does for the table; nothing mostly.
     """
-    yield "index", found.name
+    yield "index", index.name
     yield "table", table.info.label
-    yield "column", ".".join(found.registration.column)
-    yield "state", found.state
-    yield "uuid", found.registration.uuid
-    manifest = found.manifest
-    if manifest is None:
-        yield "problem", found.problem
-        yield "path", found.directory
+    yield "column", ".".join(index.registration.column)
+    yield "state", index.state
+    yield "uuid", index.registration.uuid
+    if not isinstance(index, Ready | Disabled):
+        yield "problem", index.problem
+        yield "path", index.directory
         return
-    yield from _plain(manifest)
+    yield from _plain(index.manifest)
     if extended:
-        yield from _extended(table, found, manifest, doing)
+        yield from _extended(table, index, doing)
 
 
 def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -157,11 +156,10 @@ def _share(size: int, stats: BuildStats) -> str:
     return f"{size / stats.column_bytes:.4%}" if stats.column_bytes else "no values"
 
 
-def _extended(
-    table: CatalogTable, found: Found, manifest: Manifest, doing: str
-) -> Iterator[tuple[str, str]]:
+def _extended(table: CatalogTable, index: Usable, doing: str) -> Iterator[tuple[str, str]]:
+    manifest = index.manifest
     stats, runs = manifest.stats, manifest.runs
-    counts = against_now(table, found, manifest)
+    counts = against_now(table, index)
     yield "freshness", doing or stale(counts) or "current"
     for what, count in counts.items():
         yield f"files {what}", str(count)
@@ -181,7 +179,7 @@ def _extended(
         "reader",
         "unchanged" if manifest.fingerprint == table.info.fingerprint else _moved(table, manifest),
     )
-    yield "path", found.directory
+    yield "path", index.directory
 
 
 def _coding(encoder: Encoder) -> str:
@@ -200,9 +198,9 @@ def stale(counts: Counter[str]) -> str:
     return f"stale: {behind} files" if behind else ""
 
 
-def against_now(table: CatalogTable, found: Found, manifest: Manifest) -> Counter[str]:
+def against_now(table: CatalogTable, index: Usable) -> Counter[str]:
     """Files by what they are to the index: indexed, new, changed, gone."""
-    known = read_locations(found.store, found.directory, manifest)
+    known = read_locations(index.store, index.directory, index.manifest)
     files = table.files()
     counts = Counter({"indexed": 0, "new": 0, "changed": 0})
     counts.update(_SHOWN.get(status, "indexed") for status in file_statuses(known, files))

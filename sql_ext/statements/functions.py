@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sieve.errors import InvalidInputError
-from sieve.operations.registered_index import choose
+from sieve.operations.registered_index import select, usable
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext
 from sql_ext.statements.execute import execute
@@ -44,10 +44,10 @@ def call(body: Mapping[str, Any], at: StatementContext) -> Mapping[str, Any]:
 
 def _segments(given: Arguments, at: StatementContext) -> Sequence[Row]:
     table = at.table(_table(given))
-    (found,) = choose(at.found(table), table.info.label, given["index"], None)
+    (index,) = select(at.indexes(table), table.info.label, given["index"], None)
     # Its rows show keys, so whoever may not query the column must not see them.
-    at.plan_column(given["table"], found.registration.column)
-    return segments.segment_rows(found)
+    at.plan_column(given["table"], index.registration.column)
+    return segments.segment_rows(usable(index))
 
 
 def _files(given: Arguments, at: StatementContext) -> Sequence[Row]:

@@ -11,7 +11,7 @@ from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import identity_from
 from sieve.metadata.registration import registrations
 from sieve.operations.orphans import Orphan, orphans
-from sieve.operations.registered_index import choose
+from sieve.operations.registered_index import select, usable
 from sieve.operations.vacuum import vacuum_index
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, database_of
@@ -20,13 +20,13 @@ from sql_ext.statements.context import Row, StatementContext, database_of
 def vacuum(command: commands.VacuumIndex, at: StatementContext) -> list[Row]:
     """``VACUUM SIEVE INDEX``: one row an index."""
     table = at.table(command.table)
-    chosen = choose(at.found(table), table.info.label, command.name, None)
+    chosen = select(at.indexes(table), table.info.label, command.name, None)
     kept = at.settings.retention if command.hours is None else Retention(1, command.hours)
     rows: list[Row] = []
-    for found in chosen:
+    for index in chosen:
         at.environment.changing()
-        went = vacuum_index(found, kept)
-        rows.append((found.name, went.versions, went.files, went.bytes))
+        went = vacuum_index(usable(index), kept)
+        rows.append((index.name, went.versions, went.files, went.bytes))
     return rows
 
 

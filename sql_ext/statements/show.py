@@ -18,7 +18,16 @@ from sieve.operations.check import CheckedFile, check_index, refuse_losses
 from sieve.operations.create import Wanted, check_wanted, default_name
 from sieve.operations.estimate import FRONTIER, estimate_index
 from sieve.operations.estimate_predicate import Asked
-from sieve.operations.registered_index import Found, choose, look_up
+from sieve.operations.registered_index import (
+    Disabled,
+    Ready,
+    RegisteredIndex,
+    only_usable,
+    open_index,
+    select,
+    store_of,
+    usable,
+)
 from sieve.predicate.evaluate import parse
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable, resolve_column
@@ -32,74 +41,74 @@ def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
     if command.table is not None:
         table = at.table(command.table)
         return [
-            _shown(found, table.info.identity, _freshness(table, found, at))
-            for found in at.found(table).values()
+            _shown(index, table.info.identity, _freshness(table, index, at))
+            for index in at.indexes(table).values()
         ]
     database = database_of(command.namespace, at.session.catalog())
     rows: list[Row] = []
     for raw in json.loads(at.driver.tables().list(at.session, database)):
         identity = identity_from(raw)
         indexes = [
-            look_up(name, registration, identity, at.environment)
+            open_index(name, registration, identity, at.environment)
             for name, registration in registrations(raw["registrations"]).items()
         ]
         at.environment.check_cancelled()
         states = _states_at_a_glance(identity, indexes, at)
         rows += [
-            _shown(found, identity, state) for found, state in zip(indexes, states, strict=True)
+            _shown(index, identity, state) for index, state in zip(indexes, states, strict=True)
         ]
     return rows
 
 
 def _states_at_a_glance(
-    identity: TableIdentity, indexes: Sequence[Found], at: StatementContext
+    identity: TableIdentity, indexes: Sequence[RegisteredIndex], at: StatementContext
 ) -> list[str]:
     """As `_freshness` of each of a table's indexes, as far as the driver can tell without a job."""
     doing = at.background.state(identity.database, identity.table)
     unknown = [doing] * len(indexes)
-    if doing or not any(found.state == "ready" for found in indexes):
+    if doing or not any(isinstance(index, Ready) for index in indexes):
         return unknown
     name = commands.TableName((identity.database, identity.table))
     try:
         table = at.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
             # Their listing may take a job, so their last commit must do.
-            return [_behind_commits(table, found) for found in indexes]
-        return [_freshness(table, found, at) for found in indexes]
+            return [_behind_commits(table, index) for index in indexes]
+        return [_freshness(table, index, at) for index in indexes]
     except (SieveError, Py4JError, PySparkException):
         # One table that cannot be read, or not by this user, is no reason to show no other.
         return unknown
 
 
-def _behind_commits(table: CatalogTable, found: Found) -> str:
+def _behind_commits(table: CatalogTable, index: RegisteredIndex) -> str:
     newest_ms = table.instant_ms()
-    if found.manifest is None or newest_ms is None or iso(newest_ms) <= found.manifest.instant:
+    if not isinstance(index, Ready | Disabled) or newest_ms is None:
         return ""
-    return "stale"
+    return "stale" if iso(newest_ms) > index.manifest.instant else ""
 
 
-def _freshness(table: CatalogTable, found: Found, at: StatementContext) -> str:
+def _freshness(table: CatalogTable, index: RegisteredIndex, at: StatementContext) -> str:
     """``refreshing``, ``failed: why``, ``stale: n files``; nothing of a current index."""
     doing = at.background.state(table.info.identity.database, table.info.identity.table)
-    if doing or found.manifest is None:
+    if doing or not isinstance(index, Ready | Disabled):
         return doing
     try:
-        return stale(against_now(table, found, found.manifest))
+        return stale(against_now(table, index))
     except SieveError:
         # SHOW shows what there is to show of an index that is damaged or out of reach.
         return ""
 
 
-def _shown(found: Found, identity: TableIdentity, fresh: str) -> Row:
-    manifest = found.manifest
-    head = (identity.database, identity.table, found.name, ".".join(found.registration.column))
-    if manifest is None:
-        return (*head, None, None, found.state, None, None, None, None)
+def _shown(index: RegisteredIndex, identity: TableIdentity, fresh: str) -> Row:
+    head = (identity.database, identity.table, index.name, ".".join(index.registration.column))
+    if not isinstance(index, Ready | Disabled):
+        return (*head, None, None, index.state, None, None, None, None)
+    manifest = index.manifest
     return (
         *head,
         manifest.type,
         manifest.options.shape,
-        fresh if fresh and found.state == "ready" else found.state,
+        fresh if fresh and isinstance(index, Ready) else index.state,
         manifest.version,
         manifest.instant,
         manifest.locations.count,
@@ -110,10 +119,10 @@ def _shown(found: Found, identity: TableIdentity, fresh: str) -> Row:
 def versions(command: commands.ShowVersions, at: StatementContext) -> list[Row]:
     """``SHOW SIEVE VERSIONS``: one row a version, the newest first."""
     table = at.table(command.table)
-    chosen = choose(at.found(table), table.info.label, command.name, None)
+    chosen = select(at.indexes(table), table.info.label, command.name, None)
     return [
         (
-            found.name,
+            index.name,
             past.manifest.version,
             past.change,
             past.manifest.state,
@@ -124,17 +133,17 @@ def versions(command: commands.ShowVersions, at: StatementContext) -> list[Row]:
             index_bytes(past.manifest),
             str(past.retained).lower(),
         )
-        for found in chosen
-        for past in history(found.store, found.directory)
+        for index in chosen
+        for past in history(store_of(index), index.directory)
     ]
 
 
 def describe(command: commands.DescribeIndex, at: StatementContext) -> list[Row]:
     """``DESCRIBE SIEVE INDEX``: one row a property."""
     table = at.table(command.table)
-    (found,) = choose(at.found(table), table.info.label, command.name, None)
+    (index,) = select(at.indexes(table), table.info.label, command.name, None)
     doing = at.background.state(table.info.identity.database, table.info.identity.table)
-    return list(describe_rows(table, found, command.extended, doing))
+    return list(describe_rows(table, index, command.extended, doing))
 
 
 def explain(command: commands.ExplainSieve, at: StatementContext) -> list[Row]:
@@ -184,17 +193,17 @@ def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]
 def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
     """``CHECK SIEVE INDEX``: one row a file; fails where an index would lose a row."""
     table = at.table(command.table)
-    chosen = choose(at.found(table), table.info.label, command.name, None)
-    usable = [found for found in chosen if found.manifest is not None]
-    at.check_executors(table, [found.need().type for found in usable])
+    chosen = select(at.indexes(table), table.info.label, command.name, None)
+    checkable = only_usable(chosen)
+    at.check_executors(table, [index.manifest.type for index in checkable])
     checked: list[CheckedFile] = []
-    for found in usable:
-        if found.need().fingerprint == table.info.fingerprint:
+    for index in checkable:
+        if index.manifest.fingerprint == table.info.fingerprint:
             # A loss is told with a key, so whoever may not query the column must not see it.
-            at.plan_column(command.table.parts, found.registration.column)
-        checked += check_index(table, found, command.sample, at.environment)
+            at.plan_column(command.table.parts, index.registration.column)
+        checked += check_index(table, index, command.sample, at.environment)
     refuse_losses(table.info.label, checked)
-    for found in chosen:
+    for one in chosen:
         # One that cannot be checked is told, after it has kept none of the others from it.
-        found.need()
+        usable(one)
     return [(one.index, one.file, one.status, one.detail or None) for one in checked]

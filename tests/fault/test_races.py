@@ -21,7 +21,7 @@ from sieve.metadata.commit import newest
 from sieve.metadata.history import history
 from sieve.metadata.transitions import Follow
 from sieve.operations.alter import change_index
-from sieve.operations.registered_index import look_up
+from sieve.operations.registered_index import open_index, usable
 from sieve.storage.interface import Entries
 from sieve.storage.local import LocalStore
 from sql_ext.statements.commands import TableName
@@ -420,11 +420,12 @@ def test_a_table_that_moves_while_its_index_is_refreshed(
         if re.match("before create .*/versions/2", what) and not moved:
             plain = Session(warehouse).at()
             info = plain.table(TableName(("t",))).info
-            found = look_up(
-                "id_sieve", info.registrations["id_sieve"], info.identity, plain.environment
-            )
+            registration = info.registrations["id_sieve"]
+            index = open_index("id_sieve", registration, info.identity, plain.environment)
             there = dataclasses.replace(info.identity, **renamed)
-            moved.append(change_index(found, Follow(there, moved=True), plain.environment).version)
+            moved.append(
+                change_index(usable(index), Follow(there, moved=True), plain.environment).version
+            )
 
     with pytest.raises(ConflictError, match="SIEVE_TABLE_MOVED"):
         Session(warehouse, meanwhile).sql(statement)

@@ -29,7 +29,7 @@ from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import CreatedBy, LocationsRef
 from sieve.metadata.registration import Registration
 from sieve.operations.refresh import RefreshMode, refresh_index
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import Ready
 from sieve.reader.cache import Cache
 from sieve.reader.version_reader import open_version, read_locations
 from sieve.storage.interface import GoneError
@@ -252,7 +252,7 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
     files = [DataFile(path, 1, OLD) for path in paths]
     files[500:510] = [DataFile(f"{path}.new", 1, OLD) for path in paths[500:510]]
     registration = Registration(base.index, base.column, f"file:{tmp_path}")
-    found = Found("v", registration, f"file:{folder}", base, "ready", opened=LocalStore())
+    index = Ready("v", registration, LocalStore(), base)
     environment: Any = SimpleNamespace(
         check_cancelled=lambda: None,
         describe_job=lambda _: None,
@@ -260,7 +260,7 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
         changing=lambda: None,
     )
     with without_spark():
-        now = refresh_index(Listed(files), found, RefreshMode.INCREMENTAL, environment)  # type: ignore[arg-type]
+        now = refresh_index(Listed(files), index, RefreshMode.INCREMENTAL, environment)  # type: ignore[arg-type]
     assert (now.version, now.locations.count) == (2, N)
     assert [part.rows for part in now.locations.parts] == [N, 20]
     written = sum(size for path, size in in_folder(folder).items() if path not in before)

@@ -18,7 +18,7 @@ from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import CreatedBy, RunId
 from sieve.metadata.registration import Registration
 from sieve.operations.refresh import RefreshMode, refresh_index
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import Ready
 from sieve.reader.version_reader import read_locations
 from sieve.storage.local import LocalStore
 from sieve.tables.snapshot import snapshot_since
@@ -109,7 +109,7 @@ def slices(*names: str, mtime: int = 0) -> list[DataFile]:
 
 def version(
     folder: Path, known: Sequence[DataFile], runs: Sequence[int], *, maps: bool = False
-) -> tuple[Found, Manifest]:
+) -> tuple[Ready, Manifest]:
     """An index that knows these slices, in runs of so many."""
     file = replace(SAMPLE.runs[0].files[0], hashes=((0, 9),) if maps else ())
     n = len(known)
@@ -135,10 +135,10 @@ def version(
         (home / name).mkdir()
     (home / "versions" / "1.json").write_bytes(render_manifest(base))
     registration = Registration(base.index, base.column, f"file:{folder}")
-    return Found("v", registration, f"file:{home}", base, "ready", opened=LocalStore()), base
+    return Ready("v", registration, LocalStore(), base), base
 
 
-def refreshed(table: Commits, found: Found) -> set[str]:
+def refreshed(table: Commits, found: Ready) -> set[str]:
     """The paths that the version after a refresh knows."""
     environment: Any = SimpleNamespace(
         check_cancelled=lambda: None,

@@ -13,7 +13,8 @@ from sieve.errors import InvalidInputError, UnavailableError
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import IndexUuid
 from sieve.metadata.registration import Registration
-from sieve.operations.registered_index import Found
+from sieve.operations.registered_index import Failed, Gone, Ready, RegisteredIndex
+from sieve.storage.local import LocalStore
 from sieve.tables.table import Column
 from sql_ext.frontend.events import Followers
 from sql_ext.statements.declared import Lacking, find_lacking
@@ -28,6 +29,7 @@ from tests.fake_spark import (
     scan,
     without_spark,
 )
+from tests.unit.metadata.manifest_sample import SAMPLE
 
 STRUCT = "struct<b:int,`c d`:int>"
 COLUMNS = (
@@ -74,7 +76,7 @@ def lacking(
     columns: str,
     options: str = "",
     has: Mapping[str, str] | None = None,
-    state: str = "ready",
+    state: type[Failed | Gone | Ready] = Ready,
     **others: str,
 ) -> Lacking:
     """What a table of many columns lacks that has these indexes, each on a column."""
@@ -84,11 +86,15 @@ def lacking(
     table.info = replace(
         table.info, columns=COLUMNS, partition_columns=("part",), declared=declared
     )
-    found = {}
+    indexes: dict[str, RegisteredIndex] = {}
     for name, column in (has or {}).items():
         registration = Registration(IndexUuid("0" * 36), (column,), "file:/r")
-        found[name] = Found(name, registration, registration.directory, None, state)
-    return find_lacking(table, found)
+        indexes[name] = (
+            Ready(name, registration, LocalStore(), SAMPLE)
+            if state is Ready
+            else state(name, registration, "a problem", None)
+        )
+    return find_lacking(table, indexes)
 
 
 @pytest.mark.parametrize(
@@ -173,8 +179,8 @@ def test_options_are_those_of_create(warehouse: Warehouse) -> None:
 def test_what_a_table_has_it_does_not_lack(warehouse: Warehouse) -> None:
     """An index on the column counts, by whatever name; one of a table that is gone does not."""
     assert lacking(warehouse, "id", has={"mine": "id"}).wanted == ()
-    assert lacking(warehouse, "id", has={"mine": "id"}, state="failed").wanted == ()
-    assert len(lacking(warehouse, "id", has={"mine": "id"}, state="gone").wanted) == 1
+    assert lacking(warehouse, "id", has={"mine": "id"}, state=Failed).wanted == ()
+    assert len(lacking(warehouse, "id", has={"mine": "id"}, state=Gone).wanted) == 1
     taken = lacking(warehouse, "id", has={"id_sieve": "Day"})
     assert taken.wanted == ()
     assert taken.refused[0].name == "id_sieve"

@@ -1,0 +1,175 @@
+"""A registered index in each of its states: its word, its errors, and what a drop deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sieve.errors import (
+    CorruptError,
+    DeniedError,
+    InvalidInputError,
+    RootRefusedError,
+    SieveError,
+    UnavailableError,
+    UnsupportedError,
+)
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.registration import Registration
+from sieve.operations import registered_index
+from sieve.operations.registered_index import (
+    Disabled,
+    Failed,
+    Gone,
+    HalfDropped,
+    Ready,
+    RegisteredIndex,
+    RootRefused,
+    Unreachable,
+    check_reachable,
+    is_gone,
+    open_index,
+    select,
+    store_of,
+    usable,
+)
+from sieve.storage.interface import GoneError
+from sieve.storage.local import LocalStore
+from tests.unit.metadata.manifest_sample import SAMPLE
+
+REGISTRATION = Registration(SAMPLE.index, ("customer", "id"), "file:/r")
+OTHER = replace(SAMPLE.table, table="other", location="file:/w/other")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is found, and the state that it is.
+
+    Attributes:
+        found: the newest version, none, or what reading it raises.
+        kind: the state.
+        word: of statements.
+        error: of an operation that needs a version: its class and a part of its message.
+    """
+
+    found: Manifest | SieveError | None
+    kind: type[RegisteredIndex]
+    word: str
+    error: tuple[type[SieveError], str] | None = None
+
+
+CASES = [
+    Case(SAMPLE, Ready, "ready"),
+    Case(replace(SAMPLE, state="disabled"), Disabled, "disabled"),
+    Case(
+        replace(SAMPLE, state="dropped"), HalfDropped, "gone",
+        (UnsupportedError, "index v is gone: it was dropped; DROP SIEVE INDEX v and create it"),
+    ),
+    Case(
+        replace(SAMPLE, state="dropped", table=OTHER), Gone, "gone",
+        (UnsupportedError, "it was dropped"),
+    ),
+    Case(
+        replace(SAMPLE, table=OTHER), Gone, "gone",
+        (UnsupportedError, "it belongs to table sales.other at file:/w/other; DROP"),
+    ),
+    Case(None, Gone, "gone", (UnsupportedError, "holds no version")),
+    Case(GoneError("SIEVE_GONE", "no such folder"), Gone, "gone",
+         (UnsupportedError, "no such folder")),
+    Case(
+        UnavailableError("SIEVE_STORE_UNAVAILABLE", "no answer"), Unreachable, "failed",
+        (UnavailableError, "index v cannot be looked at now: no answer; run the statement again"),
+    ),
+    Case(
+        DeniedError("SIEVE_DENIED", "not yours"), Unreachable, "failed",
+        (DeniedError, "index v cannot be used: not yours"),
+    ),
+    Case(
+        CorruptError("SIEVE_MANIFEST_CORRUPT", "cut short"), Failed, "failed",
+        (UnsupportedError, "index v is failed: cut short; DROP SIEVE INDEX v"),
+    ),
+    Case(
+        UnsupportedError("SIEVE_VERSION_TOO_NEW", "format 9"), Failed, "failed",
+        (UnsupportedError, "format 9"),
+    ),
+]  # fmt: skip
+
+
+def opened(
+    monkeypatch: pytest.MonkeyPatch,
+    found: Manifest | SieveError | None,
+    check_root: Callable[[str, str], None] = lambda *_: None,
+) -> RegisteredIndex:
+    """The index of a folder whose newest version is this, or raises this."""
+
+    def newest(*_: object) -> Manifest | None:
+        if isinstance(found, SieveError):
+            raise found
+        return found
+
+    monkeypatch.setattr(registered_index, "newest", newest)
+    world: Any = SimpleNamespace(check_root=check_root, open_store=lambda _: LocalStore())
+    return open_index("v", REGISTRATION, SAMPLE.table, world)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind.__name__} {case.found!s:.20}")
+def test_what_is_found_is_one_state(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+    """Each has its word, and what needs a version of it gets one or an error that says why not."""
+    index = opened(monkeypatch, case.found)
+    assert type(index) is case.kind
+    assert index.state == case.word
+    assert index.directory == f"file:/r/{SAMPLE.index}"
+    assert is_gone(index) == (case.word == "gone")
+    assert isinstance(store_of(index), LocalStore)
+    if case.error is None:
+        assert usable(index) is index
+        assert usable(index).manifest is case.found
+        check_reachable(index)
+        return
+    kind, words = case.error
+    with pytest.raises(SieveError, match=words) as caught:
+        usable(index)
+    assert type(caught.value) is kind
+    if case.kind is Unreachable:
+        assert isinstance(case.found, SieveError)
+        assert caught.value.condition == case.found.condition
+        with pytest.raises(UnavailableError):
+            check_reachable(index)
+    else:
+        assert caught.value.condition == "SIEVE_INDEX_NOT_USABLE"
+        check_reachable(index)
+
+
+def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever lies there; dropping and creating again would not help, so no error says so."""
+
+    def refuse(*_: str) -> None:
+        raise RootRefusedError("SIEVE_ROOT_REFUSED", "not below spark.sieve.roots")
+
+    index = opened(monkeypatch, SAMPLE, refuse)
+    assert isinstance(index, RootRefused)
+    for ask in (usable, store_of):
+        with pytest.raises(UnsupportedError) as caught:
+            ask(index)
+        assert str(caught.value).endswith("index v is root-refused: not below spark.sieve.roots")
+
+
+def test_indexes_are_selected_by_name_or_column() -> None:
+    """Without case; an unknown name suggests the nearest."""
+    one = Ready("a_sieve", replace(REGISTRATION, column=("A",)), LocalStore(), SAMPLE)
+    two = Gone("b_sieve", replace(REGISTRATION, column=("b", "C")), "a problem", None)
+    indexes: dict[str, RegisteredIndex] = {"a_sieve": one, "b_sieve": two}
+    assert select(indexes, "t", None, None) == [one, two]
+    assert select(indexes, "t", "A_Sieve", None) == [one]
+    assert select(indexes, "t", None, ["B", "c"]) == [two]
+    for name, words in (("a_siev", r"did you mean a_sieve"), ("zz", "it has a_sieve, b_sieve")):
+        with pytest.raises(InvalidInputError, match=words):
+            select(indexes, "t", name, None)
+    with pytest.raises(InvalidInputError, match="it has no index"):
+        select({}, "t", "a", None)
+    with pytest.raises(InvalidInputError, match=r"no index on b\.d"):
+        select(indexes, "t", None, ["b", "d"])
