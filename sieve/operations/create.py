@@ -22,7 +22,7 @@ from sieve.metadata.paths import REGISTERED, pending_writes_dir, versions_dir
 from sieve.metadata.pending_writes import release
 from sieve.metadata.records import IndexUuid, VersionId
 from sieve.metadata.registration import Registration, property_key
-from sieve.operations.alter import end_index
+from sieve.operations.drop import end_index
 from sieve.operations.registered_index import RegisteredIndex
 from sieve.storage.interface import Store, join
 from sieve.tables.snapshot import snapshot_of

@@ -4,7 +4,7 @@ A registration is a property of the table. It says where an index lies, not whet
 the folder may be out of reach, damaged, gone, or left by a drop that was cut short. So opening one
 gives a record of one of these states, and an operation takes the states that it can work on::
 
-    match open_index(name, registration, identity, world):
+    match open_index(name, registration, identity, environment):
         case Ready() | Disabled() as index: ...  # has a store and a version in force
         case Gone() | HalfDropped(): ...         # its name is free
 """
@@ -205,7 +205,7 @@ def open_index(
         name: as registered.
         registration: what the table says of it.
         identity: of the table.
-        world: the means.
+        environment: the means.
     """
     store: Store | None = None
     try:

@@ -20,8 +20,8 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import registrations
-from sieve.operations.alter import end_index
 from sieve.operations.create import Wanted, create_indexes
+from sieve.operations.drop import end_index
 from sieve.operations.refresh import RefreshMode
 from sieve.operations.registered_index import Disabled, Ready, open_index
 from sieve.operations.reregister import reregister

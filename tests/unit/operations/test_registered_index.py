@@ -112,8 +112,8 @@ def opened(
         return found
 
     monkeypatch.setattr(registered_index, "newest", newest)
-    world: Any = SimpleNamespace(check_root=check_root, open_store=lambda _: LocalStore())
-    return open_index("v", REGISTRATION, SAMPLE.table, world)
+    environment: Any = SimpleNamespace(check_root=check_root, open_store=lambda _: LocalStore())
+    return open_index("v", REGISTRATION, SAMPLE.table, environment)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind.__name__} {case.found!s:.20}")
