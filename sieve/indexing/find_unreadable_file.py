@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -11,13 +12,12 @@ from pyspark.sql import functions as sf
 
 from sieve.environment import Environment
 from sieve.errors import UnavailableError
+from sieve.storage.java_errors import raised_in
 from sieve.tables.table import LOCATION, CatalogTable, Column, DataFile
 
 _FAILURES = (Py4JJavaError, PySparkException)
-_BY_A_TASK = "Job aborted due to stage failure"
-"""What Spark says of a job that a task has failed, and not of one that was cancelled."""
-_READER = "FileScanRDD"
-"""What is on the stack of a failure to read a file, and not of others, such as want of memory."""
+_READER: Final = "FileScanRDD"
+"""The class at work in a task that fails to read a file, but not where a job was cancelled."""
 
 
 @contextmanager
@@ -47,9 +47,7 @@ def named_if_unreadable(
         yield
     except _FAILURES as error:
         environment.check_cancelled()
-        told = str(error)
-        by_reading = _BY_A_TASK in told and _READER in told
-        if not by_reading or any(file.path.rpartition("/")[2] in told for file in files):
+        if not raised_in(error, _READER) or _names_one(error, files):
             raise
         suspects = list(zip(files, numbers, strict=True))
         while len(suspects) > 1:
@@ -65,13 +63,19 @@ def named_if_unreadable(
         ) from error
 
 
+def _names_one(error: Exception, files: Sequence[DataFile]) -> bool:
+    """Whether those who read Spark's message learn which file it is; nothing else is made of it."""
+    words = str(error)
+    return any(file.path.rpartition("/")[2] in words for file in files)
+
+
 def _fails(table: CatalogTable, column: Column, suspects: Sequence[tuple[DataFile, int]]) -> bool:
     frame = table.frame([number for _, number in suspects], column)
     try:
         values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
         values.write.format("noop").mode("overwrite").save()
     except _FAILURES as error:
-        if _BY_A_TASK not in str(error):
+        if not raised_in(error, _READER):
             raise
         return True
     return False

@@ -16,8 +16,9 @@ from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.tasks import only_if_seen
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.storage.interface import split
+from sieve.storage.java_errors import worker_conditions
 
-_CLASS: Final = "SIEVE_ROOT_NOT_SHARED"
+_CONDITION: Final = "SIEVE_ROOT_NOT_SHARED"
 
 
 def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
@@ -33,7 +34,7 @@ def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
     # Any other file system is the same from everywhere.
     if split(witness)[0] != "file" or on_this_machine(rows.sparkSession.sparkContext):
         return rows
-    return map_batches(rows, only_if_seen(witness, _CLASS), SPARK_SCHEMA)
+    return map_batches(rows, only_if_seen(witness, _CONDITION), SPARK_SCHEMA)
 
 
 def on_this_machine(context: SparkContext) -> bool:
@@ -47,7 +48,7 @@ def named_if_unseen(folder: str) -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException) as error:
-        if _CLASS in str(error):
+        if _CONDITION in worker_conditions(error):
             raise not_shared(folder) from error
         raise
 
@@ -55,7 +56,7 @@ def named_if_unseen(folder: str) -> Iterator[None]:
 def not_shared(folder: str) -> UnavailableError:
     """The error for a folder of the executors that is not the driver's."""
     return UnavailableError(
-        _CLASS,
+        _CONDITION,
         f"what the executors write to {folder} cannot be seen by the driver, or not all of it; set "
         "spark.sieve.path to a folder on a file system that all of them share",
     )

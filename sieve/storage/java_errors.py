@@ -1,15 +1,20 @@
-"""Classifies Java exceptions by class and SQLSTATE, never by their message.
+"""Classifies errors by class, condition, SQLSTATE and stack, never by their message.
 
 Messages change between releases. An authorizer may subclass or wrap an exception, so the whole
-chain of causes and each class's superclasses count.
+chain of causes and each class's superclasses count. No other module decides by the text of an error.
 """
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
+
+from sieve.errors import SieveError
 
 DENIED: Final = frozenset(
     {
@@ -22,6 +27,8 @@ DENIED: Final = frozenset(
 """Simple class names of permission errors of Hadoop, Java, Hive and authorizers."""
 
 INSUFFICIENT_PRIVILEGE: Final = "42501"
+_PYTHON_ERROR: Final = "PythonException"
+_OWN_ERROR: Final = re.compile(r"^sieve\.errors\.\w+: \[(SIEVE_[A-Z_]+)\]", re.MULTILINE)
 _UNANSWERED: Final = ("org.apache.thrift.transport.", "java.net.", "java.nio.channels.")
 
 
@@ -47,6 +54,58 @@ def answered(error: BaseException) -> bool:
     """Whether a server replied with an error; False if it did not reply."""
     names = [str(cause.getClass().getName()) for cause in causes(error)]
     return bool(names) and not any(name.startswith(_UNANSWERED) for name in names)
+
+
+def conditions(error: BaseException | None) -> frozenset[str]:
+    """The conditions of an error and of those that it was raised from: Sieve's own and Spark's.
+
+    A condition with parts, such as ``FAILED_READ_FILE.NO_HINT``, counts as its first part.
+    """
+    found: set[str] = set()
+    while error is not None:
+        if isinstance(error, SieveError):
+            found.add(error.condition)
+        found.update(condition for cause in causes(error) if (condition := _condition(cause)))
+        error = error.__cause__
+    return frozenset(condition.partition(".")[0] for condition in found)
+
+
+def worker_conditions(error: BaseException) -> frozenset[str]:
+    """The conditions of Sieve's own errors that Python workers raised.
+
+    Spark hands over the traceback of a worker as the message of its `PythonException` and nothing
+    else, so the last line of that is what tells the class and the condition. PySpark makes a
+    `PythonException` of its own of it, without the Java exception behind.
+    """
+    tracebacks = [
+        str(cause.getMessage()) for cause in causes(error) if _PYTHON_ERROR in _simple_names(cause)
+    ]
+    if type(error).__name__ == _PYTHON_ERROR:
+        tracebacks.append(str(error))
+    return frozenset(chain.from_iterable(map(_OWN_ERROR.findall, tracebacks)))
+
+
+def raised_in(error: BaseException, java_class: str) -> bool:
+    """Whether a method of a Java class was at work when an exception or a cause of it was made.
+
+    Args:
+        error: of py4j or PySpark.
+        java_class: simple name; its inner and anonymous classes count as itself.
+    """
+    return any(
+        str(frame.getClassName()).rpartition(".")[2].partition("$")[0] == java_class
+        for cause in causes(error)
+        for frame in cause.getStackTrace()
+    )
+
+
+def _condition(cause: Any) -> str | None:
+    for name in ("getCondition", "getErrorClass"):
+        # Spark 3.5 has the second alone, and what is no SparkThrowable neither.
+        with contextlib.suppress(Py4JError, TypeError, AttributeError):
+            condition = getattr(cause, name)()
+            return None if condition is None else str(condition)
+    return None
 
 
 def sql_state(cause: Any) -> str | None:

@@ -25,6 +25,7 @@ from sieve.operations.drop import end_index
 from sieve.operations.refresh import RefreshMode
 from sieve.operations.registered_index import Disabled, Ready, open_index
 from sieve.operations.reregister import reregister
+from sieve.storage.java_errors import conditions
 from sieve.tables.table import resolve_column
 from sql_ext.driver.roots import FOLDER
 from sql_ext.frontend.error_report import error_report
@@ -40,11 +41,13 @@ Table = tuple[str, str]
 
 _REMEMBERED: Final = 256
 # Conditions after a concurrent drop or rename; the event of that drop or rename does the rest.
-_OVERTAKEN: Final = (
-    "TABLE_OR_VIEW_NOT_FOUND",
-    "SIEVE_UNKNOWN_TABLE",
-    "SIEVE_TABLE_MOVED",
-    "SIEVE_INDEX_DROPPED",
+_OVERTAKEN: Final = frozenset(
+    {
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "SIEVE_UNKNOWN_TABLE",
+        "SIEVE_TABLE_MOVED",
+        "SIEVE_INDEX_DROPPED",
+    }
 )
 
 
@@ -163,7 +166,7 @@ class Followers:
             # No user waits for this refresh, so the state shows the error. Queries stay correct.
             of = error_report(error)
             what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
-            if any(f"[{overtaken}]" in what for overtaken in _OVERTAKEN):
+            if _OVERTAKEN & conditions(error):
                 log.info("what was written to %s.%s is of no use any more: %s", *key, what)
             else:
                 why = what

@@ -28,6 +28,7 @@ from sieve.operations.registered_index import (
     usable,
 )
 from sieve.operations.reregister import reregister
+from sieve.storage.java_errors import conditions
 from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext.statements import commands
 from sql_ext.statements.answers import Outcome, answer_rows, change_between, refused_row
@@ -171,7 +172,7 @@ def follow(table: CatalogTable, at: StatementContext) -> frozenset[str]:
             return False
         except (Py4JError, PySparkException) as error:
             # Absence alone lets an index go to another table; a failure to look does not.
-            if "SIEVE_UNKNOWN_TABLE" not in str(error):
+            if "SIEVE_UNKNOWN_TABLE" not in conditions(error):
                 raise
             return False
         return same_table(other.info.identity, identity)

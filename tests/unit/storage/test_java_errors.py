@@ -1,0 +1,108 @@
+"""What is told of an error by its class, condition and stack."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException, PythonException
+
+from sieve.errors import ConflictError, UnavailableError
+from sieve.storage.java_errors import conditions, raised_in, worker_conditions
+
+CODE = Path(__file__).parents[3]
+
+
+class Java:
+    """A Java exception as py4j shows it."""
+
+    def __init__(
+        self,
+        name: str = "java.lang.RuntimeException",
+        message: str | None = None,
+        stack: tuple[str, ...] = (),
+        cause: Java | None = None,
+        **told: str | None,
+    ) -> None:
+        self._name, self._message, self._stack, self._cause = name, message, stack, cause
+        self._told = told
+
+    def getClass(self) -> Any:  # noqa: N802 - Java's name
+        return SimpleNamespace(getName=lambda: self._name, getSuperclass=lambda: None)
+
+    def getMessage(self) -> str | None:  # noqa: N802 - Java's name
+        return self._message
+
+    def getCause(self) -> Java | None:  # noqa: N802 - Java's name
+        return self._cause
+
+    def getStackTrace(self) -> list[Any]:  # noqa: N802 - Java's name
+        return [SimpleNamespace(getClassName=lambda n=name: n) for name in self._stack]
+
+    def __getattr__(self, name: str) -> Any:
+        def call() -> str | None:
+            if name not in self._told:
+                raise Py4JError(f"Method {name}([]) does not exist")
+            return self._told[name]
+
+        return call
+
+
+def spark_error(java: Java, text: str = "[SIEVE_INDEX_DROPPED] said by the way") -> Exception:
+    """What PySpark makes of a Java exception."""
+    error = PySparkException(text)
+    error._origin = java  # type: ignore[attr-defined]
+    return error
+
+
+def test_conditions_are_those_of_all_that_an_error_was_raised_from() -> None:
+    """Java's causes by either name of the method, and Python's; the text of none."""
+    inner = Java(cause=Java(getErrorClass="FAILED_READ_FILE.NO_HINT"), getCondition=None)
+    outer = Java(getCondition="TABLE_OR_VIEW_NOT_FOUND", cause=inner)
+    error = ConflictError("SIEVE_TABLE_MOVED", "[SIEVE_OTHER] in words")
+    error.__cause__ = UnavailableError("SIEVE_METASTORE_REFUSED", "no")
+    error.__cause__.__cause__ = spark_error(outer)
+    assert conditions(error) == {
+        "SIEVE_TABLE_MOVED",
+        "SIEVE_METASTORE_REFUSED",
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "FAILED_READ_FILE",
+    }
+    assert conditions(ValueError("[SIEVE_TABLE_MOVED]")) == frozenset()
+
+
+TRACEBACK = """Traceback (most recent call last):
+  File "worker.py", line 1, in main
+    raise UnavailableError("SIEVE_NOT_RAISED", "x")
+sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] file:/r is not to be seen from h
+"""
+
+
+def test_a_worker_tells_its_condition_in_the_last_line_of_its_traceback() -> None:
+    """In the exceptions of Spark and PySpark for Python errors alone, however deep they lie."""
+    python = Java("org.apache.spark.api.python.PythonException", TRACEBACK)
+    job = Java("org.apache.spark.SparkException", "Job aborted due to " + TRACEBACK, cause=python)
+    assert worker_conditions(spark_error(job)) == {"SIEVE_ROOT_NOT_SHARED"}
+    assert worker_conditions(PythonException(TRACEBACK)) == {"SIEVE_ROOT_NOT_SHARED"}
+    other = Java("org.apache.spark.SparkException", TRACEBACK)
+    assert worker_conditions(spark_error(other, TRACEBACK)) == frozenset()
+
+
+def test_a_class_on_the_stack_of_a_cause_was_at_work() -> None:
+    """An anonymous class in it is the class itself; a class that begins alike is another."""
+    reader = "org.apache.spark.sql.execution.datasources.FileScanRDD$$anon$1"
+    failed = Java("java.io.IOException", stack=("java.io.File", reader))
+    assert raised_in(spark_error(Java(cause=failed)), "FileScanRDD")
+    assert not raised_in(spark_error(Java(cause=failed)), "FileScan")
+    assert not raised_in(spark_error(Java("x.SparkException", "in FileScanRDD")), "FileScanRDD")
+
+
+def test_nothing_is_decided_by_the_text_of_an_error() -> None:
+    """But whether a message names a file, which is a question of its text."""
+    search = re.compile(r"\bin (str\((error|failure|failed)\)|(error|failed)\.(message|args))")
+    for folder in ("sieve", "sql_ext", "udfs"):
+        for path in (CODE / folder).rglob("*.py"):
+            assert not search.search(path.read_text(encoding="utf-8")), path
