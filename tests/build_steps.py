@@ -10,9 +10,10 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
+from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import Encoder
 from sieve.indexing import hash_map_tasks, tasks
-from sieve.reader.entry_table import Chunk, assemble, united
+from sieve.reader.entry_table import Chunk, assemble
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.format import decode_map
 from sieve.segments.hash_map.lookup import MapSegment
@@ -45,7 +46,7 @@ class Built:
     def locations_in(self, intervals):
         """Files that may hold a key code of any interval."""
         found = np.zeros(len(self.rows), np.bool_)
-        self.chunk.mark(united(intervals), found)
+        self.chunk.mark(merge(intervals), found)
         return found
 
 

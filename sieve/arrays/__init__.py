@@ -1,1 +1,1 @@
-"""Vectorised array primitives shared by several packages: bit packing and ranges."""
+"""Vectorised array primitives shared by several packages: bit packing and interval sets."""

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.interval_set import locate, merge
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.segments.query_model import Codes, Numbers, QueryModel
 
@@ -69,21 +70,17 @@ class DomainSample:
 
     def codes(self, codes: Codes) -> Codes:
         """What is seen of some key codes: those in windows, moved together, order kept."""
-        window = np.searchsorted(self.first, codes, side="right") - 1
-        inside = (window >= 0) & (codes <= self.last[window])
+        window, inside = locate(self.first, self.last, codes)
         moved = self._moved(codes[inside], window[inside])
         if len(self.asked) == 0:
             return moved
         window, between = window[~inside], codes[~inside]
-        number = np.searchsorted(self.asked[:, 0], between, side="right") - 1
-        wanted = (number >= 0) & (between <= self.asked[number, 1]) & (window >= 0)
+        wanted = locate(self.asked[:, 0], self.asked[:, 1], between)[1] & (window >= 0)
         return np.append(moved, self._moved(self.last[window[wanted]], window[wanted]))
 
     def within(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which key codes lie in a window."""
-        window = np.searchsorted(self.first, codes, side="right") - 1
-        inside: npt.NDArray[np.bool_] = (window >= 0) & (codes <= self.last[window])
-        return inside
+        return locate(self.first, self.last, codes)[1]
 
     def intervals(self, intervals: Intervals) -> Intervals:
         """What is seen of some intervals; first is above last for one between two windows."""
@@ -123,7 +120,7 @@ def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSa
     first += first < last
     heavy = query_model.codes[_heavy(query_model)]
     first, last = np.concatenate([first, heavy, ends]), np.concatenate([last, heavy, ends])
-    first, last = _united(first, last)
+    first, last = (column.copy() for column in merge(np.stack([first, last], axis=1)).T)
     shares = query_model.shares(first, last)[:3].mean(axis=0).sum()
     weight = query_model.shares(heavy, heavy)[:3].mean(axis=0).sum()
     first[first == query_model.codes[0]] = LEAST
@@ -136,13 +133,6 @@ def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSa
 def _heavy(query_model: QueryModel) -> npt.NDArray[np.intp]:
     """Keys of so many rows that a chance to be seen is not enough, as places among the codes."""
     return np.flatnonzero(query_model.rows * 2 * _STRATA >= query_model.rows.sum())
-
-
-def _united(first: Codes, last: Codes) -> tuple[Codes, Codes]:
-    order = np.argsort(first, kind="stable")
-    first, reach = first[order], np.maximum.accumulate(last[order])
-    starts = np.append(0, np.flatnonzero(first[1:] > reach[:-1]) + 1)
-    return first[starts], reach[np.append(starts[1:], len(first)) - 1]
 
 
 def _code_at(query_model: QueryModel, share: Numbers) -> Codes:

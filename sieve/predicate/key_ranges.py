@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays import interval_set
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder, Literal
 from sieve.encoding.hashing import Hashes, hash_bytes, hash_codes
 from sieve.predicate.tree import Comparison, Leaf, Membership, NullTest
@@ -43,21 +44,16 @@ class KeyRanges:
 
 def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
     """The values that are in both."""
-    mine, theirs = one.intervals, other.intervals
-    start = np.searchsorted(theirs[:, 1], mine[:, 0], side="left")
-    stop = np.searchsorted(theirs[:, 0], mine[:, 1], side="right")
-    counts = np.maximum(stop - start, 0)
-    left = np.repeat(np.arange(len(mine)), counts)
-    within = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
-    right = np.repeat(start, counts) + within
-    intervals = np.empty((len(left), 2), np.int64)
-    np.maximum(mine[left, 0], theirs[right, 0], out=intervals[:, 0])
-    np.minimum(mine[left, 1], theirs[right, 1], out=intervals[:, 1])
     if one.hashes is None or other.hashes is None:
         hashes = other.hashes if one.hashes is None else one.hashes
     else:
         hashes = np.intersect1d(one.hashes, other.hashes)
-    return KeyRanges(intervals, one.null and other.null, one.nan and other.nan, hashes)
+    return KeyRanges(
+        interval_set.intersect(one.intervals, other.intervals),
+        one.null and other.null,
+        one.nan and other.nan,
+        hashes,
+    )
 
 
 def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
@@ -66,7 +62,7 @@ def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
     # A part without intervals, such as IS NULL, adds no hashes.
     hashes = [part.hashes for part in parts if len(part.intervals)]
     return KeyRanges(
-        _merged(np.concatenate([_NOWHERE, *(part.intervals for part in parts)])),
+        _merge([part.intervals for part in parts]),
         any(part.null for part in parts),
         any(part.nan for part in parts),
         None
@@ -115,7 +111,7 @@ def _any_of(literals: Sequence[Literal], null: bool) -> KeyRanges:
     codes = _codes(literals)
     points = np.stack([codes, codes], axis=1)
     nan = any(literal.nan for literal in literals)
-    return KeyRanges(_merged(points), null, nan, _hashes(literals, codes))
+    return KeyRanges(_merge([points]), null, nan, _hashes(literals, codes))
 
 
 def _hashes(literals: Sequence[Literal], codes: npt.NDArray[np.int64]) -> Hashes:
@@ -153,6 +149,10 @@ def _ordering(op: str, literal: Literal, exact: bool, null: bool) -> KeyRanges:
     return KeyRanges(_interval(first, last), null, nan=upwards)
 
 
+def _merge(parts: Sequence[Intervals]) -> Intervals:
+    return interval_set.merge(np.concatenate([_NOWHERE, *parts]), touching=True)
+
+
 def _interval(first: int, last: int) -> Intervals:
     return np.array([[first, last]], np.int64)
 
@@ -160,19 +160,6 @@ def _interval(first: int, last: int) -> Intervals:
 def _codes(literals: Sequence[Literal]) -> npt.NDArray[np.int64]:
     """Codes of the constants that are not NaN, ascending, each once."""
     return np.unique(np.array([lit.code for lit in literals if not lit.nan], np.int64))
-
-
-def _merged(intervals: Intervals) -> Intervals:
-    """The same codes as ascending intervals that neither overlap nor touch."""
-    if len(intervals) < 2:
-        return intervals
-    intervals = intervals[np.argsort(intervals[:, 0], kind="stable")]
-    first, reach = intervals[:, 0], np.maximum.accumulate(intervals[:, 1])
-    # `first - 1` cannot overflow where it matters: there `first` is above another code.
-    apart = (first[1:] > reach[:-1]) & (first[1:] - 1 > reach[:-1])
-    starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
-    ends = np.concatenate([starts[1:] - 1, [len(first) - 1]])
-    return np.stack([first[starts], reach[ends]], axis=1)
 
 
 _NOWHERE: Intervals = np.empty((0, 2), np.int64)

@@ -54,7 +54,7 @@ class Chunk:
         """Sets the flags of the locations that may hold a key of any interval.
 
         Args:
-            asked: int64[k, 2], as `united` returns them.
+            asked: int64[k, 2], ascending and disjoint, as `merge` returns them.
             found: bool[at least n_locations], updated in place.
         """
         if len(asked) <= 1 or len(asked) * _PASS < len(self.low):
@@ -104,37 +104,3 @@ def assemble(segments: Iterable[Entries]) -> Chunk:
             "SIEVE_CORRUPT_RUN", "a run has segments that overlap; REFRESH the index FULL"
         )
     return Chunk(low, high, reach, location, int(location.max()) + 1 if len(location) else 0)
-
-
-def united(intervals: Intervals) -> Intervals:
-    """The same codes as ascending intervals that do not overlap.
-
-    Args:
-        intervals: int64[k, 2], key codes from first to last, both inclusive, in any order; an
-            interval whose first is above its last is empty.
-    """
-    intervals = intervals[intervals[:, 0] <= intervals[:, 1]]
-    if np.all(intervals[1:, 0] > intervals[:-1, 1]):
-        return intervals
-    intervals = intervals[np.argsort(intervals[:, 0], kind="stable")]
-    first, reach = intervals[:, 0], np.maximum.accumulate(intervals[:, 1])
-    apart = np.flatnonzero(first[1:] > reach[:-1])
-    starts = np.append(0, apart + 1)
-    return np.stack([first[starts], reach[np.append(apart, len(first) - 1)]], axis=1)
-
-
-def meeting(
-    asked: Intervals, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
-) -> tuple[Places, Places]:
-    """For each of several ranges, the positions ``start:stop`` of the intervals that overlap it.
-
-    Args:
-        asked: int64[k, 2], as `united` returns them.
-        first: int64[n], first code of each range.
-        last: int64[n], last code of each range.
-
-    Returns:
-        intp[n] each; no interval overlaps a range whose start is not below its stop.
-    """
-    start = np.searchsorted(asked[:, 1], first, side="left")
-    return start, np.searchsorted(asked[:, 0], last, side="right")

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.interval_set import meeting, merge
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.encoding.hashing import Hashes
 from sieve.errors import CorruptError, SieveError
@@ -22,7 +23,7 @@ from sieve.metadata.paths import run_file
 from sieve.metadata.records import FileRef, Range, RunRef
 from sieve.predicate.key_ranges import Intervals
 from sieve.reader.cache import FileCache
-from sieve.reader.entry_table import Chunk, Flags, meeting, united
+from sieve.reader.entry_table import Chunk, Flags
 from sieve.reader.run_file import RunFile, parse_run_file
 from sieve.storage.interface import Reader, Store
 
@@ -84,7 +85,7 @@ class Run:
             UnavailableError: a file cannot be read (GoneError: it does not exist).
             UnsupportedError: a later version of Sieve wrote it.
         """
-        asked = united(intervals)
+        asked = merge(intervals)
         found = np.zeros(self._n_locations, np.bool_)
         for number in self._codes.files_of(asked):
             file = self._file(number)
@@ -220,7 +221,7 @@ class _Ranges:
         self._file = np.repeat(np.arange(len(files)), [len(file) for file in files])
 
     def files_of(self, asked: Intervals) -> list[int]:
-        """Numbers of the files that may hold some of the keys, given as `united` returns them."""
+        """Numbers of the files that may hold some of the keys, given as `merge` returns them."""
         start, stop = meeting(asked, self.first, self.last)
         numbers: list[int] = np.unique(self._file[start < stop]).tolist()
         return numbers

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.interval_set import starts
 from sieve.segments.shapes.format import Entries
 
 Codes = npt.NDArray[np.int64]
@@ -68,9 +69,5 @@ def disjoint(entries: Entries) -> tuple[Codes, Codes, npt.NDArray[np.int32]]:
     low, high, location = entries.low[order], entries.high[order], entries.location[order]
     if len(low) == 0:
         return low, high, location
-    # Ranks of the ends are ordered within a location and rise from one location to the next.
-    ends, rank = np.unique(high, return_inverse=True)
-    reach = np.maximum.accumulate(location.astype(np.int64) * len(ends) + rank) % len(ends)
-    fresh = np.append(True, (location[1:] != location[:-1]) | (low[1:] > ends[reach[:-1]]))
-    start = np.flatnonzero(fresh)
-    return low[start], ends[reach[np.append(start[1:] - 1, len(low) - 1)]], location[start]
+    start = starts(low, high, location)
+    return low[start], np.maximum.reduceat(high, start), location[start]

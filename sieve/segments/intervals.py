@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.interval_set import starts
 from sieve.segments.budget import least_price
 from sieve.segments.query_model import Codes, QueryModel
 
@@ -166,12 +167,7 @@ def united(intervals: Intervals) -> Intervals:
     """
     order = np.lexsort((intervals.first, intervals.location))
     lists = intervals.take(order)
-    if len(lists) < 2:
-        return lists
-    fresh = np.append(True, lists.location[1:] != lists.location[:-1])
-    apart = lists.first[1:] > _reach(lists.last, fresh)[:-1]
-    fresh[1:] |= apart
-    start = np.flatnonzero(fresh)
+    start = starts(lists.first, lists.last, lists.location)
     if len(start) == len(lists):
         return lists
     return Intervals(
@@ -181,13 +177,3 @@ def united(intervals: Intervals) -> Intervals:
         np.add.reduceat(lists.keys, start),
         np.add.reduceat(lists.rows, start),
     )
-
-
-def _reach(last: Codes, fresh: npt.NDArray[np.bool_]) -> Codes:
-    """Running maximum of the values, restarted at every true place of `fresh`."""
-    # Rank and group number fit in one integer; a code and a group number do not.
-    group = np.cumsum(fresh)
-    values, rank = np.unique(last, return_inverse=True)
-    highest = np.maximum.accumulate(group * len(values) + rank)
-    reach: Codes = values[highest - group * len(values)]
-    return reach

@@ -13,9 +13,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import Encoder
 from sieve.predicate.evaluate import evaluate, parse
-from sieve.reader.entry_table import assemble, united
+from sieve.reader.entry_table import assemble
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.shapes.format import decode
@@ -54,7 +55,7 @@ class Column:
     def keep(self, wanted):
         """Locations with a key, a NULL or a NaN that is asked for."""
         found = np.zeros(self._n_locations, np.bool_)
-        asked = united(wanted.intervals)
+        asked = merge(wanted.intervals)
         self._run.mark(asked, found)
         found |= wanted.null & (self._nulls > 0)
         return found | (wanted.nan & (self._nans > 0))

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sieve.arrays.bit_packing import pack, unpack
+from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import SieveError
-from sieve.reader.entry_table import assemble, united
+from sieve.reader.entry_table import assemble
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import decode_segment, encode_segment
 from sieve.segments.shapes.format import decode
@@ -188,7 +189,7 @@ def blocks_of(segments):
 def look_up(chunk, intervals, n_locations=41):
     """The locations that a chunk names, as flags."""
     flags = np.zeros(n_locations, np.bool_)
-    asked = united(np.array(intervals, np.int64).reshape(-1, 2))
+    asked = merge(np.array(intervals, np.int64).reshape(-1, 2))
     chunk.mark(asked, flags)
     return flags
 

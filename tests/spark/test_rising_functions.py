@@ -18,10 +18,10 @@ import pytest
 from pyspark.sql import DataFrame
 from spark_session import Lab
 
+from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import Encoder
 from sieve.predicate.evaluate import evaluate, parse
 from sieve.predicate.key_ranges import KeyRanges
-from sieve.reader.entry_table import united
 
 TWICE = "TIMESTAMP_NTZ '2024-11-03 00:20:00'"
 
@@ -193,7 +193,7 @@ class Values:
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
         """Which values are asked for."""
-        asked = united(key_ranges.intervals)
+        asked = merge(key_ranges.intervals)
         at = np.searchsorted(asked[:, 0], self.codes, side="right") - 1
         found = (at >= 0) & (self.codes <= np.append(asked[:, 1], -LONG)[at])
         return np.where(self.nan, key_ranges.nan, found)

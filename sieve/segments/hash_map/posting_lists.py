@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.ranges import spelled_out
+from sieve.arrays.interval_set import spelled_out
 from sieve.encoding.hashing import Hashes, mixed
 from sieve.errors import InvalidInputError
 from sieve.segments.blocks.key_groups import add_up

@@ -7,9 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from sieve.arrays.interval_set import meeting, merge
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError
-from sieve.reader.entry_table import assemble, meeting, united
+from sieve.reader.entry_table import assemble
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.segments.shapes.format import decode
 
@@ -25,7 +26,7 @@ def segment(first, last, width, *blocks):
 def found(chunk, *intervals):
     """Ordinals of the locations that the chunk names."""
     flags = np.zeros(1000, np.bool_)
-    asked = united(np.array(intervals, np.int64).reshape(-1, 2))
+    asked = merge(np.array(intervals, np.int64).reshape(-1, 2))
     chunk.mark(asked, flags)
     return np.flatnonzero(flags).tolist()
 
@@ -115,7 +116,7 @@ def test_locations_are_counted_from_the_segments():
 
 def test_ranges_are_matched_with_the_intervals_that_meet_them():
     """At the ends, in between, over several, and none; the ranges in any order."""
-    asked = united(np.array([[0, 4], [10, 10], [20, 30]]))
+    asked = merge(np.array([[0, 4], [10, 10], [20, 30]]))
     ranges = np.array([[21, 25], [-5, -1], [4, 10], [5, 9], [0, 99], [31, 40]])
     start, stop = meeting(asked, ranges[:, 0], ranges[:, 1])
     met = [list(range(a, b)) for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
