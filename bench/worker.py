@@ -28,7 +28,7 @@ def main() -> None:
     archives = sorted((spark.path / "python" / "lib").glob("*.zip"))
     sys.path[:0] = [str(path) for path in archives]
     sys.path.append(str(shim_jar(spark)))
-    for name in ("pyspark.worker", "numpy", "pandas", "pyarrow", "sieve.indexing.tasks"):
+    for name in ("pyspark.worker", "numpy", "pandas", "pyarrow", "sieve.indexing.segment_tasks"):
         importlib.import_module(name)
     from sieve.indexing.arrow_jobs import spare_next_task
 

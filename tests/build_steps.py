@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import Encoder
-from sieve.indexing import hash_map_tasks, tasks
+from sieve.indexing import cut_tasks, hash_map_tasks, segment_tasks
 from sieve.reader.entry_table import Chunk, assemble
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.format import decode_map
@@ -80,20 +80,22 @@ def build(
     encoded = [encoder.encode(values) for values in files]
     keys = np.concatenate([e.codes[e.valid & ~e.nan] for e in encoded])
     query_model = QueryModel.of_sample(keys) if len(keys) else None
-    cutting = tasks.Cutting()
+    cutting = cut_tasks.Cutting()
     if shape != "sieve" and query_model is not None:
         threshold = generous_threshold(len(files), budget)
-        cutting = tasks.Cutting(query_model, threshold, budget, sum(map(len, files)), len(files))
+        cutting = cut_tasks.Cutting(
+            query_model, threshold, budget, sum(map(len, files)), len(files)
+        )
     rows = list(_batches(files, hashes, batch))
-    with mock.patch("sieve.indexing.tasks._HELD", batch):
-        step = tasks.read_column(encoder, None, cutting, np.empty((0, 2), np.int64))
+    with mock.patch("sieve.indexing.cut_tasks._HELD", batch):
+        step = cut_tasks.read_column(encoder, None, cutting, np.empty((0, 2), np.int64))
         made = [step(iter(rows[number::tasks_a_file])) for number in range(tasks_a_file)]
-        lines = pa.Table.from_batches(itertools.chain(*made), tasks._CUTS)
+        lines = pa.Table.from_batches(itertools.chain(*made), cut_tasks._CUTS)
     counts = {kind: np.zeros(len(files), np.int64) for kind in range(1, 4)}
     for kind, location, count in zip(*(lines[n].to_pylist() for n in (0, 1, 5)), strict=True):
-        if kind != tasks.KEY:
+        if kind != cut_tasks.KEY:
             counts[kind][location] += count
-    cuts = lines.filter(pa.array(lines[0].to_numpy() == tasks.KEY)).drop_columns(["kind"])
+    cuts = lines.filter(pa.array(lines[0].to_numpy() == cut_tasks.KEY)).drop_columns(["kind"])
     stop = (
         None
         if payback is None or query_model is None
@@ -122,23 +124,25 @@ def _payloads(cuts, query_model, shape, budget, n_files, borders, stop):
     if shape == "sieve":
         cuts = cuts.sort_by([("first", "ascending"), ("location", "ascending")])
         pairs = cuts.select(["first", "location", "rows"]).combine_chunks().to_batches()
-        made = tasks.segment_pairs(2, 1 << 40)(iter(pairs))
+        made = segment_tasks.segment_pairs(2, 1 << 40)(iter(pairs))
         return _table(made)["payload"].to_pylist()
     shape = "auto" if shape == "map" else shape
     borders = np.unique(np.array(borders, np.int64))
-    pieces = _table(tasks.split_cuts(borders)(iter(cuts.combine_chunks().to_batches())))
+    pieces = _table(segment_tasks.split_cuts(borders)(iter(cuts.combine_chunks().to_batches())))
     pieces = pieces.sort_by("stretch").combine_chunks().to_batches()
     if stop is not None:
         return _until(pieces, query_model, shape, n_files, borders, stop)
     prices = prices_for(n_files, budget)
     if len(borders) == 0:
-        whole = tasks.write_whole(query_model, shape, prices, budget, 1.0)
+        whole = segment_tasks.write_whole(query_model, shape, prices, budget, 1.0)
         return _table(whole(iter(pieces)))["payload"].to_pylist()
-    weighed = tasks.weigh_stretches(query_model, shape, prices, budget / len(cuts))(iter(pieces))
+    weighed = segment_tasks.weigh_stretches(query_model, shape, prices, budget / len(cuts))(
+        iter(pieces)
+    )
     curve = _table(weighed)
     sizes = np.bincount(curve["price"].to_numpy(), curve["bytes"].to_numpy(), len(prices))
     price = choose_price(prices, sizes, budget)
-    return _table(tasks.write_stretches(query_model, shape, price)(iter(pieces)))[
+    return _table(segment_tasks.write_stretches(query_model, shape, price)(iter(pieces)))[
         "payload"
     ].to_pylist()
 
@@ -146,17 +150,17 @@ def _payloads(cuts, query_model, shape, budget, n_files, borders, stop):
 def _until(pieces, query_model, shape, n_files, borders, stop):
     prices = stop.prices(n_files)
     if len(borders) == 0:
-        made = tasks.write_until(query_model, shape, prices, stop, 1.0)(iter(pieces))
+        made = segment_tasks.write_until(query_model, shape, prices, stop, 1.0)(iter(pieces))
         return _table(made)["payload"].to_pylist()
 
     def trial(price):
-        tried = _table(tasks.try_stretches(query_model, shape, price, stop)(iter(pieces)))
+        tried = _table(segment_tasks.try_stretches(query_model, shape, price, stop)(iter(pieces)))
         size, *reads = (sum(column.to_pylist()) for column in tried.columns)
         return size, reads
 
     trials = [partial(trial, price) for price in prices.tolist()]
     price = float(prices[stop.choose(trials)])
-    return _table(tasks.write_stretches(query_model, shape, price)(iter(pieces)))[
+    return _table(segment_tasks.write_stretches(query_model, shape, price)(iter(pieces)))[
         "payload"
     ].to_pylist()
 

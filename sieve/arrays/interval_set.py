@@ -123,7 +123,10 @@ def locate(
 
 
 def spelled_out(begin: npt.NDArray[np.integer], end: npt.NDArray[np.integer]) -> Integers:
-    """Every number of the half-open ranges ``begin:end``, one after another."""
+    """All numbers of the half-open ranges ``begin:end``, one range after another.
+
+    Example: the ranges 3:5 and 8:10 expand to 3, 4, 8, 9.
+    """
     sizes = end - begin
     skipped = begin - (np.cumsum(sizes) - sizes)
     numbers: Integers = np.arange(int(sizes.sum())) + np.repeat(skipped, sizes)

@@ -11,16 +11,14 @@ from __future__ import annotations
 import functools
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from zipimport import zipimporter
 
-import pyarrow as pa
+from sieve.indexing.batches import Batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-Batches = Iterator[pa.RecordBatch]
 
 
 def map_batches(frame: DataFrame, step: Callable[[Batches], Batches], schema: str) -> DataFrame:

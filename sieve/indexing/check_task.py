@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
+from sieve.indexing.batches import Batches, together
 from sieve.indexing.check_rounds import Round
-from sieve.indexing.tasks import Batches, together
 from sieve.metadata.records import Range
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run

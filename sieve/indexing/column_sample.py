@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,7 @@ from pyspark.sql import functions as sf
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
 from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.batches import Batches
 from sieve.indexing.choose_encoder import FRONT, choose_encoder
 from sieve.indexing.domain_sample import DomainSample, Intervals, windows
 from sieve.segments.query_model import Codes, QueryModel
@@ -24,8 +24,6 @@ WANTED = 40_000
 # Text files do not tell their rows; what a row takes at least is all that can be said before.
 _BYTES_PER_ROW = 20
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
-
-Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

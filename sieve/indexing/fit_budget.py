@@ -13,7 +13,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.indexing import tasks
+from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.build_hash_map import SharedPairs
 from sieve.indexing.column_profile import ColumnProfile
@@ -114,9 +114,9 @@ def _priced(
         # One task sees all there is, so it finds the price by itself.
         def whole(times: float) -> DataFrame:
             if stop is None:
-                step = tasks.write_whole(query_model, shape, prices, left, times)
+                step = segment_tasks.write_whole(query_model, shape, prices, left, times)
             else:
-                step = tasks.write_until(query_model, shape, prices, stop, times)
+                step = segment_tasks.write_until(query_model, shape, prices, stop, times)
             return map_batches(pieces, step, SPARK_SCHEMA)
 
         yield whole
@@ -131,7 +131,7 @@ def _priced(
             trials = [partial(_trial, pieces, query_model, shape, price, stop) for price in prices]
             price = float(prices[stop.choose(trials)])
         yield lambda times: map_batches(
-            pieces, tasks.write_stretches(query_model, shape, price * times), SPARK_SCHEMA
+            pieces, segment_tasks.write_stretches(query_model, shape, price * times), SPARK_SCHEMA
         )
     finally:
         pieces.unpersist()
@@ -142,8 +142,10 @@ def _price_of(
 ) -> float:
     """The price that a budget for n cuts allows."""
     curve = np.zeros(len(prices))
-    weigh = tasks.weigh_stretches(query_model, shape, prices, budget / n)
-    weighed = map_batches(pieces, weigh, tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
+    weigh = segment_tasks.weigh_stretches(query_model, shape, prices, budget / n)
+    weighed = (
+        map_batches(pieces, weigh, segment_tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
+    )
     for number, size in weighed.collect():
         curve[number] = size
     return choose_price(prices, curve, budget)
@@ -154,7 +156,9 @@ def _trial(
 ) -> Trial:
     """What a price leads to, over all stretches."""
     tried = map_batches(
-        pieces, tasks.try_stretches(query_model, shape, float(price), stop), tasks.TRIAL_SCHEMA
+        pieces,
+        segment_tasks.try_stretches(query_model, shape, float(price), stop),
+        segment_tasks.TRIAL_SCHEMA,
     )
     size, *reads = tried.agg(*map(sf.sum, tried.columns)).collect()[0]
     return size, reads
@@ -169,7 +173,7 @@ def _in_stretches(cuts: DataFrame, query_model: QueryModel, stretches: int) -> D
     """Cuts clipped to stretches of the domain; each stretch together and in one partition."""
     places = np.arange(1, stretches) * len(query_model.codes) // stretches
     borders = query_model.codes[places]
-    pieces = map_batches(cuts, tasks.split_cuts(borders), tasks.PIECES_SCHEMA)
+    pieces = map_batches(cuts, segment_tasks.split_cuts(borders), segment_tasks.PIECES_SCHEMA)
     pieces = pieces.repartition(stretches, "stretch") if stretches > 1 else pieces.coalesce(1)
     return pieces.sortWithinPartitions("stretch")
 
@@ -182,4 +186,4 @@ def _sieve_rows(cuts: DataFrame, n: int, span: int, options: IndexOptions) -> Da
         ordered.repartitionByRange(partitions, "code") if partitions > 1 else ordered.coalesce(1)
     )
     ordered = ordered.sortWithinPartitions("code", "location")
-    return map_batches(ordered, tasks.segment_pairs(options.error, hole), SPARK_SCHEMA)
+    return map_batches(ordered, segment_tasks.segment_pairs(options.error, hole), SPARK_SCHEMA)

@@ -7,7 +7,7 @@ take from Python, sort and give back as numpy takes to do the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import Hashes, hash_codes
+from sieve.indexing.batches import Batches, together
 from sieve.indexing.domain_sample import DomainSample
-from sieve.indexing.tasks import run_row, together
+from sieve.indexing.segment_tasks import run_row
 from sieve.segments.hash_map.format import build_map
 
-Batches = Iterator[pa.RecordBatch]
 Locations = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.indexing import tasks
+from sieve.indexing import cut_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.probes import Probes
@@ -71,16 +71,16 @@ def read_cuts(
         Py4JJavaError: a file cannot be read; names it.
     """
     sample = column_profile.sample
-    step = tasks.read_column(
+    step = cut_tasks.read_column(
         sample.encoder, sample.domain_sample, _cutting(column_profile, options), probes.intervals
     )
-    lines = map_batches(column_profile.values, step, tasks.CUTS_SCHEMA).persist(
+    lines = map_batches(column_profile.values, step, cut_tasks.CUTS_SCHEMA).persist(
         StorageLevel.MEMORY_AND_DISK
     )
     try:
         shown = np.zeros(column_profile.n_files, np.bool_) if may_be_empty is None else may_be_empty
         seen = _seen(lines, column_profile, len(probes.intervals), shown)
-        cuts = lines.where(sf.col("kind") == tasks.KEY).drop("kind")
+        cuts = lines.where(sf.col("kind") == cut_tasks.KEY).drop("kind")
         if (whole := seen.whole) is not None:
             cuts = cuts.where(sf.col("location").isin(whole)) if whole else cuts.limit(0)
         yield cuts, seen
@@ -88,16 +88,16 @@ def read_cuts(
         lines.unpersist()
 
 
-def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> tasks.Cutting:
+def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.Cutting:
     sample = column_profile.sample
     if options.shape == "sieve" or sample.query_model is None:
-        return tasks.Cutting()
+        return cut_tasks.Cutting()
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = generous_threshold(column_profile.n_files, budget)
     if options.automatic:
         # An interval takes about a byte at least.
         threshold = max(threshold, column_profile.skip_probability(options).price)
-    return tasks.Cutting(
+    return cut_tasks.Cutting(
         sample.query_model, threshold, budget, sample.shown, column_profile.n_files
     )
 
@@ -107,25 +107,27 @@ def _seen(
 ) -> Seen:
     """The counts of the reading step; what is read by several tasks is added up."""
     n = column_profile.n_files
-    kinds = (tasks.ROWS, tasks.NULLS, tasks.NANS, tasks.KEY, tasks.DAMAGED)
+    kinds = (cut_tasks.ROWS, cut_tasks.NULLS, cut_tasks.NANS, cut_tasks.KEY, cut_tasks.DAMAGED)
     counts = {kind: np.zeros(n, np.int64) for kind in kinds}
-    counts[tasks.PROBE] = np.zeros(n_probes, np.int64)
+    counts[cut_tasks.PROBE] = np.zeros(n_probes, np.int64)
     least, greatest = np.full(n, GREATEST, np.int64), np.full(n, LEAST, np.int64)
-    rows = sf.when(sf.col("kind") == tasks.KEY, 1).otherwise(sf.col("rows"))
+    rows = sf.when(sf.col("kind") == cut_tasks.KEY, 1).otherwise(sf.col("rows"))
     grouped = lines.groupBy("kind", "location").agg(sf.sum(rows), sf.min("first"), sf.max("last"))
     for kind, place, total, low, high in grouped.collect():
         counts[kind][place] = total
-        if kind == tasks.KEY:
+        if kind == cut_tasks.KEY:
             least[place], greatest[place] = low, high
-    read, hits = counts[tasks.ROWS], np.minimum(counts[tasks.PROBE], n)
+    read, hits = counts[cut_tasks.ROWS], np.minimum(counts[cut_tasks.PROBE], n)
     # A location without rows shows nothing, and one read in part shows too little. What a damaged
     # record shows depends on the columns that a query reads.
-    partial = ((read == 0) & ~may_be_empty) | (counts[tasks.DAMAGED] > 0)
+    partial = ((read == 0) & ~may_be_empty) | (counts[cut_tasks.DAMAGED] > 0)
     if column_profile.counted is not None:
         partial |= read != column_profile.counted
     cuts = (
-        int(counts[tasks.KEY][~partial].sum()),
+        int(counts[cut_tasks.KEY][~partial].sum()),
         int(least[~partial].min(initial=GREATEST)),
         int(greatest[~partial].max(initial=LEAST)),
     )
-    return Seen(read, counts[tasks.NULLS], counts[tasks.NANS], least, greatest, hits, partial, cuts)
+    return Seen(
+        read, counts[cut_tasks.NULLS], counts[cut_tasks.NANS], least, greatest, hits, partial, cuts
+    )

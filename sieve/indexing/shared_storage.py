@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from sieve.errors import UnavailableError
 from sieve.indexing.arrow_jobs import map_batches
-from sieve.indexing.tasks import only_if_seen
+from sieve.indexing.segment_tasks import only_if_seen
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.storage.interface import split
 from sieve.storage.java_errors import worker_conditions

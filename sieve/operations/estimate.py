@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, Row
 
 from sieve.environment import Environment
 from sieve.errors import InvalidInputError
-from sieve.indexing import tasks
+from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
 from sieve.indexing.build_hash_map import SharedPairs
@@ -261,7 +261,9 @@ class _Estimating:
         encoder = of.sample.encoder
         rows, size = ([], 0) if make is None else _rows(make, of, options)
         sink = pa.BufferOutputStream()
-        pq.write_table(pa.Table.from_pylist([row.asDict() for row in rows], tasks.RUN), sink)
+        pq.write_table(
+            pa.Table.from_pylist([row.asDict() for row in rows], segment_tasks.RUN), sink
+        )
         data = sink.getvalue().to_pybytes()
         ref = describe_run(RunId("0" * 32), of.n_files, encoder, [("run", data)])
         if ref is None:
@@ -294,7 +296,9 @@ def _seconds_of_a_job(cuts: DataFrame) -> float:
     """What one takes that has nothing to do."""
     started = time.monotonic()
     none = cuts.where("location < 0").coalesce(1)
-    map_batches(none, tasks.split_cuts(np.empty(0, np.int64)), tasks.PIECES_SCHEMA).collect()
+    map_batches(
+        none, segment_tasks.split_cuts(np.empty(0, np.int64)), segment_tasks.PIECES_SCHEMA
+    ).collect()
     return time.monotonic() - started
 
 

@@ -1,7 +1,7 @@
 """Classifies errors by class, condition, SQLSTATE and stack, never by their message.
 
 Messages change between releases. An authorizer may subclass or wrap an exception, so the whole
-chain of causes and each class's superclasses count. No other module decides by the text of an error.
+chain of causes and each class's superclasses count. No other module decides by an error's text.
 """
 
 from __future__ import annotations

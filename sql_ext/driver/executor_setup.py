@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 import sieve
 from sieve.errors import UnavailableError
+from sieve.indexing import segment_tasks
 from sieve.indexing.shared_storage import on_this_machine
 
 _NEEDED = ("numpy", "pyarrow", "pandas")
@@ -65,7 +66,7 @@ def check_executors(context: SparkContext) -> None:
     One small task a slot is run. On an executor that no task reached, the build itself fails with
     the same module names.
     """
-    needed = (*_NEEDED, "sieve.indexing.tasks")
+    needed = (*_NEEDED, segment_tasks.__name__)
 
     # Everything is in one function: executors cannot import this module.
     def lacking(_: object) -> list[str]:

@@ -20,7 +20,7 @@ from spark_session import Lab
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
-from sieve.indexing import hash_map_tasks, tasks
+from sieve.indexing import hash_map_tasks, segment_tasks
 from sieve.metadata.commit import newest, publish, read_version
 from sieve.metadata.file_list import FileState, Locations, render_locations
 from sieve.metadata.paths import locations_file
@@ -276,12 +276,12 @@ def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
         return _made(hash_map_tasks.write_maps(FILES, 8), batch)
     if shape == "sieve":
         columns = [pa.array(codes), pa.array(places, pa.int32()), ones]
-        step = tasks.segment_pairs(4, 1 << 40)
+        step = segment_tasks.segment_pairs(4, 1 << 40)
     else:
         zero = pa.array(np.zeros(len(codes), np.int32))
         code = pa.array(codes)
         columns = [zero, pa.array(places, pa.int32()), code, code, ones, ones]
-        step = tasks.write_stretches(QueryModel.of_sample(codes), shape, 1e-6)
+        step = segment_tasks.write_stretches(QueryModel.of_sample(codes), shape, 1e-6)
     batch = pa.RecordBatch.from_arrays(columns, names=[str(k) for k in range(len(columns))])
     return _made(step, batch)
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from sieve.encoding.encoder import Encoder
-from sieve.indexing import tasks
+from sieve.indexing import cut_tasks
 from sieve.indexing.read_column import Seen
 
 NO_PROBES = np.empty((0, 2), np.int64)
@@ -32,9 +32,9 @@ def test_distinct_keys_are_counted_in_any_order(order):
     rows = pa.RecordBatch.from_arrays(
         [pa.array(codes), pa.array(np.full(len(codes), 3, np.int32))], names=["v", "location"]
     )
-    step = tasks.read_column(Encoder.for_type("bigint"), None, tasks.Cutting(), NO_PROBES)
+    step = cut_tasks.read_column(Encoder.for_type("bigint"), None, cut_tasks.Cutting(), NO_PROBES)
     lines = pa.Table.from_batches(step(iter([rows])))
-    cuts = lines.filter(pc.equal(lines["kind"], tasks.KEY))
+    cuts = lines.filter(pc.equal(lines["kind"], cut_tasks.KEY))
     distinct, counts = np.unique(codes, return_counts=True)
     assert np.array_equal(cuts["first"], distinct)
     assert np.array_equal(cuts["rows"], counts)
@@ -45,21 +45,13 @@ def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]
     )
-    step = tasks.read_column(Encoder.for_type("bigint"), None, tasks.Cutting(), NO_PROBES)
+    step = cut_tasks.read_column(Encoder.for_type("bigint"), None, cut_tasks.Cutting(), NO_PROBES)
     lines = pa.Table.from_batches(step(iter([rows]))).to_pylist()
-    damaged = [(line["location"], line["rows"]) for line in lines if line["kind"] == tasks.DAMAGED]
+    damaged = [
+        (line["location"], line["rows"]) for line in lines if line["kind"] == cut_tasks.DAMAGED
+    ]
     assert damaged == [(2, 1)]
-    counted = {line["location"]: line["rows"] for line in lines if line["kind"] == tasks.ROWS}
+    counted = {line["location"]: line["rows"] for line in lines if line["kind"] == cut_tasks.ROWS}
     assert counted == {0: 2, 1: 1}
-    assert not any(line["rows"] for line in lines if line["kind"] == tasks.NULLS)
-
-
-@pytest.mark.parametrize(
-    ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
-)
-def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list[int] | None):
-    """None stands for all of them, so that nothing is asked of each."""
-    none = np.zeros(3, np.int64)
-    flags = np.array(partial, np.bool_)
-    seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0))
-    assert seen.whole == whole
+from sieve.indexing import cut_tasks
+from sieve.indexing.read_column import Seen

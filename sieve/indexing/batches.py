@@ -1,0 +1,22 @@
+"""Arrow record batches as the steps of a build on executors take and give them; no PySpark here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+
+
+def together(batch: pa.RecordBatch, column: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each value of a column by which they come in order."""
+    if batch.num_rows == 0:
+        return
+    runs = pc.run_end_encode(batch.column(column))
+    start = 0
+    for end, value in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
+        yield value, batch.slice(start, end - start)
+        start = end
