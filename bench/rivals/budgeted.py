@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from bench.rivals.columns import Codes, Column
 from bench.rivals.structures import Answer, Lists, Structure, joined
+from sieve.arrays.dtypes import Hashes
 from sieve.encoding.encoder import Encoder
-from sieve.encoding.hashing import Hashes, hash_codes
+from sieve.encoding.hashing import hash_codes
 from sieve.errors import InvalidInputError
 from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
 from sieve.indexing.build_hash_map import fit_maps

@@ -24,9 +24,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.dtypes import Words
 from sieve.errors import CorruptError
 
-Words = npt.NDArray[np.uint64]
 Bytes = bytes | memoryview
 
 # A value that begins inside a byte must fit, with the up to 7 bits before it, in one 8-byte word.

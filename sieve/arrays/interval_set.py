@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Places = npt.NDArray[np.intp]
+from sieve.arrays.dtypes import Integers, Places
 
 
 def merge(intervals: Integers, *, touching: bool = False) -> Integers:

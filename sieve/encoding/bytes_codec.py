@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sieve.encoding.codec import GREATEST, LEAST, Codes, Literal, filled, wire_bytes
+from sieve.arrays.dtypes import Codes
+from sieve.encoding.codec import GREATEST, LEAST, Literal, filled, wire_bytes
 from sieve.encoding.word_reader import WordReader
 
 _SIGN = np.uint64(1 << 63)

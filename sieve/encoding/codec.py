@@ -22,13 +22,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sieve.arrays.dtypes import Codes, Flags
 from sieve.errors import InvalidInputError
 
 LEAST = -(1 << 63)
 GREATEST = (1 << 63) - 1
 
-Codes = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _DAY_MICROS = 86_400_000_000
 

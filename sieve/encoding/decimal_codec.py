@@ -17,11 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sieve.arrays.bit_packing import bit_lengths
-from sieve.encoding.codec import GREATEST, LEAST, Codes, Literal, refuse_literal
+from sieve.arrays.dtypes import Codes, Words
+from sieve.encoding.codec import GREATEST, LEAST, Literal, refuse_literal
 from sieve.encoding.hashing import decimal_bytes
 from sieve.errors import InvalidInputError
-
-Words = npt.NDArray[np.uint64]
 
 _WORD = (1 << 64) - 1
 

@@ -15,15 +15,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from sieve.arrays.dtypes import Codes, Flags
 from sieve.encoding.bytes_codec import BytesCodec
 from sieve.encoding.codec import (
     GREATEST,
     LEAST,
     BooleanCodec,
     Codec,
-    Codes,
     DateCodec,
-    Flags,
     FloatCodec,
     IntegerCodec,
     Literal,

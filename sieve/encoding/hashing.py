@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-Hashes = npt.NDArray[np.uint64]
+from sieve.arrays.dtypes import Hashes
 
 # The seed of `xxhash64` in Spark SQL.
 _SPARK_SEED: Final = 42

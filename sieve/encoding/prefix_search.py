@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sieve.encoding.word_reader import Places, WordReader, Words
+from sieve.arrays.dtypes import Offsets, Words
+from sieve.encoding.word_reader import WordReader
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,10 +31,10 @@ class _Level:
     """
 
     words: Words
-    counts: Places
-    children: Places
-    lows: Places
-    highs: Places
+    counts: Offsets
+    children: Offsets
+    lows: Offsets
+    highs: Offsets
 
 
 class PointSearch:
@@ -50,7 +51,7 @@ class PointSearch:
             level, nodes = _level(points, nodes, 8 * len(self._levels))
             self._levels.append(level)
 
-    def count(self, reader: WordReader, places: Places) -> Places:
+    def count(self, reader: WordReader, places: Offsets) -> Offsets:
         """Number of points not greater than each value, read from its position on: int64[n]."""
         root = self._levels[0]
         words = reader.at(places, reader.ends).byteswap()
@@ -104,7 +105,7 @@ def _level(
     return level, deeper
 
 
-def _last_not_greater(level: _Level, nodes: Places, words: Words) -> Places:
+def _last_not_greater(level: _Level, nodes: Offsets, words: Words) -> Offsets:
     """The last slot of each value's node whose word is not greater; the first slot if none."""
     low, high = level.lows[nodes], level.highs[nodes]
     for _ in range(int((high - low).max() - 1).bit_length()):

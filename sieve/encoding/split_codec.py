@@ -17,10 +17,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sieve.encoding.codec import LEAST, Codes
+from sieve.arrays.dtypes import Codes, Offsets, Words
+from sieve.encoding.codec import LEAST
 from sieve.encoding.prefix_search import PointSearch
 from sieve.encoding.split_points import Point, Splits
-from sieve.encoding.word_reader import Places, WordReader, Words
+from sieve.encoding.word_reader import WordReader
 
 _OFF: Final = 0x80
 """Flags a byte that is not a digit, in the table that translates bytes to digits."""
@@ -44,7 +45,7 @@ class _Stretches:
 
     search: PointSearch
     codes: Words
-    skips: Places
+    skips: Offsets
     digits: Words
 
 
@@ -152,7 +153,7 @@ class SplitCodec:
         )
         return bytes(rank | mark for rank, mark in zip(self._ranks, marks, strict=True))
 
-    def _numbers(self, reader: WordReader, places: Places) -> Words:
+    def _numbers(self, reader: WordReader, places: Offsets) -> Words:
         """`_number` of each value with padding 0, uint64[n]."""
         radix, count = self._radix, self._digits
         numbers = np.zeros(len(places), np.uint64)
@@ -171,7 +172,7 @@ class SplitCodec:
             numbers[odd] = self._odd_numbers(reader, places[odd], reader.ends[odd])
         return numbers
 
-    def _odd_numbers(self, reader: WordReader, places: Places, ends: Places) -> Words:
+    def _odd_numbers(self, reader: WordReader, places: Offsets, ends: Offsets) -> Words:
         """The same for values with bytes that are not digits."""
         radix, count = self._radix, self._digits
         words = [reader.at(places + first, ends) for first in range(0, count, 8)]

@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-Words = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.int64]
+from sieve.arrays.dtypes import Offsets, Words
 
 # Masks for a word in the machine's byte order: its first 0 to 8 bytes.
 _FIRST: Final[Words] = np.array(
@@ -40,7 +38,7 @@ class WordReader:
         self._last = len(content) - 8
         self._words = np.ndarray((self._last + 1,), "<u8", content, strides=(1,))
 
-    def at(self, places: Places, ends: Places) -> Words:
+    def at(self, places: Offsets, ends: Offsets) -> Words:
         """The eight bytes from each position on, zero after each end, in the machine's byte order.
 
         Args:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame
 
+from sieve.arrays.dtypes import Counts
 from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError, SieveError
 from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
@@ -32,8 +33,6 @@ from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.stopping_rule import Stop, mean_read
 from sieve.storage.interface import Store
 from sieve.tables.table import Column
-
-Counts = npt.NDArray[np.int64]
 
 _HELD = 8 << 20
 """Bytes of the new run in memory while it is measured, however large it is."""

@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
+from sieve.arrays.dtypes import Counts
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.metadata.file_list import Counts
 from sieve.metadata.records import Range, RunFileRef, RunRef
 
 ROUND_BYTES: Final = 128 << 20

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sieve.arrays.dtypes import Codes, Flags, Integers
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing.batches import Batches, together
@@ -19,9 +19,6 @@ from sieve.metadata.records import Range
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run
 from sieve.storage.interface import READ_LIMIT
-
-Flags = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.int64]
 
 SEEN_SCHEMA: Final = (
     "location INT, rows BIGINT, nulls BIGINT, nans BIGINT, missed BIGINT, damaged BIGINT, "
@@ -125,7 +122,9 @@ def _line(location: int, counts: Sequence[int], key: str | None) -> pa.RecordBat
     )
 
 
-def _missed_by(asked: Round, run: Run, ordinal: int, codes: Words, hashes: Words | None) -> Flags:
+def _missed_by(
+    asked: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
+) -> Flags:
     """bool[n]: keys, by code and hash, that a run does not hold for a location of its."""
     missed = _lost(codes, asked.codes, lambda some: run.holds_codes(some, ordinal))
     if hashes is not None:
@@ -135,7 +134,7 @@ def _missed_by(asked: Round, run: Run, ordinal: int, codes: Words, hashes: Words
     return missed
 
 
-def _lost(words: Words, judged: Range | None, holds: Callable[[Words], Flags]) -> Flags:
+def _lost(words: Integers, judged: Range | None, holds: Callable[[Integers], Flags]) -> Flags:
     """bool[n]: codes, or hashes, in a range that are not held."""
     if judged is None:
         return np.zeros(len(words), np.bool_)

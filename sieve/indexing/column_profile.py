@@ -8,18 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from sieve.arrays.dtypes import Counts
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.column_sample import Sample, take_sample
 from sieve.metadata.options import SMALLEST_SHARE, IndexOptions
 from sieve.segments.intervals import generous_total
 from sieve.segments.stopping_rule import MOST_OF_TABLE, Worth
 from sieve.tables.table import LOCATION, Column
-
-Counts = npt.NDArray[np.int64]
 
 _SHARE_BESIDE_MAP = 20
 _LITTLE = 100

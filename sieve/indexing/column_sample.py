@@ -10,13 +10,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from sieve.arrays.dtypes import Codes, Hashes, Intervals
 from sieve.encoding.encoder import Encoder
-from sieve.encoding.hashing import Hashes, hash_codes
+from sieve.encoding.hashing import hash_codes
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.batches import Batches
 from sieve.indexing.choose_encoder import FRONT, choose_encoder
-from sieve.indexing.domain_sample import DomainSample, Intervals, windows
-from sieve.segments.query_model import Codes, QueryModel
+from sieve.indexing.domain_sample import DomainSample, windows
+from sieve.segments.query_model import QueryModel
 from sieve.tables.table import Column
 
 WANTED = 40_000

@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sieve.arrays import dtypes
+from sieve.arrays.dtypes import Codes
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.batches import Batches, together
 from sieve.indexing.domain_sample import DomainSample
 from sieve.segments.intervals import Intervals, cut_location, generous_most
-from sieve.segments.query_model import Codes, QueryModel
+from sieve.segments.query_model import QueryModel
 
 KEY, ROWS, NULLS, NANS, PROBE, DAMAGED = range(6)
 """What a line of the first step is: a cut; a count of its location's rows of a kind; how many of a
@@ -29,8 +31,6 @@ _CUTS = pa.schema(
     [("kind", pa.int32()), ("location", pa.int32())]
     + [(name, pa.int64()) for name in ("first", "last", "keys", "rows")]
 )
-Queries = npt.NDArray[np.int64]
-
 _HELD = 1 << 22
 """Codes held before they are sorted and cut: 32 MB."""
 _ORDERED = 16
@@ -65,7 +65,7 @@ class Cutting:
 
 
 def read_column(
-    encoder: Encoder, domain_sample: DomainSample | None, cutting: Cutting, probes: Queries
+    encoder: Encoder, domain_sample: DomainSample | None, cutting: Cutting, probes: dtypes.Intervals
 ) -> Callable[[Batches], Batches]:
     """The first step: (value, location) rows to cuts and counts of each location.
 
@@ -128,7 +128,7 @@ class _File:
         location: int,
         domain_sample: DomainSample | None,
         cutting: Cutting,
-        probes: Queries,
+        probes: dtypes.Intervals,
         hits: npt.NDArray[np.int64],
     ) -> None:
         self.location = location

@@ -16,11 +16,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.dtypes import Codes, Intervals, Numbers
 from sieve.arrays.interval_set import locate, merge
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.segments.query_model import Codes, Numbers, QueryModel
-
-Intervals = npt.NDArray[np.int64]
+from sieve.segments.query_model import QueryModel
 
 _STRATA: Final = 32
 _BISECTIONS: Final = 64

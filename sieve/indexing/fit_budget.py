@@ -13,6 +13,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from sieve.arrays.dtypes import Numbers
 from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.build_hash_map import SharedPairs
@@ -22,7 +23,7 @@ from sieve.metadata.options import IndexOptions
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.size import MOST_WORTHWHILE
-from sieve.segments.query_model import Numbers, QueryModel
+from sieve.segments.query_model import QueryModel
 from sieve.segments.stopping_rule import Stop, Trial
 
 _PAIRS_PER_TASK = 4_000_000

@@ -14,15 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sieve.arrays.dtypes import Flags, Hashes, Ordinals
 from sieve.encoding.encoder import Encoder
-from sieve.encoding.hashing import Hashes, hash_codes
+from sieve.encoding.hashing import hash_codes
 from sieve.indexing.batches import Batches, together
 from sieve.indexing.domain_sample import DomainSample
 from sieve.indexing.segment_tasks import run_row
 from sieve.segments.hash_map.format import build_map
-
-Locations = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 PACKED_SCHEMA: Final = (
     "part INT, pairs BIGINT, hashes BINARY, locations BINARY, smallest ARRAY<BIGINT>"
@@ -56,7 +54,7 @@ def pack_hashes(
     """
 
     def run(batches: Batches) -> Batches:
-        held: list[tuple[Hashes, Locations]] = []
+        held: list[tuple[Hashes, Ordinals]] = []
         n = 0
         for batch in batches:
             for location, rows in together(batch, 1):
@@ -89,11 +87,11 @@ def _once(words: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return words[np.append(True, words[1:] != words[:-1])] if len(words) else words
 
 
-def _joined(held: list[tuple[Hashes, Locations]]) -> tuple[Hashes, Locations]:
+def _joined(held: list[tuple[Hashes, Ordinals]]) -> tuple[Hashes, Ordinals]:
     return np.concatenate([one for one, _ in held]), np.concatenate([one for _, one in held])
 
 
-def packed(hashes: Hashes, locations: Locations, parts: int) -> pa.RecordBatch:
+def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
     """Rows of `PACKED_SCHEMA`, one for each range of hashes that occurs; at least one pair."""
     order = np.argsort(hashes.view(np.int64))
     hashes, locations = hashes[order], locations[order]
@@ -138,7 +136,7 @@ def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], B
     """
 
     def run(batches: Batches) -> Batches:
-        held: dict[int, list[tuple[Hashes, Locations]]] = {}
+        held: dict[int, list[tuple[Hashes, Ordinals]]] = {}
         for batch in batches:
             part, hashes, locations = (batch.column(k).to_pylist() for k in (0, 2, 3))
             for number, one, other in zip(part, hashes, locations, strict=True):
@@ -150,7 +148,7 @@ def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], B
     return run
 
 
-def _map(hashes: Hashes, locations: Locations, n_locations: int, bits: int) -> pa.RecordBatch:
+def _map(hashes: Hashes, locations: Ordinals, n_locations: int, bits: int) -> pa.RecordBatch:
     order = np.argsort(hashes.view(np.int64))
     hashes, locations = hashes[order], locations[order]
     payload = build_map(hashes, locations, n_locations, bits)

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.encoding.hashing import Hashes, hash_codes
+from sieve.arrays.dtypes import Counts, Hashes
+from sieve.encoding.hashing import hash_codes
 from sieve.indexing.column_sample import Sample
 from sieve.metadata.records import Expected
 from sieve.reader.run_reader import Run
@@ -21,8 +22,6 @@ EACH: Final = 400
 """Probes of a kind: a mean over them is known to about a twentieth of its spread."""
 # Intervals that read no more than this many times the least leave a map nothing to save.
 _CLOSE: Final = 1.01
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

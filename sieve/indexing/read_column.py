@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from sieve.arrays.dtypes import Counts, Flags
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.indexing import cut_tasks
 from sieve.indexing.arrow_jobs import map_batches
@@ -19,9 +19,6 @@ from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.probes import Probes
 from sieve.metadata.options import IndexOptions
 from sieve.segments.intervals import generous_threshold
-
-Counts = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

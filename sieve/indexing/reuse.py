@@ -9,14 +9,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
 from sieve.metadata.file_list import NO_LOCATIONS, Locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import BuildStats, RunRef
 from sieve.tables.file_status import AS_IT_WAS, file_statuses
 from sieve.tables.snapshot import Snapshot
-
-Flags = npt.NDArray[np.bool_]
 
 MOST_DELTAS: Final = 8
 """Runs beside the base that a look-up may have to ask; one more makes them one (minor compaction).

@@ -14,6 +14,7 @@ from socket import gethostname
 import numpy as np
 import pyarrow as pa
 
+from sieve.arrays.dtypes import Codes, Numbers
 from sieve.errors import UnavailableError
 from sieve.indexing.batches import Batches, together
 from sieve.indexing.cut_tasks import CUTS_SCHEMA
@@ -21,7 +22,7 @@ from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.blocks.key_groups import Chunk
 from sieve.segments.intervals import Intervals, split_at
-from sieve.segments.query_model import Codes, Numbers, QueryModel
+from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import Plan, Segment, fitted, plan
 from sieve.segments.stopping_rule import KINDS, Stop
 from sieve.storage.local import LocalStore

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from sieve.arrays.dtypes import Counts
 from sieve.environment import Environment
 from sieve.errors import ConflictError, SieveError
 from sieve.indexing.build_run import BuiltRun, build_run
@@ -15,7 +16,7 @@ from sieve.indexing.find_unreadable_file import named_if_unreadable
 from sieve.indexing.reuse import NOTHING, ReusedRuns
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
 from sieve.metadata.contents import Contents
-from sieve.metadata.file_list import Counts, FileState, Locations, concat, states_of
+from sieve.metadata.file_list import FileState, Locations, concat, states_of
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import BuildStats

@@ -19,10 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sieve.arrays.dtypes import Counts, States
 from sieve.errors import CorruptError
-
-Counts = npt.NDArray[np.int64]
-States = npt.NDArray[np.int8]
 
 
 class FileState(IntEnum):

@@ -18,13 +18,13 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from sieve.arrays.dtypes import Counts
 from sieve.environment import Environment
 from sieve.errors import CorruptError
 from sieve.indexing import check_task
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.check_rounds import Round, by_runs, ordinals_in, shared_rounds
 from sieve.indexing.reuse import runs_of
-from sieve.metadata.file_list import Counts
 from sieve.metadata.paths import run_file
 from sieve.operations.registered_index import Usable
 from sieve.reader.cache import FileCache

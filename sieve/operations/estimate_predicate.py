@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.column_sample import Sample
@@ -16,8 +17,6 @@ from sieve.predicate.evaluate import LocationIndex, Predicate, evaluate
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.run_reader import Run
 from sieve.tables.table import Column, DataFile
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
 from sieve.predicate.key_ranges import KeyRanges, intersect, key_ranges, unite
 from sieve.predicate.tree import (
@@ -62,8 +62,6 @@ __all__ = [
     "key_ranges",
     "parse",
 ]
-
-Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class LocationIndex(Protocol):

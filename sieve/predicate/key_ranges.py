@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays import interval_set
+from sieve.arrays.dtypes import Hashes, Intervals
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder, Literal
-from sieve.encoding.hashing import Hashes, hash_bytes, hash_codes
+from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.predicate.tree import Comparison, Leaf, Membership, NullTest
-
-Intervals = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

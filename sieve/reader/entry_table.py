@@ -14,12 +14,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.dtypes import Flags, Intervals
 from sieve.errors import CorruptError
-from sieve.predicate.key_ranges import Intervals
 from sieve.segments.shapes.format import Entries
-
-Flags = npt.NDArray[np.bool_]
-Places = npt.NDArray[np.intp]
 
 # A linear pass over this many entries takes as long as a binary search for one interval.
 _PASS: Final = 8192

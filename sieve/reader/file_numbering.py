@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
 from sieve.errors import SieveError, UnsupportedError
 from sieve.metadata.file_list import bytes_of
@@ -29,7 +30,6 @@ from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
 from sieve.reader.version_reader import OpenIndex
 
-Flags = npt.NDArray[np.bool_]
 MAX_NUMBERINGS = 256
 
 

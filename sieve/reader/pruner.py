@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
+from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
 from sieve.errors import RootRefusedError
 from sieve.metadata.registration import Registration
@@ -49,8 +49,6 @@ from sieve.reader.request import PartialVisibility, PruneAnswer, PruneRequest, S
 from sieve.reader.version_cache import VersionCache, Versions, reason_of, why_unusable
 from sieve.reader.version_reader import OpenIndex
 from sieve.storage.interface import Store
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)

@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from sieve.arrays.dtypes import Flags
 from sieve.metadata.records import TableIdentity
 from sieve.metadata.registration import Registration
 from sieve.predicate.tree import Predicate
 from sieve.reader.reason import Reason
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

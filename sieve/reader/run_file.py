@@ -17,15 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sieve.arrays.dtypes import Codes, Places
 from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
 from sieve.metadata.records import FileRef, Range, RunFileRef, RunId, RunRef
-from sieve.reader.entry_table import Chunk, Places, assemble
+from sieve.reader.entry_table import Chunk, assemble
 from sieve.segments.hash_map.format import SHAPE_MAP, decode_map
 from sieve.segments.hash_map.lookup import MapSegment
 from sieve.segments.shapes.format import LAYOUT_VERSION, SHAPE_NAMES, decode
-
-Codes = npt.NDArray[np.int64]
 
 CHUNK_BYTES: Final = 1 << 16
 """Payload bytes of a chunk: about the least that a segment of a large run has."""

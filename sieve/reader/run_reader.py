@@ -13,21 +13,17 @@ import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from sieve.arrays.dtypes import Codes, Flags, Hashes, Intervals
 from sieve.arrays.interval_set import meeting, merge
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.encoding.hashing import Hashes
 from sieve.errors import CorruptError, SieveError
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import FileRef, Range, RunRef
-from sieve.predicate.key_ranges import Intervals
 from sieve.reader.cache import FileCache
-from sieve.reader.entry_table import Chunk, Flags
+from sieve.reader.entry_table import Chunk
 from sieve.reader.run_file import RunFile, parse_run_file
 from sieve.storage.interface import Reader, Store
-
-Codes = npt.NDArray[np.int64]
 
 SPARK_SCHEMA = (
     "shape STRING, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT, blocks BIGINT, "

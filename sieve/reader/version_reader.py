@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
 from sieve.metadata.file_list import Locations, check_list, merge, parse_locations
@@ -22,8 +22,6 @@ from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from sieve.segments.query_model import Numbers
+from sieve.arrays.dtypes import Numbers
 
 Made = TypeVar("Made")
 

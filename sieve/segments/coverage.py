@@ -12,11 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.dtypes import Codes, Counts
 from sieve.arrays.interval_set import starts
 from sieve.segments.shapes.format import Entries
-
-Codes = npt.NDArray[np.int64]
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,9 +20,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.dtypes import Codes
 from sieve.arrays.interval_set import starts
 from sieve.segments.budget import least_price
-from sieve.segments.query_model import Codes, QueryModel
+from sieve.segments.query_model import QueryModel
 
 # A build task does not know the final cost per byte, so it keeps more cuts than needed: three times
 # as many as the budget can pay for at the least bytes of an entry, and at least 64 a location.

@@ -23,10 +23,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.dtypes import Codes, Numbers
 from sieve.errors import InvalidInputError
-
-Codes = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.float64]
 
 KINDS: Final = 6
 SHORT_RANGE: Final = 0.0005

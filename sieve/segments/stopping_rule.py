@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from sieve.segments.query_model import Numbers
+from sieve.arrays.dtypes import Intervals, Numbers
 
 KINDS: Final = ("present", "absent", "range")
 """Kinds of probe query: equality with a present key, with an absent key; a short range."""
@@ -38,7 +37,6 @@ _WEIGHTS: Final[Mapping[str, int]] = {"present": 2, "absent": 1, "range": 3}
 _PRICES: Final = 24
 _LEAST_BYTES: Final = 2048
 
-Intervals = npt.NDArray[np.int64]
 Trial = tuple[float, Sequence[float]]
 """Bytes of a version, and the files that all probes of each of `KINDS` read."""
 

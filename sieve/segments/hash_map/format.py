@@ -36,8 +36,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.bit_packing import Bytes, Words, byte_words, pack, pack_bits, unpack
-from sieve.encoding.hashing import Hashes
+from sieve.arrays.bit_packing import Bytes, byte_words, pack, pack_bits, unpack
+from sieve.arrays.dtypes import Hashes, Words
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.segments.hash_map.fuse_function import (
     MAX_KEYS,

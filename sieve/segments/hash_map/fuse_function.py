@@ -23,7 +23,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.encoding.hashing import Hashes, mixed
+from sieve.arrays.dtypes import Hashes, Slots
+from sieve.encoding.hashing import mixed
 
 # The state of a cell counts its hashes above this bit and sums their numbers below. numpy sums by
 # cell fastest in float64, which represents 3 * MAX_KEYS of these exactly.
@@ -40,8 +41,6 @@ MAX_WINDOWS: Final = 1 << 24
 # succeeds.
 _SAME_ROOM: Final = 4
 _MORE_ROOM: Final = 0.1
-
-Places = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class Layout:
         """Rehashes injectively with the seed, for `places` and `fingerprints`."""
         return mixed(hashes ^ np.uint64(self.seed))
 
-    def places(self, spread: Hashes) -> Places:
+    def places(self, spread: Hashes) -> Slots:
         """The three different cells of each hash, uint64[n, 3]."""
         window = np.uint64(1 << self.window_bits)
         within = window - np.uint64(1)

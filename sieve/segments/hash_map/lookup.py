@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.bit_packing import Words, bits_at
+from sieve.arrays.bit_packing import bits_at
+from sieve.arrays.dtypes import Hashes, Words
 from sieve.arrays.interval_set import spelled_out
-from sieve.encoding.hashing import Hashes
 from sieve.segments.hash_map.fuse_function import Layout, fingerprints
 from sieve.segments.hash_map.posting_lists import Lists
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.dtypes import Hashes
 from sieve.arrays.interval_set import spelled_out
-from sieve.encoding.hashing import Hashes, mixed
+from sieve.encoding.hashing import mixed
 from sieve.errors import InvalidInputError
 from sieve.segments.blocks.key_groups import add_up
 

@@ -38,10 +38,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.bit_packing import Words
+from sieve.arrays.dtypes import Codes, Words
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.segments.blocks.format import SHAPE_SIEVE, decode_segment
-from sieve.segments.query_model import Codes
 from sieve.segments.shapes import integer_coding
 from sieve.segments.shapes.grid import Grid, short_widths
 

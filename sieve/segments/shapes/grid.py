@@ -16,8 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.bit_packing import Words
-from sieve.segments.query_model import Codes
+from sieve.arrays.dtypes import Codes, Words
 
 MAX_PIECES: Final = 256
 # Widths of pieces have this many significant bits, so that they are short to encode.

@@ -23,7 +23,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.bit_packing import Words, bit_lengths, pack, packed_size, unpack
+from sieve.arrays.bit_packing import bit_lengths, pack, packed_size, unpack
+from sieve.arrays.dtypes import Words
 from sieve.errors import CorruptError
 
 _PACKED, _CLASSES, _BYTES = 0, 1, 2

@@ -20,17 +20,17 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sieve.arrays.dtypes import Codes, Numbers, Places
 from sieve.errors import InvalidInputError
 from sieve.segments.budget import choose_price, within_budget
 from sieve.segments.intervals import Intervals, united
-from sieve.segments.query_model import KINDS, Codes, Numbers, QueryModel
+from sieve.segments.query_model import KINDS, QueryModel
 from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_RUNS
 from sieve.segments.shapes.quantize import Coded, Part, blocks_of, cheapest
 
 SEGMENT_OVERHEAD: Final = 40
 """Bytes that a segment takes in its file besides its payload."""
 
-Places = npt.NDArray[np.intp]
 
 _SHAPES: Final = {
     "auto": (SHAPE_INTERVALS, SHAPE_RUNS),

@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.bit_packing import Words
-from sieve.segments.query_model import Codes, Numbers, QueryModel
+from sieve.arrays.dtypes import Codes, Numbers, Words
+from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.format import SHAPE_NAMES, Cells, encode, expected_size
 from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Codes = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.float64]
+from sieve.arrays.dtypes import Codes, Numbers
 
 # If half of the borders lie in less than this share of the range, the scale is by quantiles.
 _CROWDED: Final = 0.1

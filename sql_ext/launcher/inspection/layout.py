@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from sieve.arrays.dtypes import Numbers, Offsets
 from sieve.segments.coverage import Coverage, disjoint
 from sieve.segments.shapes.format import Entries
-from sql_ext.launcher.inspection.axis import KeyAxis, Numbers
-
-Places = npt.NDArray[np.int64]
+from sql_ext.launcher.inspection.axis import KeyAxis
 
 _VISIBLE: Final = 0.3
 _NOTHING: Final = 1e-9
@@ -138,7 +136,7 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
 
 def _columns(
     of: Entries | Coverage, axis: KeyAxis, columns: int
-) -> tuple[Places, Places, Numbers, Numbers]:
+) -> tuple[Offsets, Offsets, Numbers, Numbers]:
     """First and last column of each stretch, and the shares of these that it covers.
 
     If both are the same column, the shares less one add up to its share less one.

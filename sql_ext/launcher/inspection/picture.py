@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from sql_ext.launcher.inspection.axis import Numbers
+from sieve.arrays.dtypes import Numbers
 from sql_ext.launcher.inspection.layout import FileLayout, raster, reads
 
 if TYPE_CHECKING:

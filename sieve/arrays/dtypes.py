@@ -1,0 +1,47 @@
+"""Names for the arrays that the code passes around: what the numbers are, and of which type."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+"""A yes or no for each of something, such as the files of a table."""
+
+Codes: TypeAlias = npt.NDArray[np.int64]
+"""Key codes: what an encoder makes of values, in the order of the values."""
+
+Intervals: TypeAlias = npt.NDArray[np.int64]
+"""int64[k, 2]: sets of codes as first and last, both included."""
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+"""Integers of any meaning."""
+
+Counts: TypeAlias = npt.NDArray[np.int64]
+"""How many of something, such as rows; or a place among slots, -1 for none."""
+
+Numbers: TypeAlias = npt.NDArray[np.float64]
+"""Shares, prices and sizes."""
+
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+"""64-bit hashes of keys."""
+
+Words: TypeAlias = npt.NDArray[np.uint64]
+"""64 bits each, to be packed or taken apart."""
+
+Slots: TypeAlias = npt.NDArray[np.uint64]
+"""Places in the table of a hash map."""
+
+Places: TypeAlias = npt.NDArray[np.intp]
+"""Places in another array."""
+
+Offsets: TypeAlias = npt.NDArray[np.int64]
+"""Where something begins in a buffer, in bytes or lines."""
+
+Ordinals: TypeAlias = npt.NDArray[np.int32]
+"""Locations of a run, by their number."""
+
+States: TypeAlias = npt.NDArray[np.int8]
+"""`FileState` of each file."""
