@@ -178,7 +178,7 @@ def find_appended(
     Returns:
         Numbers of slices of which the frame reads the appended log files alone from now on.
     """
-    if not takes_whole_records(parts):
+    if not files or not takes_whole_records(parts):
         return frozenset()
 
     def is_appended(of: tuple[int, tuple[int, int, bool]]) -> bool:

@@ -68,8 +68,7 @@ object Registry extends Logging {
   /** Drops the entries of a table, or of a database: a new table of the name starts with its own properties. */
   def invalidate(application: String, database: String, table: Option[String]): Unit = synchronized {
     entries.keySet.removeIf(k =>
-      k.application == application && k.database == lower(database) &&
-        table.forall(t => lower(t) == k.table))
+      k.application == application && k.database == lower(database) && table.forall(t => lower(t) == k.table))
   }
 
   private def refresh(session: Compat.Session, k: TableKey): Unit = {

@@ -159,8 +159,7 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
 
   def unsetProperty(key: String): Unit = {
-    AlterTableUnsetPropertiesCommand(table.identifier, Seq(key), ifExists = true, isView = false)
-      .run(session)
+    AlterTableUnsetPropertiesCommand(table.identifier, Seq(key), ifExists = true, isView = false).run(session)
     publish()
   }
 

@@ -109,8 +109,7 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
   /** A bare column of the table, or a leaf of its structs, with its type; by expression id. */
   private object Column {
     def unapply(e: Expression): Option[(Seq[String], DataType)] = e match {
-      case a: AttributeReference =>
-        columns.get(a.exprId).filterNot(partitions).map(n => (Seq(n), a.dataType))
+      case a: AttributeReference => columns.get(a.exprId).filterNot(partitions).map(n => (Seq(n), a.dataType))
       case g: GetStructField =>
         unapply(g.child).map { case (p, _) => (p :+ g.childSchema(g.ordinal).name, g.dataType) }
       case _ => None
@@ -158,10 +157,8 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
     case _: GreaterThan => ">"
     case _: GreaterThanOrEqual => ">="
   }
-  private val mirrored =
-    Map("=" -> "=", "<=>" -> "<=>", "<" -> ">", "<=" -> ">=", ">" -> "<", ">=" -> "<=")
-  private val opposite =
-    Map("=" -> "!=", "!=" -> "=", "<" -> ">=", "<=" -> ">", ">" -> "<=", ">=" -> "<")
+  private val mirrored = Map("=" -> "=", "<=>" -> "<=>", "<" -> ">", "<=" -> ">=", ">" -> "<", ">=" -> "<=")
+  private val opposite = Map("=" -> "!=", "!=" -> "=", "<" -> ">=", "<=" -> ">", ">" -> "<=", ">=" -> "<")
 }
 
 object Filters {

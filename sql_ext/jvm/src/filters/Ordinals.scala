@@ -11,8 +11,7 @@ object Ordinals {
     case ByteType => Some(Ordinals(Byte.MinValue.toInt, Byte.MaxValue.toInt, _.toByte))
     case ShortType => Some(Ordinals(Short.MinValue.toInt, Short.MaxValue.toInt, _.toShort))
     case IntegerType | DateType => Some(Ordinals(Int.MinValue, Int.MaxValue, _.toInt))
-    case LongType | TimestampType | TimestampNTZType =>
-      Some(Ordinals(Long.MinValue, Long.MaxValue, _.toLong))
+    case LongType | TimestampType | TimestampNTZType => Some(Ordinals(Long.MinValue, Long.MaxValue, _.toLong))
     case d: DecimalType =>
       val most = BigInt(10).pow(d.precision) - 1
       Some(Ordinals(-most, most, x => Decimal(new java.math.BigDecimal(x.bigInteger, d.scale), d.precision, d.scale)))

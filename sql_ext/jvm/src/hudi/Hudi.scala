@@ -138,8 +138,7 @@ object Hudi {
   def isCommand(plan: LogicalPlan): Boolean = plan.getClass.getName.startsWith("org.apache.spark.sql.hudi.")
 
   /** What is in an option of Hudi's kind. */
-  def option(of: AnyRef): Option[AnyRef] =
-    if (call(of, "isPresent") == true) Some(call(of, "get")) else None
+  def option(of: AnyRef): Option[AnyRef] = if (call(of, "isPresent") == true) Some(call(of, "get")) else None
 
   /** What a public method without arguments returns. */
   def call(of: AnyRef, method: String): AnyRef = of.getClass.getMethod(method).invoke(of)

@@ -90,8 +90,7 @@ final class RequestQueue {
   }
 
   private def failWaiting(end: FrontendDown): Unit = waiting.values.foreach { queue =>
-    Iterator.continually(queue.poll()).takeWhile(_ != null)
-      .foreach(_.answer.completeExceptionally(end))
+    Iterator.continually(queue.poll()).takeWhile(_ != null).foreach(_.answer.completeExceptionally(end))
   }
 
   // -- called by the front end's threads through the gateway --------------------------------------

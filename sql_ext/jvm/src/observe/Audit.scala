@@ -64,8 +64,7 @@ object Audit {
       }
     val one = LocalLimit(Literal(1), Project(Seq(file), rows))
     session.withActive(SQLExecution.withSQLConfPropagated(session) {
-      QueryExecution.prepareExecutedPlan(session, one)
-        .executeCollect().headOption.map(_.getString(0))
+      QueryExecution.prepareExecutedPlan(session, one).executeCollect().headOption.map(_.getString(0))
     })
   }
 }

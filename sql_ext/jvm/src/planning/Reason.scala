@@ -27,8 +27,7 @@ object Reason extends Enumeration {
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 
   /** Nothing for `spark.sieve.require` to object to: no index was asked, or REFRESH has yet to see a file. */
-  val expected: Set[Reason] =
-    Set(NoIndex, NoPredicate, Disabled, NewFile, UnsettledFile, ChangedFile)
+  val expected: Set[Reason] = Set(NoIndex, NoPredicate, Disabled, NewFile, UnsettledFile, ChangedFile)
 
   /** The counts by reason of an answer of the front end; fails for a reason that is not on the list. */
   def counts(answer: JsonNode): Map[Reason, Long] = Option(answer).toSeq

@@ -21,8 +21,7 @@ final class Setting(val key: String, spec: JsonNode, form: JsonNode) {
   def isStatic: Boolean = spec.get("where").asText == "driver"
   def doc: String = spec.get("doc").asText
   def accepts(value: String): Boolean = pattern.matcher(value).matches
-  def refusal(value: String): String =
-    s"$key = '$value' is not valid; allowed: ${form.get("allowed").asText}"
+  def refusal(value: String): String = s"$key = '$value' is not valid; allowed: ${form.get("allowed").asText}"
 }
 
 /** Logs each text once, and no more than so many texts in all. */

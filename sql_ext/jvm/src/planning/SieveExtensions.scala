@@ -26,8 +26,7 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(session => new DeclareLikeSource(session))
     extensions.injectFunction((FunctionIdentifier("sieve_key"), SieveKey.info, SieveKey.build(_)))
     TableFunction.all.foreach { function =>
-      extensions.injectTableFunction(
-        (FunctionIdentifier(function.name), function.info, function.call(_)))
+      extensions.injectTableFunction((FunctionIdentifier(function.name), function.info, function.call(_)))
     }
   }
 
