@@ -53,5 +53,15 @@ def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
     assert damaged == [(2, 1)]
     counted = {line["location"]: line["rows"] for line in lines if line["kind"] == cut_tasks.ROWS}
     assert counted == {0: 2, 1: 1}
-from sieve.indexing import cut_tasks
-from sieve.indexing.read_column import Seen
+    assert not any(line["rows"] for line in lines if line["kind"] == cut_tasks.NULLS)
+
+
+@pytest.mark.parametrize(
+    ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
+)
+def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list[int] | None):
+    """None stands for all of them, so that nothing is asked of each."""
+    none = np.zeros(3, np.int64)
+    flags = np.array(partial, np.bool_)
+    seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0))
+    assert seen.whole == whole
