@@ -1,1 +1,1 @@
-"""SIEVE statements: text to a record, and a record to the function that runs it."""
+"""SIEVE statements: the parser makes a command record of the text, and a function runs it."""

@@ -1,4 +1,4 @@
-"""Rows that CREATE, REFRESH and OPTIMIZE answer with: what was done to each index, and advice."""
+"""Result rows of CREATE, REFRESH and OPTIMIZE: the change of each index, and advice."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Change = Literal["created", "unchanged", "refreshed", "rebuilt"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a statement did to one index.
+    """The effect of a statement on one index.
 
     Attributes:
-        manifest: the version now in force.
-        change: what was done, in a word.
-        seconds: what the statement took for it.
+        manifest: the version in force after the statement.
+        change: the kind of change, one word.
+        seconds: time that the statement spent on this index.
     """
 
     manifest: Manifest
@@ -31,12 +31,12 @@ class Outcome:
 
 
 def change_between(before: Manifest, now: Manifest) -> Change:
-    """What made one version of the other, or ``unchanged`` where they are the same."""
+    """The kind of change between two versions; ``unchanged`` if they are the same."""
     return "unchanged" if now.version == before.version else refreshed_or_rebuilt(before, now)
 
 
 def answer_rows(outcomes: Iterable[Outcome], at: StatementContext) -> list[Row]:
-    """A row an index, under the columns of CREATE; called once all operations are done."""
+    """One row for each index, with the columns of CREATE; called after all operations."""
     return [
         (
             outcome.manifest.name,
@@ -52,7 +52,7 @@ def answer_rows(outcomes: Iterable[Outcome], at: StatementContext) -> list[Row]:
 
 
 def refused_row(index: str | None, advice: str) -> Row:
-    """The row of an index that its table declares and that cannot be built."""
+    """The row of a declared index that cannot be built."""
     return (index, None, None, None, None, None, advice)
 
 

@@ -1,4 +1,4 @@
-"""A call of a procedure, ``CALL sieve.name(...)``, as the record of the statement it stands for."""
+"""Procedure calls: turns ``CALL sieve.name(...)`` into the command record of its statement."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from sql_ext.statements.procedures import (
 
 
 class CallReader(Words):
-    """Reads calls.
+    """Reads procedure calls.
 
     Attributes:
-        places: where the members of the record are written.
+        places: the token of each member of the record, for error messages.
     """
 
     def __init__(self, text: str) -> None:
@@ -32,7 +32,7 @@ class CallReader(Words):
         self.places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:
-        """The record of a tree of the rule ``call``. Raises InvalidInputError."""
+        """The command record of a tree of the rule ``call``. Raises InvalidInputError."""
         parts = {str(child.data): child for child in tree.children if isinstance(child, Tree)}
         holder = next(c for c in tree.children if isinstance(c, Token) and c.type != "CALL")
         if identifier(holder).lower() != "sieve":
@@ -57,7 +57,7 @@ class CallReader(Words):
         return procedure.make(**members)
 
     def _arguments(self, name: str, tree: Node) -> dict[str, Node]:
-        """The values of a call by the names of their parameters, without those that are NULL."""
+        """The arguments of a call by parameter name, without NULL arguments."""
         given: dict[str, Node] = {}
         by_name = False
         names = [parameter.name for parameter in PROCEDURES[name].parameters]
@@ -82,7 +82,7 @@ class CallReader(Words):
         return {key: value for key, value in given.items() if not _is_null(value)}
 
     def _argument(self, parameter: Parameter, tree: Node) -> Any:
-        """The value of an argument, as the statement's record has it."""
+        """The value of an argument, in the form that the command record has."""
         value, token = self.value(tree), first_token(tree)
         if parameter.kind == "flag":
             if not isinstance(value, bool):
@@ -104,10 +104,10 @@ class CallReader(Words):
 
 
 def _names_in(text: str, kind: str) -> Any:
-    """The names in a text of their own.
+    """Parses names that stand in a string argument.
 
     Raises:
-        UnexpectedToken, InvalidInputError: it does not hold such names and nothing else.
+        UnexpectedToken, InvalidInputError: the string holds anything but such names.
     """
     tree = grammar().parse(text, start=kind)
     assert isinstance(tree, Tree)

@@ -1,7 +1,7 @@
-"""One frozen record per SIEVE statement: what the user asked for, and the columns they get back.
+"""Command records: one frozen record per SIEVE statement, with its result schema.
 
-``result_columns`` of each record is a contract with the people who read results by name: pairs of
-a column's name and its Spark SQL type.
+A record holds the parts of a statement. ``result_columns`` of each record is a contract with
+clients that read results by name: pairs of a column's name and its Spark SQL type.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _BUILT: ResultColumns = (
 
 
 def quote(name: str) -> str:
-    """The name as it can stand in a statement, whatever its characters."""
+    """The name in backquotes, so that it can contain any character."""
     return "`" + name.replace("`", "``") + "`"
 
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A table as the user wrote it: ``table``, ``database.table`` or ``catalog.database.table``."""
+    """A table as typed: ``table``, ``database.table`` or ``catalog.database.table``."""
 
     parts: tuple[str, ...]
 
@@ -41,7 +41,7 @@ class TableName:
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """A database as the user wrote it: ``database`` or ``catalog.database``."""
+    """A database as typed: ``database`` or ``catalog.database``."""
 
     parts: tuple[str, ...]
 
@@ -51,7 +51,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class ColumnPath:
-    """A column, or a field of a struct (``a.b``), in the letters the user wrote."""
+    """A column or a struct field (``a.b``), in the letter case that the user typed."""
 
     parts: tuple[str, ...]
 
@@ -61,16 +61,16 @@ class ColumnPath:
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """``CREATE SIEVE INDEX``: one index per column, all of them or none.
+    """``CREATE SIEVE INDEX``: one index per column; creates all or none.
 
     Attributes:
         table: the table to index.
-        columns: at least one; exactly one when ``name`` is given.
+        columns: at least one; exactly one if ``name`` is given.
         name: the index's name; ``None`` for the default, ``<column>_sieve``.
-        if_not_exists: an index of that name is left as it is.
-        replace: an index of that name makes room once this one is built.
-        options: by lower-case key; which keys exist is not the grammar's business.
-        comment: free text kept with the index.
+        if_not_exists: leave an existing index of that name unchanged.
+        replace: replace an existing index of that name after this one is built.
+        options: by lower-case key; the grammar does not restrict the keys.
+        comment: free text, stored with the index.
     """
 
     result_columns: ClassVar[ResultColumns] = _BUILT
@@ -86,7 +86,7 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class RefreshIndex:
-    """``REFRESH SIEVE INDEX``: by name, by column, or (neither) every index of the table."""
+    """``REFRESH SIEVE INDEX``: by name, by column, or (neither) all indexes of the table."""
 
     result_columns: ClassVar[ResultColumns] = _BUILT
 
@@ -110,7 +110,7 @@ class DropIndex:
 
 @dataclass(frozen=True, slots=True)
 class _AlterIndex:
-    """What the ALTER statements share: which index, and the row they answer with."""
+    """Common members of the ALTER statements: the index, and the result columns."""
 
     result_columns: ClassVar[ResultColumns] = (("index", "STRING"), ("state", "STRING"))
 
@@ -130,7 +130,7 @@ class DisableIndex(_AlterIndex):
 
 @dataclass(frozen=True, slots=True)
 class SetIndexOptions(_AlterIndex):
-    """``ALTER SIEVE INDEX ... SET OPTIONS``: in force from the next refresh on."""
+    """``ALTER SIEVE INDEX ... SET OPTIONS``: the options apply from the next refresh on."""
 
     options: Mapping[str, OptionValue]
 
@@ -159,7 +159,7 @@ class ShowIndexes:
 
 @dataclass(frozen=True, slots=True)
 class ShowVersions:
-    """``SHOW SIEVE VERSIONS``: of one index, or of every index of a table; the newest first."""
+    """``SHOW SIEVE VERSIONS`` of one index, or of all indexes of a table; newest first."""
 
     result_columns: ClassVar[ResultColumns] = (
         ("index", "STRING"),
@@ -180,7 +180,7 @@ class ShowVersions:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeIndex:
-    """``OPTIMIZE SIEVE INDEX``: one run, as if the index had just been created."""
+    """``OPTIMIZE SIEVE INDEX``: compacts an index to one run, as after CREATE."""
 
     result_columns: ClassVar[ResultColumns] = _BUILT
 
@@ -190,12 +190,12 @@ class OptimizeIndex:
 
 @dataclass(frozen=True, slots=True)
 class VacuumIndex:
-    """``VACUUM SIEVE INDEX``: remove what only versions of the past need.
+    """``VACUUM SIEVE INDEX``: deletes files that only past versions need.
 
     Attributes:
         table: the table.
-        name: of one index; None for all.
-        hours: age up to which versions are kept; None for what is set.
+        name: the index; None for all.
+        hours: retention of past versions; None for the configured retention.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -212,11 +212,11 @@ class VacuumIndex:
 
 @dataclass(frozen=True, slots=True)
 class VacuumIndexes:
-    """``VACUUM SIEVE INDEXES``: remove what a database's folder holds of no table.
+    """``VACUUM SIEVE INDEXES``: deletes index folders that no table of the database refers to.
 
     Attributes:
         namespace: the database; None for the current one.
-        hours: age from which what nobody refers to is taken to be left behind; None: 24.
+        hours: minimum age of an orphan; None: 24.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -232,7 +232,7 @@ class VacuumIndexes:
 
 @dataclass(frozen=True, slots=True)
 class DescribeIndex:
-    """``DESCRIBE SIEVE INDEX``: EXTENDED also compares the index with the table as it is now."""
+    """``DESCRIBE SIEVE INDEX``: EXTENDED also compares the index with the current table."""
 
     result_columns: ClassVar[ResultColumns] = (("property", "STRING"), ("value", "STRING"))
 
@@ -243,12 +243,12 @@ class DescribeIndex:
 
 @dataclass(frozen=True, slots=True)
 class ExplainSieve:
-    """``EXPLAIN SIEVE query``: one row per file scan of the query's plan, which is not run.
+    """``EXPLAIN SIEVE query``: one row per file scan of the query's plan; does not run the query.
 
     Attributes:
-        query: the rest of the statement, letter for letter; Spark parses it.
-        margin: as many blanks and line ends as stand before it, so that what Spark says of a
-            position counts from the start of the statement.
+        query: the rest of the statement, verbatim; Spark parses it.
+        margin: blanks and line breaks as long as the text before the query, so that positions in
+            Spark's messages count from the start of the statement.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -269,14 +269,14 @@ class ExplainSieve:
 
 @dataclass(frozen=True, slots=True)
 class EstimateIndex:
-    """``ESTIMATE SIEVE INDEX``: what an index would cost and read, told before it is built.
+    """``ESTIMATE SIEVE INDEX``: predicts size and skipped files before an index is built.
 
     Attributes:
         table: the table.
-        columns: to be indexed, at least one.
-        options: as of ``CREATE``.
-        predicate: what stands behind WHERE, letter for letter; Spark parses it.
-        margin: as of `ExplainSieve`.
+        columns: the columns to index, at least one.
+        options: as in ``CREATE``.
+        predicate: the text after WHERE, verbatim; Spark parses it.
+        margin: as in `ExplainSieve`.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -307,12 +307,12 @@ class EstimateIndex:
 
 @dataclass(frozen=True, slots=True)
 class CheckIndex:
-    """``CHECK SIEVE INDEX``: by name, or every index of the table.
+    """``CHECK SIEVE INDEX``: by name, or all indexes of the table.
 
     Attributes:
         table: the table.
-        name: the index's name; ``None``: all of them.
-        sample: percent of the files to be read, above 0 and at most 100.
+        name: the index's name; ``None`` for all.
+        sample: percentage of files to read, above 0 and at most 100.
     """
 
     result_columns: ClassVar[ResultColumns] = (

@@ -1,4 +1,4 @@
-"""Comments and string literals, read by Spark's rules, which no regular expression can follow."""
+"""SQL comments and string literals by Spark's lexical rules; no regular expression follows them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-# What can hide a comment's opening, or open one. A quote that never ends takes the rest.
+# Tokens that open a comment or can contain its opening. An unterminated quote takes the rest.
 _TOKENS = re.compile(
     r"""
       (?<!\w) r (?: '[^']*'? | "[^"]*"? )
@@ -34,11 +34,11 @@ _CONTROL = {
 
 @dataclass(frozen=True, slots=True)
 class Blanked:
-    """A statement with its comments overwritten by blanks, so that every position still holds.
+    """A statement with its comments replaced by blanks, so that all offsets stay valid.
 
     Attributes:
         text: same length and same line breaks as the original.
-        unclosed: offset of a ``/*`` that nothing closes; ``None`` when there is none.
+        unclosed: offset of an unterminated ``/*``; ``None`` if there is none.
     """
 
     text: str
@@ -46,7 +46,7 @@ class Blanked:
 
 
 def blank_comments(text: str) -> Blanked:
-    """Blanks ``--`` comments and nested ``/* */`` ones, but none inside quotes."""
+    """Blanks ``--`` comments and nested ``/* */`` comments, except inside quotes."""
     pieces: list[str] = []
     unclosed = None
     end = 0
@@ -75,17 +75,17 @@ def _close_of_block(text: str, start: int) -> int | None:
 
 
 def unquote_name(token: str) -> str:
-    """The name inside backquotes, doubled ones made single."""
+    """The name inside backquotes, with doubled backquotes unescaped."""
     return token[1:-1].replace("``", "`")
 
 
 def unquote_string(token: str) -> str:
-    r"""The value of a string literal: Spark's escapes, doubled quotes, and ``r'...'`` as it is."""
+    r"""The value of a string literal: unescapes as Spark does; ``r'...'`` is raw."""
     if token[0] in "rR":
         return token[2:-1]
     quote = token[0]
     body = token[1:-1]
-    # A doubled quote is one; a backslash pair is skipped so that \\'' is not misread.
+    # A doubled quote is one quote; a backslash pair is skipped so that \\'' is not misread.
     body = re.sub(
         rf"\\.|{quote}{quote}",
         lambda m: quote if m[0] == quote * 2 else m[0],
@@ -93,7 +93,7 @@ def unquote_string(token: str) -> str:
         flags=re.DOTALL,
     )
     value = _ESCAPE.sub(_unescape, body)
-    # \\ud83d\\ude00 are the two halves of one character; a half alone is no text.
+    # \\ud83d\\ude00 is a surrogate pair; a lone surrogate is not valid text.
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

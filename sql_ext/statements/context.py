@@ -1,4 +1,4 @@
-"""What every statement works with: the user's session, the index's world, the table it names."""
+"""Statement context: the session, settings, environment and callbacks that a statement needs."""
 
 from __future__ import annotations
 
@@ -32,43 +32,43 @@ _MOST = 2**31 - 1
 
 
 class Background(Protocol):
-    """What is done for tables without a statement."""
+    """Automatic refreshes, which run in the background without a statement."""
 
     def state(self, database: str, table: str) -> str:
-        """``refreshing``, ``failed: why``, or nothing."""
+        """``refreshing``, ``failed: why``, or ""."""
         ...
 
     def clear(self, database: str, table: str) -> None:
-        """A refresh of the table has worked."""
+        """Clears the failure of a table after a successful refresh."""
         ...
 
 
 class Laps:
-    """A stopwatch that runs from the start of a statement."""
+    """A stopwatch that starts with the statement."""
 
     def __init__(self) -> None:
         self._from = time.monotonic()
 
     def lap(self) -> float:
-        """Seconds since the lap before, or the start."""
+        """Seconds since the previous lap, or since the start."""
         before, self._from = self._from, time.monotonic()
         return self._from - before
 
 
 @dataclass(frozen=True, slots=True)
 class StatementContext:
-    """A statement at work.
+    """The context in which one statement runs.
 
     Attributes:
         driver: entry point of the gateway.
         context: PySpark's view of the driver's context.
         session: the user's session, a py4j object.
-        environment: the means of the operation.
-        settings: what the session has set.
-        invalidate: tells scans that an index has changed, by its folder.
-        background: what is done for tables without a statement.
-        cache: what scans hold of indexes.
-        watch: tells how long the statement takes for each index.
+        environment: the stores, clock and limits of operations.
+        settings: the settings of the session.
+        invalidate: makes scans reload an index, given its folder.
+        background: the automatic refreshes.
+        cache: the version cache of scans.
+        watch: measures the time that the statement spends on each index.
     """
 
     driver: Any
@@ -88,7 +88,7 @@ class StatementContext:
 
         Args:
             name: as typed.
-            jobs: whether Spark may list its partitions by a job, as it does where they are many.
+            jobs: whether Spark may list partitions with a job, as it does for many partitions.
         """
         session = self.session.cloneSession()
         # A build groups by file, a few lines a task: more groups than slots would only queue.
@@ -106,7 +106,7 @@ class StatementContext:
         plan_column(attach.wrap_session(self.context, self.session), table, column)
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
-        """Raise UnavailableError if executors cannot build indexes of columns of these types."""
+        """Raises UnavailableError if executors cannot build indexes of columns of these types."""
         self.environment.describe_job("asking the executors")
         executor_setup.check_executors(self.context)
         if any(
@@ -117,17 +117,17 @@ class StatementContext:
             )
 
     def indexes(self, table: CatalogTable) -> dict[str, RegisteredIndex]:
-        """The table's indexes by name."""
+        """The indexes of a table by name."""
         return list_indexes(table.info.registrations, table.info.identity, self.environment)
 
 
 def options_of(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:
-    """The options of a statement on top of others. Raises InvalidInputError."""
+    """Parses the options of a statement over base options. Raises InvalidInputError."""
     return parse_options({key: str(value) for key, value in raw.items()}, base)
 
 
 def database_of(namespace: commands.Namespace | None, catalog: Any) -> str:
-    """The database that a namespace means, which is one of the session catalog."""
+    """Resolves a namespace to a database of the session catalog."""
     parts = (str(catalog.currentDatabase()),) if namespace is None else namespace.parts
     holder = str(catalog.currentCatalog()) if len(parts) == 1 else parts[0]
     if holder.lower() != "spark_catalog":

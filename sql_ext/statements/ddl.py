@@ -1,4 +1,4 @@
-"""Statements that make, change and end indexes."""
+"""DDL statements: create, refresh, optimize, drop and alter indexes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sql_ext.statements.declared import build_lacking, find_lacking, undeclare
 
 
 def create(command: commands.CreateIndex, at: StatementContext) -> list[Row]:
-    """``CREATE SIEVE INDEX``: those there were with IF NOT EXISTS first, then the new ones."""
+    """``CREATE SIEVE INDEX``: rows of existing indexes (IF NOT EXISTS) first, then the new ones."""
     options = options_of(command.options, IndexOptions())
     table = at.table(command.table)
     columns = [resolve_column(table.info, column.parts) for column in command.columns]
@@ -48,7 +48,7 @@ def create(command: commands.CreateIndex, at: StatementContext) -> list[Row]:
     present = {name: index for name, index in there.items() if not is_gone(index)}
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
     for old in replaced.values():
-        # Of one that is out of reach nobody could say that it has ended.
+        # Whether an unreachable index has ended cannot be known, so it cannot be replaced.
         check_reachable(old)
     if command.if_not_exists:
         kept = [(one, usable(present[one.name]).manifest) for one in wanted if one.name in present]
@@ -79,7 +79,7 @@ def create(command: commands.CreateIndex, at: StatementContext) -> list[Row]:
         )
         for old in replaced.values():
             at.invalidate(old.directory)
-        # They become visible together, after the last is built.
+        # All indexes become visible together, after the last one is built.
         laps[-1] += at.watch.lap()
         outcomes += [
             Outcome(
@@ -100,7 +100,7 @@ def _advise_of_other(
     manifest: Manifest,
     at: StatementContext,
 ) -> None:
-    """Say what IF NOT EXISTS left unlike it was asked for."""
+    """Advises how an index that IF NOT EXISTS left unchanged differs from the request."""
     if manifest.column != wanted.column.path:
         column = ".".join(manifest.column)
         at.environment.advice.add(
@@ -118,14 +118,14 @@ def _advise_of_other(
 
 
 def refresh(command: commands.RefreshIndex, at: StatementContext) -> list[Row]:
-    """``REFRESH SIEVE INDEX``: one row an index."""
+    """``REFRESH SIEVE INDEX``: one row per index."""
     table = at.table(command.table)
     column = None if command.column is None else command.column.parts
     name = None if command.name is None else command.name.lower()
     followed = follow(table, at)
     indexes = at.indexes(table)
     present = {known for known, one in indexes.items() if not is_gone(one)}
-    # Another tool may have undone a registration, such as by writing the whole table object.
+    # Another tool may have removed a registration, for example by rewriting the table object.
     lost = len(present) < max(1, len(indexes)) if name is None else name not in present
     if lost and (adopted := reregister(table, indexes, at.environment)):
         for index in adopted:
@@ -154,24 +154,24 @@ def refresh(command: commands.RefreshIndex, at: StatementContext) -> list[Row]:
 
 
 def optimize(command: commands.OptimizeIndex, at: StatementContext) -> list[Row]:
-    """``OPTIMIZE SIEVE INDEX``: one row an index."""
+    """``OPTIMIZE SIEVE INDEX``: one row per index."""
     table = at.table(command.table)
     chosen = select(at.indexes(table), table.info.label, command.name, None)
     return bring_up(table, chosen, RefreshMode.COMPACT, at)
 
 
 def follow(table: CatalogTable, at: StatementContext) -> frozenset[str]:
-    """Let the indexes of a table that was renamed or moved follow it; names of those that did."""
+    """Reregisters the indexes of a renamed or moved table; returns the names of those changed."""
     followed: set[str] = set()
 
     def exists(identity: TableIdentity) -> bool:
         try:
             other = at.table(commands.TableName((identity.database, identity.table)))
         except SieveError:
-            # What bears the name now is no table that can have an index.
+            # The name now belongs to an object that cannot have an index.
             return False
         except (Py4JError, PySparkException) as error:
-            # Absence alone lets an index go to another table; a failure to look does not.
+            # Only a missing table releases its index to another table; a failed look-up does not.
             if "SIEVE_UNKNOWN_TABLE" not in conditions(error):
                 raise
             return False
@@ -196,14 +196,14 @@ def bring_up(
     at: StatementContext,
     followed: AbstractSet[str] = frozenset(),
 ) -> list[Row]:
-    """Refresh some indexes of a table; a row each, as of REFRESH.
+    """Refreshes indexes of a table; returns rows as REFRESH does.
 
     Args:
         table: the table.
         chosen: the indexes.
-        mode: what to read.
-        at: the means.
-        followed: those of which this statement has made a version already.
+        mode: the refresh mode.
+        at: the context of the statement.
+        followed: indexes that this statement has reregistered already, in a new version.
     """
     refreshable = only_usable(chosen)
     at.check_executors(table, [index.manifest.type for index in refreshable])
@@ -221,7 +221,7 @@ def bring_up(
             outcomes.append(Outcome(manifest, change, at.watch.lap()))
         at.invalidate(index.directory)
     _announce(table)
-    # One that cannot be refreshed is told, after it has kept none of the others from it.
+    # An index that fails to refresh is reported after all others are refreshed.
     if conflict is not None:
         raise conflict
     at.background.clear(table.info.identity.database, table.info.identity.table)
@@ -231,7 +231,7 @@ def bring_up(
 
 
 def drop(command: commands.DropIndex, at: StatementContext) -> list[Row]:
-    """``DROP SIEVE INDEX``: the names of those dropped."""
+    """``DROP SIEVE INDEX``: the names of the dropped indexes."""
     try:
         table = at.table(command.table)
         column = None if command.column is None else command.column.parts
@@ -285,7 +285,7 @@ def _alter(
 
 
 def _announce(table: CatalogTable) -> None:
-    """Another session of this driver may still believe that there is no index."""
-    # What the statement was for is done, and scans find out by themselves in a while.
+    """Refreshes the registrations in all sessions of this driver, which may have stale ones."""
+    # The statement has succeeded already, and scans find its change themselves after a while.
     with contextlib.suppress(UnavailableError):
         table.refresh_registry()

@@ -1,4 +1,4 @@
-"""Indexes that a table declares in its properties, and the building of those it lacks.
+"""Declared indexes: table properties that name indexes, and the building of missing ones.
 
 Spark drops a table's properties with the table, and so its indexes. A job that drops and creates a
 table on each run, as dbt does, declares them in the statement that creates it::
@@ -6,7 +6,7 @@ table on each run, as dbt does, declares them in the statement that creates it::
     CREATE TABLE orders USING parquet
     TBLPROPERTIES ('sieve.columns' = 'id, customer.id', 'sieve.options' = 'budget = "2%"') AS ...
 
-A declaration builds what a table lacks. It changes and drops no index that the table has.
+A declaration builds missing indexes. It changes and drops no existing index.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Refused:
     """A declared index that cannot be built.
 
     Attributes:
-        name: the name it would have; None where the declaration itself cannot be read.
-        advice: what is wrong.
+        name: the name that it would have; None if the declaration itself cannot be read.
+        advice: the problem.
     """
 
     name: str | None
@@ -45,12 +45,12 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """The indexes that a table declares and does not have.
+    """The declared indexes that a table does not have.
 
     Attributes:
-        wanted: those that can be built.
-        options: to build them with.
-        refused: those that cannot be built.
+        wanted: indexes that can be built.
+        options: their options.
+        refused: indexes that cannot be built.
     """
 
     wanted: tuple[Wanted, ...] = ()
@@ -58,7 +58,7 @@ class Lacking:
     refused: tuple[Refused, ...] = ()
 
     def select(self, name: str | None, column: Sequence[str] | None) -> Lacking:
-        """The one of a name or on a column, compared without case; with neither, all."""
+        """The index of a name or on a column, compared case-insensitively; with neither, all."""
         if name is None and column is None:
             return self
         path = None if column is None else [part.lower() for part in column]
@@ -72,7 +72,7 @@ class Lacking:
 
 
 def find_lacking(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) -> Lacking:
-    """Compare a table's declaration with the indexes it has; a wrong declaration is no error."""
+    """Compares a table's declaration with its indexes; reports a wrong declaration as refused."""
     declared = table.info.declared
     refused = [_unknown(key) for key in sorted(declared) if key not in _KEYS]
     try:
@@ -87,7 +87,7 @@ def find_lacking(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
         text = declared.get(DECLARED_OPTIONS, "").strip()
         options = options_of(parse_options(text) if text else {}, options)
     except InvalidInputError as error:
-        # An index of other options than the ones meant would stay, and so is not built.
+        # An index with other options than intended would remain, so none is built.
         refused.append(_unreadable(DECLARED_OPTIONS, error))
         paths = ()
     for path in paths:
@@ -109,22 +109,22 @@ def find_lacking(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
 def build_lacking(
     lacking: Lacking, name: TableName, indexes: Mapping[str, RegisteredIndex], at: StatementContext
 ) -> tuple[list[Outcome], list[Refused]]:
-    """Build declared indexes, each by itself.
+    """Builds declared indexes, each by itself.
 
     Args:
-        lacking: what to build.
+        lacking: the indexes to build.
         name: of the table.
-        indexes: those that the table had when ``lacking`` was found.
-        at: the means of a statement.
+        indexes: the indexes that the table had when ``lacking`` was computed.
+        at: the context of a statement.
 
     Returns:
-        What was built, and what could not be.
+        The outcomes of built indexes, and the indexes that could not be built.
     """
     made: list[Outcome] = []
     refused = list(lacking.refused)
     if not lacking.wanted:
         return made, refused
-    # A DROP takes its column out of the declaration first: what it has dropped is not built again.
+    # DROP removes a column from the declaration first: reread it, to build no dropped index.
     table = at.table(name)
     names = {one.name for one in lacking.wanted}
     wanted = [one for one in find_lacking(table, indexes).wanted if one.name in names]
@@ -144,9 +144,9 @@ def build_lacking(
 
 
 def _refresh_other(wanted: Wanted, name: TableName, at: StatementContext) -> Outcome | None:
-    """Bring up an index of the column that was registered while this one was being built.
+    """Refreshes an index of the same column that was registered during this build.
 
-    A REFRESH right after a write meets the background, which builds the same index.
+    A REFRESH right after a write can run beside the automatic refresh, which builds the same index.
     """
     table = at.table(name)
     for index in only_usable(at.indexes(table).values()):
@@ -159,7 +159,7 @@ def _refresh_other(wanted: Wanted, name: TableName, at: StatementContext) -> Out
 
 
 def undeclare(table: CatalogTable, dropped: Sequence[RegisteredIndex]) -> None:
-    """Take the columns of indexes out of a table's declaration, so that no refresh builds them.
+    """Removes the columns of indexes from a table's declaration, so that no refresh builds them.
 
     Raises:
         UnavailableError: the metastore refuses or does not answer; nothing was changed.
@@ -168,7 +168,7 @@ def undeclare(table: CatalogTable, dropped: Sequence[RegisteredIndex]) -> None:
     try:
         paths = _columns(table.info.declared.get(DECLARED_COLUMNS, ""))
     except InvalidInputError:
-        # It declares nothing.
+        # The table declares nothing.
         return
     left = [path for path in paths if _resolved(table, path) not in columns]
     if len(left) < len(paths):

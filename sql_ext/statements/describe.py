@@ -1,4 +1,4 @@
-"""DESCRIBE: what an index is, what it costs, how far the table has moved on; and ESTIMATE."""
+"""Result rows of DESCRIBE (properties, size, staleness of an index) and of ESTIMATE."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _KINDS = {
 }
 
 _SHOWN = {"new": "new", "unsettled": "new", "changed": "changed"}
-"""Standings of files as they are shown; the others are indexed."""
+"""File statuses as DESCRIBE shows them; every other status counts as indexed."""
 
 MOST_FILES_FROM = 8
-"""Files below which "most of them" says nothing of the column."""
+"""Minimum number of files for advice: with fewer, "most of them" says nothing of the column."""
 
 
 def index_bytes(manifest: Manifest) -> int:
-    """Bytes of a version: its runs and its list of locations."""
+    """Bytes of a version: its runs and its file list."""
     return sum(run.bytes for run in manifest.runs) + sum(
         part.length for part in manifest.locations.parts
     )
 
 
 def advice(expected: Sequence[Expected], files: int, type_name: str) -> str | None:
-    """What to do with an index that skips less than half of some files; None for any other."""
+    """Advice on an index that skips less than half of the files; None for any other index."""
     point = next((e for e in expected if e.kind == "present"), None)
     if point is None or files < MOST_FILES_FROM or 2 * point.files <= files:
         return None
@@ -60,7 +60,7 @@ def advice(expected: Sequence[Expected], files: int, type_name: str) -> str | No
 
 
 def advice_on(manifest: Manifest) -> str | None:
-    """What to do with the index of a version, its statement included; None if all is well."""
+    """Advice on the index of a version, with the statement to run; None if there is none."""
     limit = map_left_out(manifest)
     if limit is None:
         return advice(manifest.stats.expected, manifest.stats.files_total, manifest.type)
@@ -82,8 +82,8 @@ def describe_rows(
     Args:
         table: the table.
         index: the index.
-        extended: compare it with the table as it is now.
-        doing: what the background does for the table; nothing mostly.
+        extended: compare it with the current table.
+        doing: state of the table's automatic refresh; usually empty.
     """
     yield "index", index.name
     yield "table", table.info.label
@@ -193,13 +193,13 @@ def _coding(encoder: Encoder) -> str:
 
 
 def stale(counts: Counter[str]) -> str:
-    """``stale: n files`` for what `against_now` tells; nothing for an index that is current."""
+    """``stale: n files`` for the counts of `against_now`; "" for a current index."""
     behind = counts["new"] + counts["changed"]
     return f"stale: {behind} files" if behind else ""
 
 
 def against_now(table: CatalogTable, index: Usable) -> Counter[str]:
-    """Files by what they are to the index: indexed, new, changed, gone."""
+    """Counts files by status: indexed, new, changed, gone."""
     known = read_locations(index.store, index.directory, index.manifest)
     files = table.files()
     counts = Counter({"indexed": 0, "new": 0, "changed": 0})
@@ -209,7 +209,7 @@ def against_now(table: CatalogTable, index: Usable) -> Counter[str]:
 
 
 def _moved(table: CatalogTable, manifest: Manifest) -> str:
-    """The parts of the fingerprint that are not what they were at the build."""
+    """The parts of the fingerprint that differ from those of the build."""
     then, now = dict(manifest.fingerprint_parts), dict(table.info.fingerprint_parts)
     moved = sorted(key for key in then.keys() | now.keys() if then.get(key) != now.get(key))
     return f"changed since the build: {', '.join(moved)}; REFRESH builds for it"

@@ -1,4 +1,4 @@
-"""Running a command record: one function a record, one table that names them all."""
+"""Dispatch: a table that maps each command record to the function that runs it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sql_ext.statements.context import Row, StatementContext
 
 
 def execute(command: commands.Command, statement: StatementContext) -> list[Row]:
-    """The rows of a command.
+    """Runs a command and returns its rows.
 
     Raises:
-        SieveError, Py4JJavaError: it failed, and left nothing half done.
+        SieveError, Py4JJavaError: the command failed and left nothing half done.
     """
     return _FUNCTIONS[type(command)](command, statement)
 

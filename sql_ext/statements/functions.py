@@ -1,4 +1,4 @@
-"""SQL functions whose rows the front end gives: one entry a function, in one table."""
+"""Table functions: SQL functions in FROM whose rows the front end computes, in one table."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sql_ext.statements.execute import execute
 from udfs import files, segments, status
 
 Arguments = Mapping[str, Any]
-"""Values by the names of parameters: parts of a name for a table or database, else a string."""
+"""Values by parameter name: the parts of a table's or database's name, otherwise a string."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableFunction:
-    """A function in FROM.
+    """A table function.
 
     Attributes:
         columns: names and Spark SQL types of its rows.
-        rows: its rows, given the arguments and the means of a statement.
+        rows: computes its rows from the arguments and the context of a statement.
     """
 
     columns: commands.ResultColumns
@@ -36,7 +36,7 @@ def call(body: Mapping[str, Any], at: StatementContext) -> Mapping[str, Any]:
 
     Args:
         body: ``name`` and ``arguments``.
-        at: the means of a statement.
+        at: the context of a statement.
     """
     function = FUNCTIONS[body["name"]]
     return {"columns": function.columns, "rows": function.rows(body["arguments"], at)}
@@ -51,7 +51,7 @@ def _segments(given: Arguments, at: StatementContext) -> Sequence[Row]:
 
 
 def _files(given: Arguments, at: StatementContext) -> Sequence[Row]:
-    # Refuses what is no table with files; the scan is planned in the user's own session.
+    # Refuses relations that are not tables with files; the user's own session plans the scan.
     at.table(_table(given))
     scan = at.driver.explain().files(at.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))
@@ -84,7 +84,7 @@ def _table(given: Arguments) -> commands.TableName:
 def _answer_of(
     statement: type[commands.Command], command: Callable[[Arguments], commands.Command]
 ) -> TableFunction:
-    """A function with the rows of a statement, which is run as if it had been typed."""
+    """A table function that runs a statement and returns its rows."""
     return TableFunction(statement.result_columns, lambda given, at: execute(command(given), at))
 
 

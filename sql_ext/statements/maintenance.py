@@ -1,4 +1,4 @@
-"""Statements that give disk back: past versions, and indexes of no table."""
+"""VACUUM statements, which free disk space: past versions, and indexes of no table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sql_ext.statements.context import Row, StatementContext, database_of
 
 
 def vacuum(command: commands.VacuumIndex, at: StatementContext) -> list[Row]:
-    """``VACUUM SIEVE INDEX``: one row an index."""
+    """``VACUUM SIEVE INDEX``: one row per index."""
     table = at.table(command.table)
     chosen = select(at.indexes(table), table.info.label, command.name, None)
     kept = at.settings.retention if command.hours is None else Retention(1, command.hours)
@@ -31,7 +31,7 @@ def vacuum(command: commands.VacuumIndex, at: StatementContext) -> list[Row]:
 
 
 def vacuum_root(command: commands.VacuumIndexes, at: StatementContext) -> list[Row]:
-    """``VACUUM SIEVE INDEXES``: one row an index that is gone."""
+    """``VACUUM SIEVE INDEXES``: one row per deleted index."""
     if at.context.getConf().get("spark.sql.catalogImplementation", "in-memory") != "hive":
         raise UnsupportedError(
             "SIEVE_CATALOG_IN_MEMORY",
@@ -40,7 +40,7 @@ def vacuum_root(command: commands.VacuumIndexes, at: StatementContext) -> list[R
         )
     database = database_of(command.namespace, at.session.catalog())
     floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
-    # Asked twice: a table that is being renamed may be missing from one list of them.
+    # Lists the tables twice: a table that is being renamed may be missing from one list.
     suspects = {orphan.folder for orphan in _orphans(database, floor_ms, at)}
     rows: list[Row] = []
     for orphan in _orphans(database, floor_ms, at) if suspects else []:
@@ -48,7 +48,7 @@ def vacuum_root(command: commands.VacuumIndexes, at: StatementContext) -> list[R
             continue
         at.environment.check_cancelled()
         at.environment.changing()
-        # Only what is out of every table's reach goes, so nobody needs to be told first.
+        # Deletes only indexes that no table can reach, so scans need no invalidation first.
         delete_index(at.environment.open_store(orphan.folder), orphan.folder)
         at.invalidate(orphan.folder)
         rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))

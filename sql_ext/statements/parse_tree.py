@@ -1,4 +1,4 @@
-"""The grammar of ``grammar.lark``, and what names and literals in its trees mean."""
+"""The parser of ``grammar.lark``, and the values of names and literals in its trees."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 Node = Tree[Token]
 
 NAMES: Final = ("table", "namespace", "column", "columns", "option_list")
-"""Rules that a text of its own may follow, besides the statement's."""
+"""Rules that can be parsed by themselves, besides the rule of a statement."""
 
 
 @cache
 def grammar() -> Lark:
-    """The parser, whose texts follow the rule ``start`` or one of `NAMES`."""
+    """The parser; its start rule is ``start`` or one of `NAMES`."""
     text = (
         resources.files("sql_ext.statements").joinpath("grammar.lark").read_text(encoding="utf-8")
     )
@@ -34,13 +34,13 @@ def grammar() -> Lark:
 
 
 class Words:
-    """Reads names and literals off trees of one text."""
+    """Reads names and literals from the trees of one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def path(self, node: Node | Token, longest: int | None) -> tuple[str, ...]:
-        """The parts of a name, of which there may be so many."""
+        """The parts of a name, at most ``longest`` of them."""
         assert isinstance(node, Tree)
         tokens = [child for child in node.children if isinstance(child, Token)]
         if longest is not None and len(tokens) > longest:
@@ -73,7 +73,7 @@ class Words:
         return ".".join(self.path(key, None)).lower()
 
     def value(self, tree: Node | Token) -> OptionValue:
-        """A literal's value; that of a bare word is the word."""
+        """The value of a literal; a bare word is its own value."""
         assert isinstance(tree, Tree)
         if tree.data == "string":
             return string_of(tree)
@@ -89,7 +89,7 @@ class Words:
         number = float(token)
         if not math.isfinite(number):
             raise self.error(token, "this number is too large.")
-        # Beyond 2^53 the float has lost digits, so whole numbers are read as such.
+        # A float loses digits beyond 2^53, so whole numbers are parsed as integers.
         return int(token) if token.lstrip("+-").isdecimal() else number
 
     def error(self, token: Token, message: str) -> InvalidInputError:
@@ -105,12 +105,12 @@ def first_token(node: Node | Token) -> Token:
 
 
 def identifier(token: Node | Token) -> str:
-    """The name that a token is, without its quotes."""
+    """The name in a token, without its quotes."""
     assert isinstance(token, Token)
     return unquote_name(token) if token.type == "QUOTED" else str(token)
 
 
 def string_of(tree: Node | Token) -> str:
-    """The value of neighbouring string literals."""
+    """The value of adjacent string literals, concatenated."""
     assert isinstance(tree, Tree)
     return "".join(unquote_string(str(token)) for token in tree.children)

@@ -1,4 +1,8 @@
-"""Statement text -> command record, by ``grammar.lark``."""
+"""Parser: statement text to command record, by ``grammar.lark``.
+
+The grammar accepts or rejects the text. `_Reader` turns its tree into a record and checks rules
+that the grammar cannot express.
+"""
 
 from __future__ import annotations
 
@@ -42,14 +46,14 @@ if TYPE_CHECKING:
 
 
 def parse_statement(text: str) -> Command:
-    """Parses one SIEVE statement, with or without semicolons after it.
+    """Parses one SIEVE statement, with or without trailing semicolons.
 
     Args:
-        text: the statement as the user typed it.
+        text: the statement as typed.
 
     Raises:
-        InvalidInputError: ``SIEVE_SYNTAX_ERROR``, with line, column, the offending line under a
-            caret, what was found and what may stand there.
+        InvalidInputError: ``SIEVE_SYNTAX_ERROR``, with line, column, the offending line over a
+            caret, the token found and the tokens expected.
     """
     blanked = blank_comments(text)
     try:
@@ -65,13 +69,13 @@ def parse_statement(text: str) -> Command:
 
 
 def parse_columns(text: str) -> tuple[ColumnPath, ...]:
-    """Parses the columns of a CREATE by themselves. Raises InvalidInputError, as a statement."""
+    """Parses a column list as in CREATE. Raises InvalidInputError, as for a statement."""
     words = Words(text)
     return tuple(ColumnPath(words.path(one, None)) for one in _part(text, "columns").children)
 
 
 def parse_options(text: str) -> dict[str, OptionValue]:
-    """Parses the pairs of OPTIONS by themselves. Raises InvalidInputError, as a statement."""
+    """Parses key-value pairs as in OPTIONS. Raises InvalidInputError, as for a statement."""
     return Words(text).options(_part(text, "option_list"))
 
 
@@ -83,7 +87,7 @@ def _part(text: str, rule: str) -> Node:
 
 
 def _left_to_spark(statement: Node, command: Command) -> bool:
-    """Whether the statement ends in text that is Spark's to parse, comments included."""
+    """Whether the statement ends in text that Spark parses, comments included."""
     if statement.data == "call":
         return False
     return isinstance(command, ExplainSieve) or (
@@ -109,15 +113,15 @@ def _never_closed(text: str, at: int) -> InvalidInputError:
 
 
 class _Reader(Words):
-    """Turns the parse tree of one text into its record; checks what the grammar cannot say."""
+    """Turns a parse tree into its command record; checks rules that the grammar cannot express."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        # Where to point if a member of the record makes no sense.
+        # The token of each member of the record, for error messages.
         self._places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:
-        # Keywords are tokens and carry nothing more; every part that does is a tree of its own.
+        # Keywords are tokens without further content; every other part is a tree.
         parts = {str(child.data): child for child in tree.children if isinstance(child, Tree)}
         command = _READERS[str(tree.data)](self, tree, parts)
         if (wrong := problem(command)) is not None:
@@ -234,7 +238,7 @@ class _Reader(Words):
         return self._text[self._start_of_rest(tree) :].rstrip()
 
     def _margin(self, tree: Node) -> str:
-        """Blanks and line ends for all that stands before the rest."""
+        """The text before the rest of the statement, all but its line breaks replaced by blanks."""
         return re.sub(r"[^\r\n]", " ", self._text[: self._start_of_rest(tree)])
 
     def _start_of_rest(self, tree: Node) -> int:

@@ -1,4 +1,4 @@
-"""``CALL sieve.name(...)``: its procedures, each of which stands for one statement."""
+"""The procedures ``CALL sieve.name(...)``; each stands for one statement."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Kind = Literal["table", "columns", "column", "namespace", "string", "flag", "num
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An argument that a procedure takes.
+    """A parameter of a procedure.
 
     Attributes:
         name: as users write it.
-        kind: what its value is.
-        field: the member of the statement's record that the value becomes.
-        required: whether it must be given.
+        kind: the kind of its value.
+        field: the member of the command record that gets the value.
+        required: whether the argument is required.
     """
 
     name: str
@@ -32,12 +32,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A procedure: its parameters in the order of their positions.
+    """A procedure and its parameters in positional order.
 
     Attributes:
-        make: the statement's record, given its members.
-        parameters: those that may be given by position, too.
-        options: whether it takes the options of an index, each by its name.
+        make: makes the command record from its members.
+        parameters: parameters that can be given by position or by name.
+        options: whether the procedure accepts the options of an index, each by name.
     """
 
     make: Callable[..., commands.Command]
@@ -46,33 +46,33 @@ class Procedure:
 
     @property
     def names(self) -> list[str]:
-        """The names of all arguments that it takes."""
+        """The names of all parameters and options."""
         own = [parameter.name for parameter in self.parameters]
         return own + (sorted(OPTION_NAMES) if self.options else [])
 
     def parameter(self, name: str) -> Parameter | None:
-        """The parameter of a name, if it has one that is no option."""
+        """The parameter of a name; None for an option or an unknown name."""
         return next((one for one in self.parameters if one.name == name), None)
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
-        """The names of required arguments that are not among those given."""
+        """The names of required parameters that are missing."""
         return [one.name for one in self.parameters if one.required and one.name not in given]
 
 
 def unknown_procedure(name: str) -> str:
-    """The sentence for a procedure that is none."""
+    """The message for an unknown procedure."""
     return f"there is no procedure sieve.{name}{_nearest(name, list(PROCEDURES))} {_all()}"
 
 
 def unknown_argument(procedure: str, name: str) -> str:
-    """The sentence for an argument that a procedure does not take."""
+    """The message for an argument that a procedure does not take."""
     names = PROCEDURES[procedure].names
     problem = f"sieve.{procedure} has no argument {name}{_nearest(name, names)}"
     return f"{problem} Its arguments are {', '.join(names)}."
 
 
 def too_many(procedure: str) -> str:
-    """The sentence for a value beyond the last position."""
+    """The message for too many positional arguments."""
     names = [parameter.name for parameter in PROCEDURES[procedure].parameters]
     return (
         f"sieve.{procedure} takes at most {len(names)} arguments by position: {', '.join(names)}."
@@ -80,7 +80,7 @@ def too_many(procedure: str) -> str:
 
 
 def missing_arguments(procedure: str, names: Sequence[str]) -> str:
-    """The sentence for required arguments that are left out."""
+    """The message for missing required arguments."""
     shown = ", ".join(f"{name} => ..." for name in names)
     return f"sieve.{procedure} needs {' and '.join(names)}: CALL sieve.{procedure}({shown})."
 

@@ -1,4 +1,4 @@
-"""Statements that tell of indexes and change nothing."""
+"""Read-only statements: SHOW, DESCRIBE, EXPLAIN, ESTIMATE and CHECK."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sql_ext.statements.describe import against_now, describe_rows, estimate_row
 
 
 def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
-    """``SHOW SIEVE INDEXES``: one row an index."""
+    """``SHOW SIEVE INDEXES``: one row per index."""
     if command.table is not None:
         table = at.table(command.table)
         return [
@@ -63,7 +63,7 @@ def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
 def _states_at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], at: StatementContext
 ) -> list[str]:
-    """As `_freshness` of each of a table's indexes, as far as the driver can tell without a job."""
+    """The freshness of each index of a table, as far as the driver can tell without a job."""
     doing = at.background.state(identity.database, identity.table)
     unknown = [doing] * len(indexes)
     if doing or not any(isinstance(index, Ready) for index in indexes):
@@ -72,11 +72,11 @@ def _states_at_a_glance(
     try:
         table = at.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
-            # Their listing may take a job, so their last commit must do.
+            # Listing them may take a job, so the time of their last commit decides.
             return [_behind_commits(table, index) for index in indexes]
         return [_freshness(table, index, at) for index in indexes]
     except (SieveError, Py4JError, PySparkException):
-        # One table that cannot be read, or not by this user, is no reason to show no other.
+        # A table that cannot be read, or not by this user, must not hide the others.
         return unknown
 
 
@@ -88,14 +88,14 @@ def _behind_commits(table: CatalogTable, index: RegisteredIndex) -> str:
 
 
 def _freshness(table: CatalogTable, index: RegisteredIndex, at: StatementContext) -> str:
-    """``refreshing``, ``failed: why``, ``stale: n files``; nothing of a current index."""
+    """``refreshing``, ``failed: why`` or ``stale: n files``; "" for a current index."""
     doing = at.background.state(table.info.identity.database, table.info.identity.table)
     if doing or not isinstance(index, Ready | Disabled):
         return doing
     try:
         return stale(against_now(table, index))
     except SieveError:
-        # SHOW shows what there is to show of an index that is damaged or out of reach.
+        # SHOW lists damaged and unreachable indexes, too.
         return ""
 
 
@@ -117,7 +117,7 @@ def _shown(index: RegisteredIndex, identity: TableIdentity, fresh: str) -> Row:
 
 
 def versions(command: commands.ShowVersions, at: StatementContext) -> list[Row]:
-    """``SHOW SIEVE VERSIONS``: one row a version, the newest first."""
+    """``SHOW SIEVE VERSIONS``: one row per version, newest first."""
     table = at.table(command.table)
     chosen = select(at.indexes(table), table.info.label, command.name, None)
     return [
@@ -139,7 +139,7 @@ def versions(command: commands.ShowVersions, at: StatementContext) -> list[Row]:
 
 
 def describe(command: commands.DescribeIndex, at: StatementContext) -> list[Row]:
-    """``DESCRIBE SIEVE INDEX``: one row a property."""
+    """``DESCRIBE SIEVE INDEX``: one row per property."""
     table = at.table(command.table)
     (index,) = select(at.indexes(table), table.info.label, command.name, None)
     doing = at.background.state(table.info.identity.database, table.info.identity.table)
@@ -166,7 +166,7 @@ def explain(command: commands.ExplainSieve, at: StatementContext) -> list[Row]:
 
 
 def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]:
-    """``ESTIMATE SIEVE INDEX``: a row a column and budget."""
+    """``ESTIMATE SIEVE INDEX``: one row per column and budget."""
     options = options_of(command.options, IndexOptions())
     table = at.table(command.table)
     columns = [resolve_column(table.info, column.parts) for column in command.columns]
@@ -174,7 +174,7 @@ def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]
         check_wanted(table, Wanted(default_name(column.path), column), options)
     asked = None
     if command.predicate is not None:
-        # The user's own words, read with the user's rights.
+        # Spark parses the user's text with the user's permissions.
         predicate = command.margin + command.predicate
         name = list(command.table.parts)
         raw = json.loads(at.driver.explain().predicate(at.session, name, predicate))
@@ -191,7 +191,7 @@ def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]
 
 
 def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
-    """``CHECK SIEVE INDEX``: one row a file; fails where an index would lose a row."""
+    """``CHECK SIEVE INDEX``: one row per file; fails if an index would lose a row."""
     table = at.table(command.table)
     chosen = select(at.indexes(table), table.info.label, command.name, None)
     checkable = only_usable(chosen)
@@ -204,6 +204,6 @@ def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
         checked += check_index(table, index, command.sample, at.environment)
     refuse_losses(table.info.label, checked)
     for one in chosen:
-        # One that cannot be checked is told, after it has kept none of the others from it.
+        # An index that cannot be checked is reported after all others are checked.
         usable(one)
     return [(one.index, one.file, one.status, one.detail or None) for one in checked]

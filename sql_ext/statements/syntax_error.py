@@ -1,4 +1,4 @@
-"""Syntax errors in words a user knows: where, what was found, what may stand there instead."""
+"""Syntax errors: the position, the token found and the tokens expected, in the user's terms."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _WORDS = {
     "QUERY": "a query",
     "$END": "the end of the statement",
 }
-# Where a name may stand as well, these are other ways to write it.
+# Where a name is expected, too, these are other ways to write it.
 _LITERALS = {"STRING", "NUMBER"}
-# By the last word before the place: what kind of name belongs there.
+# The kind of name that is expected, by the last word before the position.
 _NAMES = {
     "ON": "a table name",
     "TABLE": "a table name",
@@ -54,7 +54,7 @@ def syntax_error(text: str, at: int, message: str, length: int = 1) -> InvalidIn
     at = min(at, len(text))
     line_start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     line = re.split(r"[\r\n]", text[line_start:], maxsplit=1)[0]
-    # Counted as an editor counts: \r\n is one line end.
+    # Counts lines as editors do: \r\n is one line break.
     number = len(re.findall(r"\r\n|\r|\n", text[:line_start])) + 1
     column = at - line_start
     return InvalidInputError(
@@ -64,21 +64,21 @@ def syntax_error(text: str, at: int, message: str, length: int = 1) -> InvalidIn
 
 
 def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str]) -> str:
-    """The sentence for a token that cannot stand where it stands.
+    """The message for an unexpected token.
 
     Args:
         text: the statement, comments blanked.
         at: offset of the token.
-        found: the token's letters.
-        kind: its terminal in the grammar; ``$END`` when the text stops too early.
-        expected: the terminals that could have stood there.
+        found: the token's text.
+        kind: its terminal in the grammar; ``$END`` if the text ends too early.
+        expected: the terminals that are possible at this position.
     """
     expected = set(expected) - {"SEMICOLON"}
     keywords = sorted(word for word in expected if word.isalpha() and word not in _WORDS)
     places = [_WORDS[word] for word in _WORDS if word in expected]
     if "WORD" in expected:
         names = _name_expected(text[:at], expected)
-        # Nearly every keyword may be a name, so listing them all would say nothing.
+        # Nearly every keyword may be a name, so a list of all keywords would not help.
         keywords = ["ON"] if "ON" in expected else []
         places = [names, *(_WORDS[word] for word in _WORDS if word in expected - _LITERALS)]
     elif len(keywords) + len(places) > 1 and "DOT" in expected:
@@ -108,7 +108,7 @@ def _name_expected(before: str, expected: set[str]) -> str:
 def _found(found: str, kind: str) -> str:
     if kind == "$END":
         return "the end of the statement"
-    if kind == "QUERY":  # nothing the grammar knows begins with this character
+    if kind == "QUERY":  # no token of the grammar begins with this character
         return "a quote that is never closed" if found[0] in "'\"`" else f'"{found[0]}"'
     if kind == "STRING":
         return "a string"
@@ -125,7 +125,7 @@ def _hint(text: str, at: int, found: str, expected: set[str]) -> str:
 
 
 def _is_ours(before: str, expected: set[str]) -> bool:
-    """Whether the words before the place already decide which statement this is."""
+    """Whether the words before the position already decide the statement."""
     words = before.upper().split()
     return len(words) > 2 or (len(words) == 2 and words[1] != "SIEVE") or "QUERY" in expected
 
@@ -137,7 +137,7 @@ def _either(choices: list[str]) -> str:
 
 
 def _pointed(line: str, column: int, length: int) -> str:
-    """The line, cut to a window around the place, and a caret line below it."""
+    """The line, cut to a window around the position, and a caret line below it."""
     left = max(0, min(column - _SHOWN_WIDTH // 2, len(line) - _SHOWN_WIDTH))
     shown = "".join(c if c.isprintable() else " " for c in line[left : left + _SHOWN_WIDTH])
     column -= left

@@ -1,4 +1,4 @@
-"""What makes no sense in a statement that parses, however it was written."""
+"""Validation of command records: rules that hold for a statement and for a procedure call alike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from sql_ext.statements import commands
 
 _Rule = tuple[Callable[[Any], bool], str, str]
-"""Whether a record is wrong, the member that is, and a sentence that says so."""
+"""Whether a record breaks the rule, the member that does, and the message."""
 
 _TWO_SELECTORS: Final[_Rule] = (
     lambda record: record.name is not None and record.column is not None,
@@ -68,7 +68,7 @@ _RULES: Final[dict[type, tuple[_Rule, ...]]] = {
 
 
 def problem(command: commands.Command) -> tuple[str, str] | None:
-    """The member of the record that is wrong and a sentence that says so; None if all is well."""
+    """The invalid member of the record and the message; None if the record is valid."""
     for wrong, member, sentence in _RULES.get(type(command), ()):
         if wrong(command):
             return member, sentence
