@@ -1,1 +1,1 @@
-"""Tables of Spark's catalog as the index sees them."""
+"""Tables of Spark's catalog: their metadata, files and rows."""

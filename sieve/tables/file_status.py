@@ -1,4 +1,4 @@
-"""What files of a table are to a version of an index, by path, length and time."""
+"""File status: compares a table's files with a version's file list, by path, length and time."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from sieve.metadata.file_list import FileState, Locations
 from sieve.tables.table import DataFile
 
 FileStatus = Literal["same", "unproven", "unsettled", "changed", "new"]
-"""As it was when it was read; the same by its time, but it proved nothing, or was too young to be
-read; of another length or time; unknown."""
+"""The status of a file.
+
+- ``same``: length and time are those at the build.
+- ``unproven``: the time is the same, but the file proves nothing (`UNPROVEN` in the file list).
+- ``unsettled``: the time is the same, but the file was racy when the index was built, and not read.
+- ``changed``: another length or time.
+- ``new``: not in the file list.
+"""
 
 AS_IT_WAS: Final[tuple[FileStatus, ...]] = ("same", "unproven")
-"""Of settled files: what proves nothing, such as a file without rows, is so by its time alone, and
-to read it again would prove no more."""
+"""Statuses of unchanged files. A stable file that proves nothing, such as one without rows, is
+compared by its time alone, and reading it again would prove no more."""
 
 
 def file_statuses(known: Locations, files: Sequence[DataFile]) -> list[FileStatus]:
-    """The standing of each file, in order."""
+    """The status of each file, in order."""
     columns = (known.states, known.lengths, known.mtimes)
     facts = zip(*(column.tolist() for column in columns), strict=True)
     by_path = dict(zip(known.paths, facts, strict=True))

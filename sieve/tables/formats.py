@@ -1,4 +1,4 @@
-"""Why a table cannot be indexed, and what its owner can do."""
+"""Supported formats, and errors for tables that cannot be indexed, each with a remedy."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ INDEXED = ("parquet", "orc", "csv", "json", "hudi")
 """Formats that can be indexed."""
 
 COUNTED = ("parquet", "orc", "hudi")
-"""Formats that tell how many rows a location has without a look at a column."""
+"""Formats that record row counts in their metadata, so that no column has to be read."""
 
 
 RESERVED = "__sieve_"
-"""How the names begin of columns that a build adds to those of a table, in lower case."""
+"""Prefix, in lower case, of the columns that a build adds to those of a table."""
 
 UNCHANGING = ("hudi",)
-"""Formats whose files stay as they are under their names, and are listed when they are complete."""
+"""Formats with immutable files, which listings show only when complete."""
 
 _INDEXED = "Sieve indexes Parquet, ORC, CSV, JSON and Hudi tables of the session catalog"
 
@@ -38,7 +38,7 @@ _HUDI = {
 
 
 def refuse_kind(name: str, kind: str) -> SieveError:
-    """The error for a relation of some kind, as the driver describes it.
+    """The error for an unsupported kind of relation, as the driver describes it.
 
     Args:
         name: the table as typed.
@@ -51,11 +51,11 @@ def refuse_kind(name: str, kind: str) -> SieveError:
 
 
 def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
-    """The error for a table with a column whose name a build needs for one of its own.
+    """The error for a table with a column whose name a build reserves.
 
     Args:
         name: the table.
-        columns: its top-level columns, those of partitions too.
+        columns: its top-level columns, partition columns included.
     """
     taken = [column for column in columns if column.lower().startswith(RESERVED)]
     if not taken:
@@ -68,11 +68,11 @@ def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
 
 
 def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
-    """The error for options and types with which a column's values hang on what else a query reads.
+    """The error for options and types that make a value depend on the other columns of a query.
 
     Args:
         name: the table.
-        parts: what the reader's fingerprint is made of.
+        parts: the parts of the reader's fingerprint.
     """
     if has_void(parts):
         return UnsupportedError(

@@ -1,8 +1,9 @@
-"""Which files of a listing are settled: old enough that a later change must change their time.
+"""Snapshots: a table's files, each stable or racy.
 
-The rule is git's for "racily clean" entries: a file written within the resolution of its time may
-change again without its time showing it. The coarsest file systems count in two seconds. One that
-shows a part of a second counts in less than one.
+A file is stable if it is so old that a later change must change its modification time. A file that
+was written within the resolution of its time is racy: it can change again with the same time. This
+is git's rule for "racily clean" entries. The coarsest file systems have a resolution of two
+seconds. A file system that shows fractions of a second has one below a second.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from sieve.tables.table import CatalogTable, DataFile
 
 RACY_MS = 2000
 FINE_RACY_MS = 1000
-"""Where the file's own time is no whole second."""
+"""The racy period of a file whose time has a fraction of a second."""
 FOREIGN_CLOCK_MS = 60_000
-"""How much a file system's clock that cannot be asked may differ from the driver's."""
+"""Assumed maximum skew between the driver's clock and a file system's that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A table's files at an instant.
+    """A table's files at one point in time.
 
     Attributes:
         files: all of them.
-        stable: for each, whether its identity can be relied on.
-        instant_ms: when they were listed, ms since the epoch; for a table that keeps its own
-            commits when the last of these was complete.
-        taken_over: how many of the files, the last ones, were not listed and cannot be read: they
-            are as a version has them.
+        stable: for each file, whether its length and time identify its content.
+        instant_ms: time of the listing, ms since the epoch; for a table with its own commits, time
+            of the last completed commit.
+        taken_over: number of files, the last ones, that were taken from a version's file list
+            without a listing; they cannot be read.
     """
 
     files: tuple[DataFile, ...]
@@ -44,12 +45,12 @@ class Snapshot:
 
 
 def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
-    """The files of a table now, settled as far as a short wait can make them so.
+    """Lists a table; waits for a short time if that makes all files stable.
 
     Args:
         table: the table.
         store: of the index.
-        index_dir: a folder in which a probe file may be made.
+        index_dir: a folder in which a probe file can be made.
     """
     if table.info.format_name not in UNCHANGING:
         return stable_snapshot(table.files, store, index_dir)
@@ -57,21 +58,21 @@ def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
 
 
 def snapshot_since(table: CatalogTable, instant: str, known: Locations) -> Snapshot | None:
-    """The files of a table now, of which only those were listed that may be other than they were.
+    """Incremental listing: lists only folders of a table that may have changed since a version.
 
     Args:
         table: the table.
-        instant: of a version, ISO 8601.
-        known: what the version knows.
+        instant: of the version, ISO 8601.
+        known: the version's file list.
 
     Returns:
-        None where the table's commits do not tell what has changed.
+        None if the table's commits do not tell what has changed.
     """
     changes = table.changes(instant)
     if changes is None:
         return None
     if not all(parent(file.path) in changes.folders for file in changes.files):
-        # The commits spell the table's folder in another way than the listing.
+        # The commits and the listing spell the table's folder differently.
         return None
     facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
     rest = tuple(DataFile(*fact) for fact in facts if parent(fact[0]) not in changes.folders)
@@ -94,17 +95,17 @@ def stable_snapshot(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.time,
 ) -> Snapshot:
-    """List a table, once more after a short wait if its newest files are too young.
+    """Lists a table, and again after a short wait if its newest files are racy.
 
     Args:
-        list_files: lists the table anew at each call.
-        store: of the index; asked for the time if the files lie on the same file system.
-        index_dir: a folder in which a probe file may be made.
+        list_files: lists the table afresh on each call.
+        store: of the index; its clock is used for files on the same file system.
+        index_dir: a folder in which a probe file can be made.
         sleep: waits some seconds.
         clock: the driver's, seconds since the epoch.
     """
     snapshot = _snapshot(list_files, store, index_dir, clock)
-    # A file whose time lies in the future is not waited for, and holds up no other.
+    # A file with a time in the future is not waited for, and does not delay the others.
     waits = (stable_from(file.mtime) - snapshot.instant_ms for file in snapshot.files)
     wait_ms = max((wait for wait in waits if 0 < wait <= RACY_MS), default=0)
     if wait_ms and not all(snapshot.stable):
@@ -134,5 +135,5 @@ def _snapshot(
 
 
 def stable_from(mtime: int) -> int:
-    """When a file of this time is settled; both in ms since the epoch."""
+    """The time from which a file of this modification time is stable; both ms since the epoch."""
     return mtime + (FINE_RACY_MS if mtime % 1000 else RACY_MS)

@@ -1,4 +1,4 @@
-"""A table of Spark's catalog as operations see it: identity, columns, files, a frame."""
+"""Catalog tables: identity, columns, files and rows of a table that Spark has resolved."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ DAMAGED = "__sieve_damaged__"
 """Name of the column that is true in the row of a damaged record of a text format."""
 
 LOCATION = "__sieve_location__"
-"""Name of the column that tells a row's file in `CatalogTable.frame`."""
+"""Name of the column in `CatalogTable.frame` that identifies a row's file."""
 
-# Two statements of one driver must not both find a name free.
+# Serialises registrations, so that two statements of one driver cannot both find a name free.
 _registering = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One data file as listed, or one file slice of Hudi's: a base file and its log files.
+    """A data file as listed, or a file slice of Hudi: a base file and its log files.
 
     Attributes:
-        path: absolute qualified path, as Spark's listing writes it; of a slice that of its base
-            file, or of its first log file where it has none yet.
-        length: bytes; of a slice those of all its files.
-        mtime: modification time, ms since the epoch; of a slice a number from 0 to 2^63 - 1 made of
-            the names and lengths of its log files, 0 for none.
+        path: absolute qualified path, as Spark's listing writes it; for a slice, that of its base
+            file, or of its first log file if it has no base file yet.
+        length: bytes; for a slice, of all its files.
+        mtime: modification time, ms since the epoch; for a slice, a number from 0 to 2^63 - 1
+            derived from the names and lengths of its log files, 0 without log files.
     """
 
     path: str
@@ -67,11 +67,11 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A part of a table: what lies elsewhere is as it was.
+    """The folders of a table that may have changed; all other folders are unchanged.
 
     Attributes:
-        folders: URIs; those of partitions that are gone are among them.
-        files: all files in these.
+        folders: URIs, those of dropped partitions included.
+        files: all files in these folders.
     """
 
     folders: frozenset[str]
@@ -95,25 +95,25 @@ class Column:
 
     @property
     def any_width(self) -> bool:
-        """Whether a value may be as long as it likes."""
+        """Whether the length of values is unbounded."""
         return self.type.startswith(("string", "varchar", "binary"))
 
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:
-    """What Spark says of a table under the settings of the user's session.
+    """A table's metadata, as Spark resolves it under the settings of the user's session.
 
     Attributes:
-        identity: which table it is.
+        identity: identifies the table.
         format_name: short name of its file format.
         columns: the data columns, struct leaves included, in order.
         partition_columns: names.
         registrations: its indexes by name.
-        declared: those of its properties that declare which indexes it is to have.
-        fingerprint: hash of all that decides what a reader makes of its files.
-        fingerprint_parts: what went into the hash.
-        case_sensitive: how names compare in the session.
-        corrupt_column: name of the column that holds unparsable records.
+        declared: the table properties that declare indexes.
+        fingerprint: hash of everything that affects how a reader interprets the files.
+        fingerprint_parts: the input of the hash.
+        case_sensitive: whether names compare case-sensitively in the session.
+        corrupt_column: name of the column for corrupt records.
         database_location: absolute URI.
         persistent: whether the catalog outlives the session (a Hive metastore).
         spark: Spark's version.
@@ -140,25 +140,25 @@ class TableInfo:
 
 
 class CatalogTable:
-    """A table resolved by Spark in a session; a fresh one is made for each statement."""
+    """A table that Spark has resolved in a session; each statement resolves it afresh."""
 
     def __init__(self, access: Any, spark: SparkSession) -> None:
         self._access, self._spark = access, spark
         self.info = _info(json.loads(access.info()))
 
     def fingerprint(self) -> str:
-        """What `info` would say now: another thread may have changed a setting of the reader."""
+        """The fingerprint now; another thread may have changed a reader setting since `info`."""
         return str(self._access.fingerprint())
 
     def files(self) -> tuple[DataFile, ...]:
-        """Every file of the table at the time of the first call."""
+        """All files of the table, listed at the first call."""
         return tuple(DataFile(*row) for row in json.loads(self._access.list()))
 
     def changes(self, instant: str) -> Changes | None:
-        """What may be other since the table was as at an instant, ISO 8601, as its commits tell.
+        """The folders that may have changed since an instant, ISO 8601, according to the commits.
 
         Returns:
-            None where they do not tell for certain, or the table keeps none.
+            None if the commits do not tell for certain, or the table has no commits.
         """
         unchanging = self.info.format_name in UNCHANGING
         listed = hudi.list_changed(self._access, ms_since_epoch(instant)) if unchanging else None
@@ -168,16 +168,16 @@ class CatalogTable:
         return Changes(folders, tuple(DataFile(*row) for row in json.loads(files)))
 
     def instant_ms(self) -> int | None:
-        """When the table became what was listed, ms since the epoch; None where none is told."""
+        """Time of the listed commit, ms since the epoch; None if the table has no commits."""
         told = int(self._access.instant())
         return None if told < 0 else told
 
     def appended(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
-        """Files that were only added to, of which what was added can be read by itself.
+        """Files that have only been appended to since, and whose appended rows can be read alone.
 
         Args:
-            files: by number in the last listing the length and time that each had once, and
-                whether all rows are known that it ever had, those hidden from queries among them.
+            files: by number in the last listing: an earlier length and time of the file, and
+                whether all rows that it ever had are known, rows hidden from queries included.
         """
         if self.info.format_name not in UNCHANGING or not files:
             return frozenset()
@@ -186,14 +186,14 @@ class CatalogTable:
     def frame(
         self, numbers: Sequence[int], column: Column, news: AbstractSet[int] = frozenset()
     ) -> DataFrame:
-        """The rows of files by their numbers in the last listing, of which a column will be read.
+        """The rows of files, by number in the last listing, for reading one column.
 
-        They are read as a query reads them, except that an unreadable or missing file fails the
-        job. The column `LOCATION` holds the place of a row's file among ``numbers``. Of those in
-        ``news``, of which `appended` has told, nothing is read but what was added.
+        Reads as a query reads, except that an unreadable or missing file fails the job. The column
+        `LOCATION` has the position of a row's file in ``numbers``. For files in ``news``, which
+        `appended` has returned, only the appended log files are read.
 
-        In CSV and JSON a plan that wants `LOCATION` reads every column of a record. One row with -1
-        less the place stands for a damaged record, and what follows it is not read.
+        In CSV and JSON a plan that needs `LOCATION` reads all columns of a record. A corrupt record
+        becomes one row with -1 minus the position, and rows after it are not read.
         """
         session = self._session() if column.any_width else self._unmeasured
         found = self._access.frame(session, [*numbers], [*news], LOCATION)
@@ -221,22 +221,23 @@ class CatalogTable:
     def register(
         self, name: str, registration: Registration, in_place_of: Registration | None = None
     ) -> None:
-        """Write an index's property and tell all sessions of this driver.
+        """Writes an index's property and refreshes the registry in all sessions of this driver.
 
         Args:
             name: of the index.
             registration: the property's value.
-            in_place_of: what it must say until then; None for what it said when this was opened.
+            in_place_of: expected value (compare and set); None for the value at the opening of
+                this table.
 
         Raises:
             InvalidInputError: another statement has taken the name meanwhile.
             UnavailableError: the metastore does not answer; nothing was written.
-            UnknownOutcomeError: it stopped answering in the middle.
-            Py4JError, PySparkException: it refused; nothing was written.
+            UnknownOutcomeError: the metastore stopped answering during the write.
+            Py4JError, PySparkException: the metastore refused; nothing was written.
         """
         key, value = property_key(name), render_registration(registration)
         with _registering:
-            # A read first: a metastore that is gone is noticed while nothing can be half done.
+            # Reads first: an unavailable metastore is noticed before anything can be half done.
             now = registrations(self.refresh_registry())
             if now.get(name) != (in_place_of or self.info.registrations.get(name)):
                 raise InvalidInputError(
@@ -262,12 +263,12 @@ class CatalogTable:
                 raise
 
     def unregister(self, name: str, registration: Registration) -> None:
-        """Remove an index's property and tell all sessions of this driver.
+        """Removes an index's property and refreshes the registry in all sessions of this driver.
 
-        Another index that was given the name meanwhile keeps it.
+        If another index was given the name meanwhile, its property stays.
 
         Raises:
-            UnavailableError: the metastore refuses or does not answer; the property may be left.
+            UnavailableError: the metastore refuses or does not answer; the property may remain.
         """
         now = registrations(self.refresh_registry()).get(name)
         if now is not None and now.uuid != registration.uuid:
@@ -278,7 +279,7 @@ class CatalogTable:
             raise self._unavailable(error) from error
 
     def declare(self, columns: str) -> None:
-        """Write the property that declares columns to index; without columns, remove it.
+        """Writes the property that declares columns to index; removes it if there are no columns.
 
         Raises:
             UnavailableError: the metastore refuses or does not answer.
@@ -292,7 +293,7 @@ class CatalogTable:
             raise self._unavailable(error) from error
 
     def refresh_registry(self) -> Mapping[str, str]:
-        """Tell every session of this driver the table's registrations as they are now.
+        """Publishes the table's current registrations to all sessions of this driver.
 
         Returns:
             The properties.
@@ -328,10 +329,10 @@ class CatalogTable:
 
 
 def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
-    """The column a user means, which must be one that can be indexed.
+    """Resolves a column name to a column that can be indexed.
 
     Raises:
-        InvalidInputError: there is none of that name; suggests near ones.
+        InvalidInputError: the column does not exist; the message suggests similar names.
         UnsupportedError: it is a partition column, a whole struct, or the corrupt-record column.
     """
 
@@ -369,7 +370,7 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
 
 
 def refuse_build(info: TableInfo) -> None:
-    """Raise UnsupportedError for a table that a build cannot read as every query does."""
+    """Raises UnsupportedError for a table that a build cannot read as every query does."""
     names = [*(column.path[0] for column in info.columns), *info.partition_columns]
     refused = refuse_names(info.label, names) or refuse_option(info.label, info.fingerprint_parts)
     if refused is not None:
@@ -377,7 +378,7 @@ def refuse_build(info: TableInfo) -> None:
 
 
 def roots_of(table: CatalogTable, files: Sequence[DataFile]) -> tuple[str, ...]:
-    """The table's folder, and the folders of files that do not lie below it."""
+    """The table's folder, and the folders of files outside it."""
     own = table.info.identity.location.rstrip("/")
     foreign = {parent(f.path) for f in files if not f.path.startswith(own + "/")}
     return (own, *sorted(foreign)) if own else tuple(sorted(foreign))
