@@ -1,4 +1,4 @@
-"""``python -m bench``: the measurements there are, and one of them when it is named."""
+"""``python -m bench``: lists the benchmarks, and runs one of them by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BENCHES = {
 
 
 def main() -> None:
-    """Print the menu, or run ``python -m bench <name> [OPTIONS]``."""
+    """Prints the list, or runs ``python -m bench <name> [OPTIONS]``."""
     if len(sys.argv) > 1 and sys.argv[1] in BENCHES:
         name = sys.argv.pop(1)
         runpy.run_module(f"bench.{name.replace('-', '_')}", run_name="__main__")

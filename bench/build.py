@@ -1,19 +1,20 @@
-"""What it takes to build an index, as tables grow: ``make bench-build``.
+"""Cost of building an index, by table size: ``make bench-build``.
 
-The table has one column of ascending 64-bit keys, 1 % of them anywhere, in Parquet files of 100,000
-rows, at most 2,000 of them; with ``--scattered`` the keys are unique ids in no order, in rows of
-50 bytes and files of 7,776 rows, and their index is a map. Each size has a Spark of its own. In it:
+The table has one column of ascending 64-bit keys, 1 % of them at random positions, in Parquet files
+of 100,000 rows, at most 2,000 of them. With ``--scattered`` the keys are unique ids in random
+order, in rows of 50 bytes and files of 7,776 rows, and their index is a map. Each size has a Spark
+of its own, which measures:
 
-- seconds of ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which is the least that
-  a build has to do, and of CREATE SIEVE INDEX with default options: the better of two each, the
-  query after one run to warm up, the second CREATE after a DROP; and their CPU seconds, which tell
-  more on a machine that has other work;
-- where the time of that CREATE went: the time that Spark's jobs of each step took; what no job
-  took is the driver's;
-- peak resident memory (VmHWM) of the largest process of a role, before the first CREATE and at the
-  end. Executors run inside the driver's JVM, whose peak says more about its heap's limit (3 GB)
-  than about need; each core has a Python worker, the front end is one process;
-- what DESCRIBE says: bytes, and files that a query reads.
+- seconds of ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which is the least work
+  of any build, and of CREATE SIEVE INDEX with default options: the better of two each, the query
+  after a warm-up, the second CREATE after a DROP; and their CPU seconds, which are more reliable on
+  a busy machine;
+- the time of that CREATE by step: the time of the Spark jobs of each step; time outside of jobs is
+  the driver's;
+- peak resident memory (VmHWM) of the largest process of each role, before the first CREATE and at
+  the end. Executors run inside the driver's JVM, whose peak reflects the limit of its heap (3 GB)
+  more than its need. Each core has a Python worker, and the front end is one process;
+- the output of DESCRIBE: bytes, and files that a query reads.
 """
 
 from __future__ import annotations
@@ -54,24 +55,24 @@ TOLD = (
 QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
 CREATE = "CREATE SIEVE INDEX ON t (c)"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
-# Scattered or not: a row takes up to 8 or 50 bytes, and some while it is being written.
+# By scattered: a row takes up to 8 or 50 bytes, and more while it is being written.
 _BYTES_A_ROW = {False: 12, True: 64}
 _NUMBER = re.compile(r"[0-9.]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """One size.
+    """The measurements of one size.
 
     Attributes:
         rows, files: of the table.
-        query: seconds of the query that takes least and greatest key of each file.
-        query_cpu: CPU seconds of it, all processes.
+        query: seconds of the query for minimum and maximum key of each file.
+        query_cpu: its CPU seconds, all processes.
         create: seconds of CREATE.
-        create_cpu: CPU seconds of it, likewise.
-        steps: those of them in jobs of each step, by its name, and in none (``driver``).
-        before: MB that each role's largest process has taken before CREATE.
-        after: likewise after it.
+        create_cpu: its CPU seconds, all processes.
+        steps: seconds of CREATE in the jobs of each step, by name, and outside (``driver``).
+        before: peak MB of each role's largest process before CREATE.
+        after: the same after it.
         told: DESCRIBE's numbers by property.
     """
 
@@ -88,7 +89,7 @@ class Built:
 
 
 def main() -> None:
-    """Measure every size and print one table."""
+    """Measures every size and prints one table."""
     parser = argparse.ArgumentParser(prog="python -m bench build", description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--scattered", action="store_true", help="unique ids in no order")
@@ -115,7 +116,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What is indexed: its rows, and whether they are unique ids in no order."""
+    """The table: its rows, and whether they are unique ids in random order."""
 
     rows: int
     scattered: bool
@@ -148,7 +149,7 @@ def _size(table: _Table, options: str, console: Console) -> Built:
 
 
 def _side(name: str, table: _Table, options: str) -> str:
-    """The last line that a Spark in a process of its own prints."""
+    """Runs one measurement in a separate process with Spark; returns its last line of output."""
     command = [sys.executable, "-m", "bench.build", "--side", name, "--rows", str(table.rows)]
     command += [*(["--scattered"] if table.scattered else []), "--options", options]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -157,20 +158,20 @@ def _side(name: str, table: _Table, options: str) -> str:
     return ended.stdout.strip().rpartition("\n")[2]
 
 
-# -- in a process of its own ----------------------------------------------------------------------
+# -- in a separate process ------------------------------------------------------------------------
 
 
 def _write(table: _Table) -> None:
     spark = start_session(table.folder / "spark", {}, indexed=False)
     if table.scattered:
         ids = spark.range(0, table.rows).repartition(table.files, sf.xxhash64("id"))
-        # The budget's default counts the bytes of the table, so rows have some 50.
+        # The default budget is a share of the table's bytes, so rows are padded to about 50 bytes.
         rest = [sf.unhex(sf.sha2(sf.col("id").cast("string"), 256)), sf.xxhash64("id", sf.lit(1))]
         keys = ids.select(sf.col("id").alias("c"), rest[0].alias("p"), rest[1].alias("q"))
     else:
         keys = spark.range(0, table.rows, 1, table.files)
         keys = keys.selectExpr(_KEY.format(rows=table.rows))
-    # A write that was cut short must not pass for the table.
+    # An interrupted write must not be taken for the table.
     keys.write.mode("overwrite").parquet((table.folder / "data").as_uri())
     spark.stop()
 
@@ -198,7 +199,7 @@ def _measure(table: _Table, options: str) -> None:
 
 
 def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], dict[str, float]]:
-    """Its seconds by the clock and of the CPU, and those of each step by the clock."""
+    """Wall-clock and CPU seconds of a CREATE, and wall-clock seconds of each step."""
     known = len(_jobs(spark))
     seconds, cpu = _timed(lambda: spark.sql(statement).collect())
     steps: dict[str, float] = {}
@@ -210,8 +211,8 @@ def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], d
 
 def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
     """Description and seconds of each job so far, oldest first."""
-    context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public door
-    # Events of jobs that have ended may still be on their way to the store.
+    context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public API
+    # Events of completed jobs may not have reached the store yet.
     context.listenerBus().waitUntilEmpty()
     found = context.statusStore().jobsList(None)
     jobs = sorted((found.apply(k) for k in range(found.size())), key=lambda job: int(job.jobId()))
@@ -225,14 +226,14 @@ def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
 
 
 def _properties(spark: SparkSession) -> dict[str, float]:
-    """The first number of what is told of each property."""
+    """The first number in the value of each property."""
     rows = spark.sql("DESCRIBE SIEVE INDEX EXTENDED c_sieve ON t").collect()
     numbers = {name: _NUMBER.match(value) for name, value in rows if name in TOLD}
     return {name: float(number[0].rstrip(".")) for name, number in numbers.items() if number}
 
 
 def _timed(run: Callable[[], object]) -> tuple[float, float]:
-    """Seconds by the clock, and of the CPU."""
+    """Wall-clock and CPU seconds."""
     started, cpu = time.perf_counter(), cpu_seconds()
     run()
     return time.perf_counter() - started, cpu_seconds() - cpu

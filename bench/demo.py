@@ -1,7 +1,7 @@
-"""TPC-H's lineitem with and without Sieve: ``make demo``.
+"""Demo: TPC-H's lineitem with and without Sieve, ``make demo``.
 
-Makes the data (once a scale), indexes it, runs eight queries with the index off and on, and prints
-what each read and how long it took, in one table.
+Generates the data (once per scale), indexes it, runs eight queries with the index off and on, and
+prints the files read and the time of each in one table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROUNDS = 5
 INDEXES = (
     (BY_DATE, "l_shipdate, l_receiptdate"),
     (BY_ORDER, "l_orderkey"),
-    # On purpose: 50 values, each in every file.
+    # Deliberately hard: 50 values, each in every file.
     (BY_ORDER, "l_quantity"),
 )
 HOME = Path(__file__).resolve().parent.parent
@@ -40,14 +40,14 @@ FOLDER = HOME / "build" / "demo"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A query run with the index on, or off: what it returned, and the files it read."""
+    """One run of a query, with the index on or off: its rows, and the files it read."""
 
     rows: Counter[str]
     files: int
 
 
 class Demo:
-    """The demo at one scale, telling what it does as it goes."""
+    """The demo at one scale; prints its progress."""
 
     def __init__(self, console: Console, scale: int) -> None:
         self.console = console
@@ -55,7 +55,7 @@ class Demo:
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[float], None]]:
-        """A bar while the block runs, if somebody watches; then one line with the time it took."""
+        """Shows a progress bar on a terminal while the block runs, then a line with its time."""
         started = time.monotonic()
         bar = Progress(
             TextColumn("  {task.description}"),
@@ -90,7 +90,7 @@ class Demo:
         return found
 
     def session(self, data: dict[str, Path]) -> SparkSession:
-        """A Spark with both tables in a new metastore."""
+        """A Spark session with both tables in a new metastore."""
         with self.step("Spark with an embedded Hive metastore"):
             for old in ("metastore_db", "spark-warehouse", "derby.log"):
                 path = FOLDER / old
@@ -102,14 +102,14 @@ class Demo:
         return spark
 
     def index(self, spark: SparkSession) -> None:
-        """Every CREATE of the demo."""
+        """Runs all CREATE statements of the demo."""
         for table, columns in INDEXES:
             statement = f"CREATE SIEVE INDEX ON {table} ({columns})"
             with self.step(f"[bold]{statement}[/bold]"):
                 spark.sql(statement).collect()
 
     def measure(self, spark: SparkSession, data: dict[str, Path]) -> list[report.Measured]:
-        """All queries, each off and on in turn."""
+        """Runs all queries, each with the index off and on in turn."""
         queries = demo_queries(self.scale)
         footers = {table: Footers(folder) for table, folder in data.items()}
         with self.step(f"{len(queries)} queries, {ROUNDS} times each without and with") as say:
@@ -121,7 +121,7 @@ class Demo:
 
 
 def _measure(spark: SparkSession, query: Query, by_footers: int) -> report.Measured:
-    """Both sides of a query; the first run of each is for its answer, not for its time."""
+    """Runs a query both ways; the first run of each is a warm-up that checks the rows."""
     _switch(spark, on=False)
     holding = (
         f"SELECT count(*), count(DISTINCT _metadata.file_path) FROM {query.table} "
@@ -173,13 +173,13 @@ def _compare(query: Query, without: Counter[str], with_: Counter[str]) -> None:
 
 
 def main() -> None:
-    """Run the demo."""
+    """Runs the demo."""
     parser = argparse.ArgumentParser(prog="make demo ARGS=...", description=__doc__)
     parser.add_argument("--scale", type=int, default=1, help="TPC-H scale factor (default: 1)")
     scale = parser.parse_args().scale
     if scale < 1:
         parser.error("--scale is a whole number of 1 or more")
-    # Without a terminal nobody said how wide it is; the table needs 100 columns.
+    # Without a terminal the width is unknown; the table needs 100 columns.
     width = None if sys.stdout.isatty() else 120
     console = Console(width=width, highlight=False)
     demo = Demo(console, scale)

@@ -1,8 +1,8 @@
-"""TPC-H orders as Hudi tables: updates, a compaction, queries now and then, slices off and on.
+"""TPC-H orders as Hudi tables: updates, a compaction, snapshot and time-travel queries.
 
-The same orders twice, copy-on-write and merge-on-read, in slices by order of arrival, of which 2 %
-come late. After each thing that happens to the tables the same questions are asked, without the
-index and with it, now and as of the first commit; the rows must be the same.
+Two tables hold the same orders, copy-on-write and merge-on-read, in slices by order of arrival; 2 %
+of the orders arrive late. After each change of the tables the same queries run, without the index
+and with it, on the current snapshot and as of the first commit. The rows must be equal.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _TYPES = (
 
 
 class Demo:
-    """The demo, telling what it does as it goes."""
+    """The demo; prints its progress."""
 
     def __init__(self, console: Console, spark: SparkSession) -> None:
         self.console = console
         self.spark = spark
 
     def run(self, orders: Path) -> None:
-        """Both tables through all that happens to them."""
+        """Runs all changes and queries on both tables."""
         self.spark.read.parquet(str(orders)).createOrReplaceTempView("raw")
         for kind, words in KINDS.items():
             self.console.print(f"\n  [bold]orders_{kind}[/bold], {words}")
@@ -82,7 +82,7 @@ class Demo:
         self.console.print(table)
 
     def _step(self, title: str, work: Callable[[], object]) -> None:
-        """A line with the time that it took."""
+        """Runs a step and prints a line with its time."""
         started = time.monotonic()
         with self.console.status(title):
             work()
@@ -102,7 +102,7 @@ class Demo:
         )
 
     def _ask(self, table: Table, when: str, name: str) -> None:
-        """Every question now and as of the first commit, a line each."""
+        """Runs every query, on the current snapshot and as of the first commit, one line each."""
         first = instants(self.spark, name)[0]
         key = self.spark.sql("SELECT max(o_orderkey) FROM raw").collect()[0][0] // 64 * 32 + 1
         for words, then in (("now", ""), ("first commit", f"TIMESTAMP AS OF '{first}'")):
@@ -122,7 +122,7 @@ class Demo:
 
     def _slices(self, query: str, *, on: bool) -> tuple[Counter[str], int]:
         self.spark.conf.set(SWITCH, str(on).lower())
-        # What Hudi itself would skip by statistics is not this demo's subject.
+        # Hudi's own skipping by statistics is off: the demo does not compare with it.
         with settings(self.spark, hoodie__enable__data__skipping="false"):
             frame = self.spark.sql(query)
             rows = Counter(map(repr, frame.collect()))
@@ -139,7 +139,7 @@ def _table() -> Table:
 
 
 def main() -> None:
-    """Run the demo."""
+    """Runs the demo."""
     parser = argparse.ArgumentParser(prog="make demo-hudi ARGS=...", description=__doc__)
     parser.add_argument(
         "--scale", type=float, default=0.1, help="TPC-H scale factor (default: 0.1)"

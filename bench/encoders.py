@@ -1,9 +1,9 @@
-"""Encoders of strings: values told apart, files read for a key, time. One core, no Spark.
+"""Encoders of strings: distinct codes, files read per key, time. One core, no Spark.
 
-Files hold neighbouring values, and one row in a hundred is in any file. An index of shape `auto` is
-built within a budget over the codes of eight bytes behind the shared prefix, over those of the
-encoder that a build would choose by a sample (its points are paid for from the budget), and over
-the values' ranks, which tell all apart.
+Files hold neighbouring values, except one row in a hundred, which is in a random file. An index of
+shape `auto` is built within a budget over three kinds of codes: the eight bytes after the shared
+prefix; the codes of the encoder that a build would choose from a sample (its split points are paid
+from the budget); and the ranks of the values, which are all distinct.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Measured:
     Attributes:
         values: their name.
         encoder: its name.
-        points: how many it has.
-        bytes: of its points.
+        points: number of its split points.
+        bytes: of its split points.
         apart: share of distinct values with a code of their own.
         files: mean files read for a key that occurs.
-        nanoseconds: to encode a value.
+        nanoseconds: time to encode a value.
     """
 
     values: str
@@ -57,7 +57,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measure every kind of values and print a table."""
+    """Measures every kind of values and prints a table."""
     parser = argparse.ArgumentParser(prog="python -m bench encoders", description=__doc__)
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--files", type=int, default=100)
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def measure(name: str, args: argparse.Namespace) -> list[Measured]:
-    """The prefix, the chosen encoder, and ranks, on one kind of values."""
+    """Measures the prefix, the chosen encoder and ranks on one kind of values."""
     values = texts(name, args.rows)
     rng = np.random.default_rng(1)
     rows = len(values)
@@ -108,7 +108,7 @@ def measure(name: str, args: argparse.Namespace) -> list[Measured]:
 
 
 def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
-    """Mean files read for some rows' keys; each row's own file must be among them."""
+    """Mean files read for the keys of some rows; each row's own file must be among them."""
     query_model = sample(column)
     index = shaped(column, query_model, cut(column, query_model, budget), "auto", budget)
     keys: Codes = column.codes[asked]
@@ -119,7 +119,7 @@ def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
 
 
 def _nanoseconds(encoder: Encoder, values: pa.Array) -> float:
-    """Time to encode a value, in batches as Spark sends them."""
+    """Nanoseconds to encode a value, in batches as Spark sends them."""
     batches = [values.slice(at, BATCH) for at in range(0, len(values), BATCH)]
     encoder.encode(batches[0])
     start = time.process_time()

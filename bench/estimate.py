@@ -1,7 +1,7 @@
-"""ESTIMATE SIEVE INDEX against the index that CREATE then makes: ``python -m bench estimate``.
+"""Accuracy of ESTIMATE SIEVE INDEX against the built index: ``python -m bench estimate``.
 
-The columns of the rivals' bench as Parquet tables, read by Spark. Bytes, and files read by a key
-that occurs, one that does not and a short range, as told before and measured after; and seconds.
+The columns of the rivals' bench as Parquet tables, read by Spark. Compares bytes, and files read
+for a present key, an absent key and a short range, as estimated and as measured; and seconds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"[0-9.]+")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One column: what was told before and found after, by property, and seconds of either."""
+    """One column: estimated and measured values by property, and seconds of either."""
 
     column: str
     before: dict[str, float]
@@ -48,7 +48,7 @@ class Told:
 
 
 def main() -> None:
-    """Estimate and build each column, print both."""
+    """Estimates and builds an index on each column; prints both."""
     parser = argparse.ArgumentParser(prog="python -m bench estimate", description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--files", type=int, default=100)
@@ -60,7 +60,7 @@ def main() -> None:
     spark = start_session(FOLDER, {})
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     with console.status("starting Python on both sides"):
-        # Seconds are compared: the first column must not pay for what is done once a session.
+        # Warms up the session, so that the first column's seconds do not include one-time work.
         spark.sql("CREATE TABLE warm USING parquet AS SELECT id AS k FROM range(1000)")
         _told(spark, "warm", "warm", args.budget)
     found = []

@@ -1,15 +1,18 @@
-"""Hudi tables: slices read and time, by Hudi's own ways to skip and by Sieve.
+"""Hudi tables: slices read and time, by Hudi's own data skipping and by Sieve.
 
-A copy-on-write and a merge-on-read table of so many rows (``--rows``) in so many slices
-(``--slices``), of which one row in ten has been updated since. The record key ``k`` is a random
-string. Column ``c`` ascends with the slices, but for 2 % of the rows, which are anywhere. Queries:
-a point and a short range on ``c``, a point on ``k``, the point on ``c`` as of the first commit.
+A copy-on-write and a merge-on-read table of a number of rows (``--rows``) in a number of slices
+(``--slices``); one row in ten has been updated since. The record key ``k`` is a random string.
+Column ``c`` ascends with the slices, except for 2 % of the rows, which are in random slices.
+Queries: a point and a short range on ``c``, a point on ``k``, the point on ``c`` as of the first
+commit.
 
-Three copies of each table: a plain one, which Sieve indexes too; one with Hudi's column statistics;
-one with its record-level index and a secondary index on ``c``. All must give the same rows.
+Each table has three copies: a plain one, which Sieve indexes too; one with Hudi's column
+statistics; one with its record-level index and a secondary index on ``c``. All must return the same
+rows.
 
-Times are medians of five runs, all ways in turn in each round. A write is an upsert of 1,000 rows,
-the first tenth of them with keys that are there; Sieve's is the plain one and the REFRESH after it.
+Times are medians of five runs; each round runs all ways in turn. A write is an upsert of 1,000
+rows, the first tenth of them with existing keys; for Sieve, it is the plain write and the REFRESH
+after it.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ _COPIES = {
     "stats": QUIET | {"hoodie.metadata.index.column.stats.enable": "true"},
     "keyed": QUIET | {"hoodie.metadata.record.index.enable": "true"},
 }
-# Hudi makes an index beside writers, whether there are any or not.
+# Hudi builds an index concurrently with writers, so it needs a lock provider even without any.
 _LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _ROWS = (
     "SELECT hex(xxhash64(id)) AS k, "
@@ -56,7 +59,7 @@ _ROWS = (
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to skip: the copy of the table it has, and which queries it is for."""
+    """One way to skip: its copy of the table, and the queries that it supports."""
 
     label: str
     copy: str
@@ -64,7 +67,7 @@ class Way:
     sieve: bool
     queries: tuple[str, ...]
     folders: tuple[str, ...] = ()
-    """Of Hudi's metadata table, where its data lies."""
+    """The partitions of Hudi's metadata table that hold its data."""
 
 
 _POINT, _RANGE, _KEY, _PAST = "point on c", "range on c", "point on key", "point on c, earlier"
@@ -108,7 +111,7 @@ class Bench:
         return f"{self.kind}_{copy}"
 
     def make(self) -> None:
-        """All copies, updated; the plain one indexed before and after."""
+        """Creates and updates all copies; indexes the plain one before and after."""
         for copy, properties in _COPIES.items():
             name = self.table(copy)
             own = {"type": self.kind, "primaryKey": "k"} | properties
@@ -127,7 +130,7 @@ class Bench:
         self._refresh()
 
     def write(self) -> None:
-        """The write that is timed, into each copy."""
+        """Runs the timed write on each copy."""
         with settings(self.spark, hoodie__spark__sql__insert__into__operation="upsert"):
             rows = self._rows(self.rows - 100, self.rows + 900, 3)
             for copy in _COPIES:
@@ -137,12 +140,12 @@ class Bench:
         self.refreshed = self._refresh()
 
     def measure(self) -> dict[tuple[str, str], Measured]:
-        """Every query by every way that is for it, by names."""
+        """Runs every query by every way that supports it; results by names."""
         measured: dict[tuple[str, str], Measured] = {}
         for query in _ALL:
             ways = [way for way in WAYS if query in way.queries]
             rows: dict[str, Counter[str]] = {}
-            # The first round is for the answers, not for the times.
+            # The first round is a warm-up that checks the rows.
             for number in range(ROUNDS + 1):
                 for way in ways:
                     one = measured.setdefault((query, way.label), Measured())
@@ -154,7 +157,7 @@ class Bench:
         return measured
 
     def index_bytes(self, way: Way) -> int:
-        """What a way keeps beside the table."""
+        """Bytes that a way stores beside the table."""
         if way.sieve:
             shown = self.spark.sql(f"SHOW SIEVE INDEXES ON {self.table(way.copy)}").collect()
             return sum(row["bytes"] for row in shown)
@@ -215,7 +218,7 @@ def _shown(bench: Bench, measured: dict[tuple[str, str], Measured]) -> Table:
 
 
 def main() -> None:
-    """Measure both kinds and print a table each."""
+    """Measures both kinds and prints a table each."""
     parser = argparse.ArgumentParser(prog="make bench-hudi ARGS=...", description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--slices", type=int, default=20)

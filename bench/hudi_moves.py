@@ -1,14 +1,14 @@
-"""Rows that move to other keys: slices that hold a match and slices read, as updates go on.
+"""Updates of the indexed column: slices with a match and slices read, as updates accumulate.
 
-A copy-on-write and a merge-on-read table of so many rows (``--rows``) in so many slices
-(``--slices``); the indexed column ``c`` ascends with the slices. Updates give rows another ``c``,
-half the table away, where other rows are leaving: first one row in fifty, then nine in ten, of a
-quarter of the slices and of all. Asked are, by keys of that quarter: values that rows leave, those
-that they move to, those of the rows that stay, and short ranges. Shown are means over as many
-questions of each.
+A copy-on-write and a merge-on-read table of a number of rows (``--rows``) in a number of slices
+(``--slices``); the indexed column ``c`` ascends with the slices. Updates change ``c`` of rows by
+half the table, to values that other rows are leaving: first of one row in fifty, then of nine in
+ten, of a quarter of the slices and of all. The queries use keys of that quarter: values that rows
+leave, values that they move to, values of rows that stay, and short ranges. The table shows means
+over the same number of queries of each kind.
 
-All must give the same rows without the index. *Held* is the least that could be read: the slices
-in which a row matches.
+All queries must return the same rows without the index. *Held* is the lower bound of slices read:
+the slices in which a row matches.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ QUESTIONS = 4
 
 
 class Bench:
-    """One table, told of as it goes."""
+    """One table; prints its progress."""
 
     def __init__(self, spark: SparkSession, kind: str, rows: int, slices: int) -> None:
         self.spark = spark
@@ -43,7 +43,7 @@ class Bench:
         self.table = _table(f"{KINDS[kind]}: {rows:,} rows in {slices} slices")
 
     def run(self) -> Table:
-        """The table through all that happens to it."""
+        """Runs all changes and queries on the table."""
         own = {"type": self.kind, "primaryKey": "id", "preCombineField": "ts"} | QUIET
         told = ", ".join(f"'{key}' = '{value}'" for key, value in own.items())
         self.spark.sql(
@@ -78,7 +78,7 @@ class Bench:
         )
 
     def _show(self, words: str, work: Callable[[], object]) -> None:
-        """A line: what was done, what queries read from then on."""
+        """Prints a line: the change, and the slices that queries read after it."""
         started = time.perf_counter()
         work()
         took = time.perf_counter() - started
@@ -95,7 +95,7 @@ class Bench:
         )
 
     def _questions(self) -> dict[str, list[str]]:
-        """Conditions by kind, of rows that move first; each third row or so of another slice."""
+        """Conditions by kind, on rows of the first quarter, spread over its slices."""
         rows = [(k * 2 + 1) * self.rows // (8 * QUESTIONS) // 50 * 50 for k in range(QUESTIONS)]
         return {
             "left": [f"c = {row + 3}" for row in rows],
@@ -105,7 +105,7 @@ class Bench:
         }
 
     def _ask(self, condition: str) -> tuple[int, int]:
-        """Slices that hold a match, and slices read."""
+        """Number of slices that hold a match, and of slices read."""
         query = f"SELECT id, c, split(_hoodie_file_name, '_')[0] AS slice FROM {self.name} WHERE "
         found = {}
         for on in ("false", "true"):
@@ -130,7 +130,7 @@ def _table(title: str) -> Table:
 
 
 def main() -> None:
-    """Measure both kinds and print a table each."""
+    """Measures both kinds and prints a table each."""
     parser = argparse.ArgumentParser(prog="python -m bench hudi-moves", description=__doc__)
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--slices", type=int, default=16)

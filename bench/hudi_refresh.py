@@ -1,12 +1,12 @@
-"""What a REFRESH of a Hudi merge-on-read table takes after commits of several sizes and kinds.
+"""REFRESH of a Hudi merge-on-read table after commits of several sizes and kinds.
 
-A table of so many rows (``--rows``) in so many partitions (``--parts``), a slice in each, and an
-index of one column. Each commit is followed by a REFRESH: rows updated in one partition, then in
-all; the same by a MERGE, which logs the assigned columns alone, so that all of its slices is read;
-then a compaction. Shown are the slices that a commit wrote to, the rows that it changed, the rows
-that the REFRESH read, its seconds, and their share of those of the CREATE.
+A table of a number of rows (``--rows``) in a number of partitions (``--parts``), one slice in each,
+and an index on one column. A REFRESH follows each commit: an update of rows in one partition, then
+in all; the same by MERGE, which logs only the assigned columns, so that REFRESH reads whole slices;
+then a compaction. The table shows the slices that a commit wrote to, the rows it changed, the rows
+that REFRESH read, its seconds, and their share of those of CREATE.
 
-After each, a key that was changed gives the same rows with the index and without.
+After each commit, a query for a changed key returns the same rows with the index and without.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHARE = 100
 
 
 class Bench:
-    """The table, told of as it goes."""
+    """The table; prints its progress."""
 
     def __init__(self, spark: SparkSession, rows: int, parts: int) -> None:
         self.spark = spark
@@ -47,7 +47,7 @@ class Bench:
         self.whole = 0.0
 
     def run(self) -> Table:
-        """The table through all that happens to it."""
+        """Runs all commits on the table."""
         own = {"type": "mor", "primaryKey": "id", "preCombineField": "ts"} | QUIET
         told = ", ".join(f"'{key}' = '{value}'" for key, value in own.items())
         self.spark.sql(
@@ -120,7 +120,7 @@ class Bench:
 
 
 def main() -> None:
-    """Measure and print a table."""
+    """Measures and prints a table."""
     parser = argparse.ArgumentParser(prog="python -m bench hudi-refresh", description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--parts", type=int, default=20)

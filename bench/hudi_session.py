@@ -1,4 +1,4 @@
-"""A Spark with Hudi and Sieve in it, and Hudi tables to measure."""
+"""A Spark session with Hudi and Sieve, and Hudi tables for benchmarks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ QUIET = {
     "hoodie.metadata.index.column.stats.enable": "false",
     "hoodie.metadata.index.partition.stats.enable": "false",
 }
-"""Properties of a table that is to be as it was written, without Hudi's statistics."""
+"""Table properties that turn off Hudi's statistics and services."""
 
 
 def start_hudi_session(folder: Path) -> SparkSession:
-    """A session as `sieve sql --hudi` has it, with the bundle that the make target has fetched."""
+    """A session like that of `sieve sql --hudi`, with the bundle that the make target downloads."""
     spark = find_spark(os.environ)
     bundles = sorted((HOME / "build" / "hudi").glob(f"hudi-spark{spark.line}-bundle_*.jar"))
     if not bundles:
@@ -44,7 +44,7 @@ def start_hudi_session(folder: Path) -> SparkSession:
 
 @contextmanager
 def passing_session(folder: Path) -> Iterator[SparkSession]:
-    """Such a session in a folder that is new, and goes with it."""
+    """Such a session in a temporary folder."""
     shutil.rmtree(folder, ignore_errors=True)
     session = start_hudi_session(folder)
     try:
@@ -56,7 +56,7 @@ def passing_session(folder: Path) -> Iterator[SparkSession]:
 
 @contextmanager
 def settings(spark: SparkSession, **values: str) -> Iterator[None]:
-    """Settings of the session for a while, dots written as two underscores."""
+    """Sets settings of the session within the block; two underscores stand for a dot."""
     keys = {key.replace("__", "."): value for key, value in values.items()}
     before = {key: spark.conf.get(key, None) for key in keys}
     for key, value in keys.items():
@@ -72,7 +72,7 @@ def settings(spark: SparkSession, **values: str) -> Iterator[None]:
 
 
 def fill(spark: SparkSession, table: str, query: str) -> None:
-    """Rows of a query in one commit; each of its partitions becomes a slice."""
+    """Inserts the rows of a query in one commit; each partition of the query becomes a slice."""
     with settings(
         spark,
         hoodie__spark__sql__insert__into__operation="bulk_insert",
@@ -82,22 +82,22 @@ def fill(spark: SparkSession, table: str, query: str) -> None:
 
 
 def compact(spark: SparkSession, table: str) -> None:
-    """New base files of all slices that have log files."""
+    """Compacts all slices that have log files."""
     with settings(spark, hoodie__compact__inline__max__delta__commits="1"):
         spark.sql(f"CALL run_compaction(op => 'schedule', table => '{table}')").collect()
     spark.sql(f"CALL run_compaction(op => 'run', table => '{table}')").collect()
-    # Hudi tells no session of what its services did: it would go on reading the old slices.
+    # Hudi's services invalidate no session, which would go on reading the old slices.
     spark.sql(f"REFRESH TABLE {table}")
 
 
 def folder_of(spark: SparkSession, table: str) -> Path:
-    """Where a table lies."""
+    """The folder of a table."""
     facts = {row[0]: row[1] for row in spark.sql(f"DESCRIBE EXTENDED {table}").collect()}
     return Path(facts["Location"].removeprefix("file:"))
 
 
 def instants(spark: SparkSession, table: str) -> list[str]:
-    """The completed commits of a table that change rows, as TIMESTAMP AS OF names them."""
+    """The completed commits of a table that change rows, in the format of TIMESTAMP AS OF."""
     timeline = folder_of(spark, table) / ".hoodie" / "timeline"
     kinds = (".commit", ".deltacommit", ".replacecommit")
     done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))

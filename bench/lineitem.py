@@ -1,12 +1,12 @@
-"""TPC-H's lineitem twice, as files arrive in practice: nearly in order, with a few late rows.
+"""TPC-H's lineitem in two layouts with late rows, as files arrive in practice.
 
-``lineitem_by_date`` is cut into files by the day on which a row arrives: the day it was shipped,
-but for 2 % of the rows, which arrive 1 to 730 days later. Lateness x has the tail P(x > d) = 1/d,
-cut at 730 days: half of the late rows are there within 2 days, nine in ten within 10, one in a
-hundred takes longer than three months. ``lineitem_by_order`` is cut by order key; 2 % of the
-orders are in a file drawn evenly from the later ones.
+``lineitem_by_date`` is split into files by a row's day of arrival: its ship date, except for 2 % of
+the rows, which arrive 1 to 730 days later. Lateness x has the tail P(x > d) = 1/d, cut at 730 days:
+half of the late rows arrive within 2 days, nine in ten within 10, one in a hundred takes longer
+than three months. ``lineitem_by_order`` is split by order key; 2 % of the orders are in a file
+drawn uniformly from the later ones.
 
-Which rows are late is a hash of their key, so every run at a scale makes the same files.
+A hash of a row's key decides whether it is late, so every run at a scale makes the same files.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ BY_ORDER = "lineitem_by_order"
 
 _BATCH = 1 << 19
 _ROWS_HELD = 60_000
-"""Rows of one output file that are held before they become a row group of it."""
+"""Rows of one output file that are buffered before they become a row group."""
 
 Numbers = npt.NDArray[np.int64]
 Say = Callable[[float], None]
 
 
 def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
-    """The folder with the files of one table; a finished one is used again.
+    """The folder with the files of one table; existing complete files are reused.
 
     Args:
         raw: the raw table; the result lies beside it.
         table: `BY_DATE` or `BY_ORDER`.
         scale: of the raw table.
-        say: told the share that is done, 0 to 1.
+        say: progress callback; gets the share done, 0 to 1.
     """
     target = raw.parent / table
     if target.exists():
@@ -71,7 +71,7 @@ def _order_number(keys: Numbers) -> Numbers:
 
 
 def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
-    """Numbers in [0, 1) that depend on the keys alone: SplitMix64's finaliser."""
+    """Uniform numbers in [0, 1) that depend only on the keys: SplitMix64's finaliser."""
     with np.errstate(over="ignore"):
         x = keys.astype(np.uint64) * np.uint64(8) + np.uint64(stream)
         x = x * np.uint64(0x9E3779B97F4A7C15)
@@ -82,11 +82,11 @@ def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
 
 
 def _arrival(rows: pa.RecordBatch) -> npt.NDArray[np.float64]:
-    """When each row arrives, in days."""
+    """Arrival time of each row, in days."""
     shipped = rows["l_shipdate"].cast(pa.int32()).to_numpy().astype(np.float64)
     lines = rows["l_orderkey"].to_numpy() * 8 + rows["l_linenumber"].to_numpy()
     late = _uniform(lines, 1) < LATE_SHARE
-    # The inverse of the tail 1/d on [1, 730], at an even draw.
+    # The inverse of the tail 1/d on [1, 730] at a uniform draw.
     draw = _uniform(lines, 2) * (1 - 1 / LATEST_DAYS)
     return shipped + _uniform(lines, 3) + np.where(late, 1 / (1 - draw), 0)
 
@@ -102,7 +102,7 @@ def _batches(raw: Path, columns: list[str] | None = None) -> Iterator[pa.RecordB
 
 
 def _arrival_edges(raw: Path) -> npt.NDArray[np.float64]:
-    """Arrival times at which a file ends, so that all files have about as many rows."""
+    """Arrival times that split the rows into files of about equal size."""
     columns = ["l_orderkey", "l_linenumber", "l_shipdate"]
     arrivals = np.concatenate([_arrival(rows) for rows in _batches(raw, columns)])
     return np.quantile(arrivals, np.arange(1, FILES) / FILES)
@@ -123,7 +123,7 @@ def _file_by_order(rows: pa.RecordBatch, scale: int) -> Numbers:
 def _write(
     raw: Path, folder: Path, file_of: Callable[[pa.RecordBatch], Numbers], order: str, say: Say
 ) -> None:
-    """Spread the rows over `FILES` files in bounded memory; a row group is in order of a column."""
+    """Distributes rows over `FILES` files in bounded memory; sorts a row group by one column."""
     total, seen = pq.ParquetFile(raw).metadata.num_rows, 0
     held: list[list[pa.RecordBatch]] = [[] for _ in range(FILES)]
     counts = np.zeros(FILES, np.int64)

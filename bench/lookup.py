@@ -1,8 +1,8 @@
-"""Looking an index up, as a scan does, from 1,000 to 100,000 files: ``make bench-lookup``.
+"""Latency of index look-ups by a scan, from 1,000 to 100,000 files: ``make bench-lookup``.
 
-A look-up is what the index is asked for one predicate; a request is all that the front end does for
-a scan: JSON, predicate, look-up, bitmap. Cold: the manifest is known and nothing else held; files
-come from the machine's own page cache. Warm: what a query needs was needed before. No Spark.
+A look-up queries the index for one predicate. A request is all of the front end's work for a scan:
+JSON, predicate, look-up, bitmap. Cold: only the manifest is cached; files come from the machine's
+page cache. Warm: everything that the query needs is cached. No Spark.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from sql_ext.frontend.pruning import PruneService
 SIZES = (1_000, 10_000, 100_000)
 LISTED = 10_000
 COLD_ROUNDS = 5
-# More than any of these versions takes.
+# More than any of these versions needs.
 ROOM = 1 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
@@ -48,7 +48,7 @@ KINDS = (POINT, RANGE, LIST)
 class Measured:
     """One kind of query; times in ms, p50 and p99 where there are two.
 
-    `cpu` is what the look-up's own thread took of a processor: other load does not count in it.
+    `cpu` is the CPU time of the look-up's own thread, which excludes other load.
     """
 
     locations: int
@@ -64,7 +64,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Reading the list of locations, which opens a version."""
+    """Opening a version, which reads the file list."""
 
     milliseconds: float
     list_bytes: int
@@ -72,7 +72,7 @@ class Opened:
 
 
 def main() -> None:
-    """Measure every size and print one table each."""
+    """Measures every size and prints one table each."""
     parser = argparse.ArgumentParser(prog="python -m bench lookup", description=__doc__)
     parser.add_argument("--locations", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--rounds", type=int, default=300, help="timed look-ups of each kind")
@@ -80,7 +80,7 @@ def main() -> None:
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     found: list[Measured] = []
-    # As in a front end.
+    # As the front end does.
     gc.freeze()
     for n in args.locations:
         with tempfile.TemporaryDirectory() as folder:
@@ -151,7 +151,7 @@ def _predicate(kind: str, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _required(index: OpenIndex, predicate: dict[str, Any]) -> KeyRanges:
-    """What the predicate asks of the index."""
+    """The key ranges of a predicate."""
     if predicate["op"] != "and":
         leaf = parse(predicate)
         assert isinstance(leaf, Leaf)

@@ -1,7 +1,7 @@
-"""A version of an index made on disk by the library alone, without Spark or a table.
+"""A version of an index on disk, made by the library alone, without Spark or a table.
 
-Location i holds all keys of a stretch of its own, as files of a table written in order of time do,
-and some short intervals anywhere, as rows that come late do.
+Location i holds all keys of its own part of the domain, like files of a table written in time
+order, and a few short intervals at random positions, like late rows.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ from sieve.storage.local import LocalStore
 
 SPAN = 1 << 40
 EACH = 20
-# About what a build's task is left with of the half million intervals that it is given.
+# About as many intervals as a build's task keeps of the half million that it gets.
 _INTERVALS_A_FILE = 250_000
-# So low that every gap is worth its bytes.
+# So low that every gap is worth its bytes: keeps all of them.
 _PRICE = 1e-9
 TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
 
 
 @dataclass(frozen=True, slots=True)
 class CountingStore(LocalStore):
-    """Counts files and bytes that are read."""
+    """Counts files and bytes read."""
 
     sizes: list[int] = field(default_factory=list)
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
-        """Read, and count."""
+        """Reads and counts."""
         data = LocalStore.read(self, uri, limit)
         self.sizes.append(len(data))
         return data
@@ -69,7 +69,7 @@ class Made:
         root: folder of indexes.
         manifest: the version.
         entries: intervals in its run.
-        seconds: that making it took.
+        seconds: time to make it.
     """
 
     root: Path
@@ -79,7 +79,7 @@ class Made:
 
 
 def make_version(root: Path, n_locations: int) -> Made:
-    """A version of so many locations, `EACH` intervals each, below a folder."""
+    """Makes a version of a number of locations below a folder, `EACH` intervals per location."""
     started = time.perf_counter()
     folder = root / str(uuid := IndexUuid("0b9f3c1e-5a55-4b1c-9d0e-0123456789ab"))
     run_id = RunId(secrets.token_hex(16))
@@ -123,7 +123,7 @@ def make_version(root: Path, n_locations: int) -> Made:
 
 
 def _stretches(n_locations: int) -> Iterator[list[Segment]]:
-    """The segments of each file, one stretch of the domain after another."""
+    """The segments of each file, in the order of its part of the domain."""
     rng = np.random.default_rng(n_locations)
     own = SPAN // n_locations
     n = n_locations * EACH
@@ -153,7 +153,7 @@ def _run_file(segments: list[Segment]) -> bytes:
 
 
 def made_list(n: int) -> Locations:
-    """A list of so many locations below `TABLE`, each of `EACH` rows."""
+    """A file list of a number of locations below `TABLE`, `EACH` rows per location."""
     names = (f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
     ones = np.ones(n, np.int64)
     return Locations(

@@ -1,7 +1,7 @@
-"""Static functions from keys to files: bytes and files read, time to build and look up.
+"""Hash maps (static functions from keys to files): size, files read, time to build and look up.
 
-Keys are unique and random, each in one file, as UUIDs are. They are cut into segments of a million
-hashes or so. What occurs and what does not is asked 10,000 hashes at a time. One core, no Spark.
+Keys are unique and random, each in one file, as UUIDs are. Segments have about a million hashes.
+Present and absent hashes are looked up 10,000 at a time. One core, no Spark.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One map: sizes in bytes a key, times in seconds, reads in files a key."""
+    """One map: sizes in bytes per key, times in seconds, reads in files per key."""
 
     files: int
     keys: int
@@ -41,7 +41,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measure maps of several numbers of files and print a table."""
+    """Measures maps of several numbers of files and prints a table."""
     parser = argparse.ArgumentParser(prog="python -m bench map", description=__doc__)
     parser.add_argument("--keys", type=int, default=10_000_000)
     parser.add_argument("--files", type=int, nargs="+", default=[1_000, 100_000])
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
-    """A map of distinct keys, each `repeats` times, in files drawn at random."""
+    """Measures a map of distinct keys, each `repeats` times, in files drawn at random."""
     rng = np.random.default_rng(keys + files)
     hashes = np.repeat(np.sort(hash_codes(np.arange(keys))), repeats)
     locations = rng.integers(0, files, len(hashes), np.int32)
@@ -80,12 +80,12 @@ def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
 
 
 def _read(segments: list[MapSegment], hashes: npt.NDArray[np.uint64]) -> int:
-    """Files that the hashes read, each by itself."""
+    """Files read for the hashes, each looked up by itself."""
     return sum(len(segment.matches(hashes)[0]) for segment in segments)
 
 
 def _hashing() -> float:
-    """Seconds for the hashes of a long list of strings."""
+    """Seconds to hash a long list of strings."""
     rng = np.random.default_rng(0)
     values = [rng.bytes(18).hex().encode() for _ in range(ASKED)]
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Peak memory and CPU time of a Spark in local mode, by its processes, from Linux's /proc."""
+"""Peak memory and CPU time of a local Spark and its child processes, from Linux's /proc."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _EVERY: Final = 0.2
 
 
 class PeakMemory:
-    """High-water marks of resident memory (VmHWM) among the processes that this one has started.
+    """Peak resident memory (VmHWM) of the descendants of this process, by role.
 
-    The kernel keeps each process's mark, so looking from time to time is needed only for those that
-    end; a worker's last mark before its end may be missed by that much time.
+    The kernel tracks each process's peak, so polling is needed only for processes that end; growth
+    between the last poll and a process's end is missed.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class PeakMemory:
         self._thread.join()
 
     def now(self) -> dict[str, float]:
-        """MB that the largest process of each role has taken so far."""
+        """Peak MB so far of the largest process of each role."""
         for pid in _descendants(os.getpid()):
             try:
                 command = (pid / "cmdline").read_bytes()
@@ -59,9 +59,9 @@ class PeakMemory:
 
 
 def cpu_seconds() -> float:
-    """CPU time of all processes that this one has started, of those that ended too.
+    """CPU time of all descendants of this process, ended ones included.
 
-    Unlike seconds by the clock it hardly hangs on what else the machine does.
+    Unlike wall-clock time, it hardly depends on other load of the machine.
     """
     ticks = 0
     for pid in _descendants(os.getpid()):
@@ -69,7 +69,7 @@ def cpu_seconds() -> float:
             fields = (pid / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        # User and system time, its own and that of children it has waited for.
+        # User and system time, of the process and of the children that it has waited for.
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 

@@ -1,8 +1,8 @@
-"""What Sieve adds to the planning of a scan: ``make bench-planning``.
+"""Overhead of Sieve in the planning of a scan: ``make bench-planning``.
 
-Planning is all from the text of a query to the list of files that its tasks will read, listing and
-asking the index included; nothing is read. The table's files hold four rows each, and their
-listing is cached, as in any session after its first query.
+Planning covers everything from the query's text to the list of files that its tasks will read,
+listing and index look-up included; no file is read. The table's files have four rows each, and
+their listing is cached, as in any session after its first query.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MODES = (PLAIN, UNINDEXED, DISABLED, POINT, NOTHING)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How much to measure, and of what."""
+    """The size of a measurement."""
 
     files: int
     queries: int
@@ -50,7 +50,7 @@ class Run:
 
 
 def main() -> None:
-    """Measure every size and print one table each."""
+    """Measures every size and prints one table each."""
     parser = argparse.ArgumentParser(prog="python -m bench planning", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--queries", type=int, default=300, help="timed queries of each kind")
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 class Side:
-    """A Spark in a process of its own that plans what it is asked to and tells how long it took."""
+    """A Spark in a separate process that plans queries on request and reports the time."""
 
     def __init__(self, name: str) -> None:
         self._process = subprocess.Popen(
@@ -88,7 +88,7 @@ class Side:
         return float(self._line())
 
     def end(self) -> None:
-        """Stop the process."""
+        """Stops the process."""
         self._process.communicate(timeout=60)
 
     def _line(self) -> str:
@@ -100,11 +100,11 @@ class Side:
 
 
 def _measure(run: Run) -> dict[str, list[float]]:
-    """Milliseconds of each kind of query; the kinds take turns, so all see the same machine."""
+    """Milliseconds of each kind of query; the kinds alternate, so all see the same machine load."""
     plain, sieve = Side("plain"), Side("sieve")
     times: dict[str, list[float]] = {mode: [] for mode in MODES}
     for k, key in enumerate(_keys(run)):
-        # No kind is always the first after another; and both JVMs plan the same number of queries.
+        # The order rotates, so no kind always follows the same one; both JVMs plan as many queries.
         for mode in (MODES * 2)[k % len(MODES) : k % len(MODES) + len(MODES)]:
             side, repeats = (plain, len(MODES) - 1) if mode == PLAIN else (sieve, 1)
             for again in range(repeats):
@@ -122,9 +122,9 @@ def _keys(run: Run) -> list[int]:
 
 
 def _cold(run: Run) -> tuple[float, float]:
-    """The first indexed scan of a driver, which starts the front end, and the one after it."""
+    """The first indexed scan of a driver, which starts the front end, and the scan after it."""
     side = Side("cold")
-    # Not Sieve's to answer for: metastore, listings, and Spark's own first queries.
+    # Warms up the metastore, the listings and Spark itself, whose costs are not Sieve's.
     for key in range(5):
         side.plan(UNINDEXED, key)
         side.plan(DISABLED, key)
@@ -146,12 +146,12 @@ def _make_files(folder: Path, count: int) -> None:
         list(pool.map(make, range(count)))
 
 
-# -- in a process of its own ----------------------------------------------------------------------
+# -- in a separate process ------------------------------------------------------------------------
 
 
 def _serve(name: str) -> None:
     folder = FOLDER / ("plain" if name == "plain" else "sieve")
-    # A scan that could not be pruned must fail here, not pass for a fast one.
+    # A scan that could not be pruned must fail here rather than look fast.
     strict = {} if name == "plain" else {"spark.sieve.strict": "true"}
     spark = start_session(folder, strict, indexed=name != "plain")
     if name != "cold":
@@ -178,7 +178,7 @@ def _plan(spark: SparkSession, sql: str) -> float:
     started = time.perf_counter()
     frame = spark.sql(sql)
     # Building the RDD lists the files and packs them into tasks; no job runs.
-    frame._jdf.queryExecution().toRdd().getNumPartitions()  # noqa: SLF001 - no public door
+    frame._jdf.queryExecution().toRdd().getNumPartitions()  # noqa: SLF001 - no public API
     return (time.perf_counter() - started) * 1000
 
 

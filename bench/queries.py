@@ -1,4 +1,4 @@
-"""The queries of the demo, and which files the minimum and maximum in their footers would leave."""
+"""The demo's queries, and the files that the min/max statistics in Parquet footers would read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUMS = "count(*), sum(l_extendedprice * (1 - l_discount))"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A column, the ranges (both ends included) its value may lie in, and the same as SQL."""
+    """A column, the ranges (inclusive) that its value may lie in, and the same condition in SQL."""
 
     column: str
     ranges: tuple[tuple[Any, Any], ...]
@@ -29,10 +29,10 @@ class Query:
     """One query of the demo.
 
     Attributes:
-        title: what it asks, in words.
-        table: the table it reads.
+        title: a description in words.
+        table: the table.
         select: its select list.
-        conditions: all must hold; those on indexed columns.
+        conditions: conditions on indexed columns; all must hold.
         rest: further conditions, on columns without an index.
     """
 
@@ -71,7 +71,7 @@ def between(column: str, low: Any, high: Any) -> Condition:
 
 
 def demo_queries(scale: int) -> tuple[Query, ...]:
-    """Eight point and range queries; keys and dates are fixed, none is chosen by its result."""
+    """Eight point and range queries with fixed keys and dates, not selected by result."""
     day, late_day = date(1995, 3, 15), date(1996, 11, 5)
     orders = ORDERS_PER_SCALE * scale
     spread = [order_key(orders * k // 11) for k in range(1, 11)]
@@ -114,7 +114,7 @@ class Footers:
         self._files = [_bounds(path) for path in sorted(folder.glob("*.parquet"))]
 
     def left_by(self, query: Query) -> int:
-        """Files whose minimum and maximum cannot rule the query out."""
+        """Number of files whose minimum and maximum do not rule the query out."""
         return sum(
             all(
                 any(

@@ -1,16 +1,16 @@
-"""What REFRESH takes after a few files have changed, against a full build; versions a second.
+"""REFRESH after a few files have changed, against a full build; commits per second.
 
 The table has 1,000 Parquet files of 20,000 rows (``--rows``) with one column of ascending 64-bit
-keys, 1 % of them anywhere. For each count of changed files: so many files are written anew in place
-of others, REFRESH is timed (with the time until the newest file has settled, which is shown beside
-it), then REFRESH ... FULL of the same table in the same run.
+keys, 1 % of them at random positions. For each count of changed files, the benchmark replaces that
+many files, times REFRESH (including the time until the newest file is stable, shown beside it), and
+then times REFRESH ... FULL of the same table in the same run.
 
-Versions a second: 1, 4 and 8 writers, each a process that publishes versions of one index on a
-local file system as fast as it can, with all that belongs to it: plan, render, create-if-absent,
-plan again on top of those who came first.
+Commits per second: 1, 4 and 8 writers, each a process that publishes versions of one index on a
+local file system as fast as it can. A commit includes all its steps: plan, render,
+create-if-absent, and on a conflict plan again on top of the versions that won.
 
-With ``--locations`` there is no Spark: what a version writes of a list of so many locations after
-each count of changed files, and in what time, whole and as a part laid over the list before.
+With ``--locations`` there is no Spark: bytes and time to write the file list of a version with that
+many locations after each count of changed files, whole and as a delta merged onto the list before.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _PUBLISHING_S = 5.0
 
 
 def main() -> None:
-    """Measure both and print two tables."""
+    """Measures both and prints two tables."""
     parser = argparse.ArgumentParser(prog="python -m bench refresh", description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000, help="of each file")
     parser.add_argument("--changed", type=int, nargs="+", default=list(CHANGED))
@@ -112,7 +112,7 @@ def _files(spark: SparkSession) -> list[Path]:
 
 
 def _change(spark: SparkSession, count: int) -> None:
-    """Put other files in the place of some: their rows, in a new file each."""
+    """Replaces some files: the same rows in a new file each."""
     for path in sorted(_files(spark))[:count]:
         shutil.copyfile(path, path.with_name(f"new-{time.time_ns()}.parquet"))
         path.unlink()
@@ -121,7 +121,7 @@ def _change(spark: SparkSession, count: int) -> None:
 
 
 def _young(spark: SparkSession) -> float:
-    """Seconds until the newest file is settled."""
+    """Seconds until the newest file is stable."""
     stable = max(stable_from(int(path.stat().st_mtime * 1000)) for path in _files(spark))
     return max(0.0, stable / 1000 - time.time())
 
@@ -153,7 +153,7 @@ def _lists(n: int, changed: list[int]) -> Table:
 
 
 def _stored(folder: str, now: Locations, before: Stored) -> tuple[LocationsRef, float]:
-    """A list as it was written, and the milliseconds of this."""
+    """A file list as written, and the milliseconds that the write took."""
     store, directory = LocalStore(), f"file:{folder}"
     for name in ("locations", "intents"):
         store.mkdirs(f"{directory}/{name}")
@@ -173,7 +173,7 @@ def _versions() -> Table:
 
 
 def _publish(writers: int) -> int:
-    """Versions that so many writers publish in `_PUBLISHING_S` seconds."""
+    """Number of versions that concurrent writers publish in `_PUBLISHING_S` seconds."""
     with tempfile.TemporaryDirectory() as folder:
         first = make_version(Path(folder), 1000).manifest
         end = time.time() + 1 + _PUBLISHING_S
@@ -188,11 +188,11 @@ def _publish(writers: int) -> int:
 def _write(
     directory: str, first: Manifest, number: int, end: float, told: SimpleQueue[int]
 ) -> None:
-    """Tell how many versions this process publishes, all at work from the same moment."""
+    """Reports the number of versions that this process publishes; all processes start together."""
     time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
     store, base, made = LocalStore(), first, 0
     while time.time() < end:
-        # Always other options than those in force, or there would be nothing to publish.
+        # Options differ from those in force each time: otherwise there is nothing to publish.
         change = SetOptions(IndexOptions("sieve", error=1 + (made * 8 + number) % 1000))
 
         def plan(newest: Manifest | None, change: SetOptions = change) -> Manifest:

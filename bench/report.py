@@ -1,4 +1,4 @@
-"""What the demo prints: its queries, its indexes, one EXPLAIN SIEVE, and what to type next."""
+"""The demo's output: its queries, its indexes, one EXPLAIN SIEVE, and commands to try next."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ORDER = {
     BY_ORDER: "files in order of order key, 2 % of the orders in a later file",
 }
 _NARROW = 100
-"""Columns that the table needs; WHERE gets what a wider terminal has."""
+"""Minimum width of the table in columns; WHERE gets the rest of a wider terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A query's figures: rows that match, files by who chose them, median seconds."""
+    """A query's figures: rows that match, files read by each method, median seconds."""
 
     query: Query
     rows: int
@@ -38,7 +38,7 @@ class Measured:
 
 
 def headline(console: Console, scale: int) -> None:
-    """What is about to happen."""
+    """Prints the introduction."""
     console.print()
     console.print(
         f"[bold]Sieve[/bold] on TPC-H lineitem at scale {scale}: "
@@ -48,7 +48,7 @@ def headline(console: Console, scale: int) -> None:
 
 
 def results(console: Console, measured: Sequence[Measured]) -> None:
-    """The table of queries."""
+    """Prints the table of queries."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True)
     wide = console.width >= _NARROW + 20
     table.add_column("\nquery", no_wrap=True)
@@ -95,7 +95,7 @@ def results(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def indexes(console: Console, spark: SparkSession, made: Sequence[tuple[str, str]]) -> None:
-    """What each index costs and promises, and plain words on one that cannot help."""
+    """Prints size and expected skipping of each index, and advice on one that cannot help."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for title in ("table", "index"):
         table.add_column(f"\n{title}", no_wrap=True)
@@ -143,7 +143,7 @@ def indexes(console: Console, spark: SparkSession, made: Sequence[tuple[str, str
 
 
 def explained(console: Console, spark: SparkSession, sql: str) -> None:
-    """One EXPLAIN SIEVE, a line a column."""
+    """Prints one EXPLAIN SIEVE, one line per column."""
     console.print()
     console.print(f"[bold]EXPLAIN SIEVE[/bold] {sql}")
     for row in spark.sql(f"EXPLAIN SIEVE {sql}").collect():
@@ -155,7 +155,7 @@ def explained(console: Console, spark: SparkSession, sql: str) -> None:
 
 
 def next_lines(console: Console, folder: Path, seconds: float) -> None:
-    """Three lines to type, in the metastore that the demo leaves behind."""
+    """Prints three commands to try, in the metastore that the demo leaves."""
     console.print()
     console.print(f"[dim]Done in {seconds:.0f} s. The tables are still there; go on with[/dim]")
     console.print()

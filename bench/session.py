@@ -1,4 +1,4 @@
-"""A quiet Spark session on an embedded metastore, and what its executed plans tell."""
+"""A quiet Spark session on an embedded metastore, and metrics of its executed plans."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SWITCH = "spark.sieve.enabled"
 def start_session(
     folder: Path, settings: Mapping[str, str], *, indexed: bool = True
 ) -> SparkSession:
-    """A local session whose metastore and warehouse lie in a folder, as `sieve sql` run there.
+    """A local session with metastore and warehouse in a folder, like that of `sieve sql` there.
 
     Args:
-        folder: the working folder; what the JVM prints goes to ``spark.log`` in it.
-        settings: what is to differ.
-        indexed: False for a Spark without anything of Sieve.
+        folder: the working folder; the JVM's output goes to ``spark.log`` in it.
+        settings: settings that override the defaults.
+        indexed: False for a Spark without Sieve.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shipped = shipped_settings(find_spark(os.environ), os.environ)
@@ -53,7 +53,7 @@ def start_session(
 
 @contextmanager
 def _output_to(log: Path) -> Iterator[None]:
-    """Whatever is started meanwhile keeps writing to the log, this process does not."""
+    """Redirects the output of processes started in the block to a log; restores it afterwards."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = [os.dup(1), os.dup(2)]
@@ -72,7 +72,7 @@ def files_read(frame: DataFrame) -> int:
     """Sum of the metric "number of files read" over the scans of an executed query."""
     return sum(
         scan.metrics().apply("numFiles").value()
-        for scan in _scans(frame._jdf.queryExecution().executedPlan())  # noqa: SLF001 - no public door
+        for scan in _scans(frame._jdf.queryExecution().executedPlan())  # noqa: SLF001 - no public API
     )
 
 

@@ -1,4 +1,4 @@
-"""Generated strings of the kinds that tables are full of, none of which repeats."""
+"""Generated distinct strings of kinds that are common in tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _words(rng: Rng, count: int, shortest: int, longest: int) -> Words:
 
 
 def _some(rng: Rng, words: Words, rows: int, skew: float = 1.0) -> pa.Array:
-    """A word for each row, some far more often than others."""
+    """A word for each row, some far more frequent than others."""
     weights = 1 / np.arange(1, len(words) + 1) ** skew
     return pa.array(words[rng.choice(len(words), rows, p=weights / weights.sum())])
 

@@ -1,19 +1,20 @@
-"""Many users of one Thrift server: ``make bench-users``.
+"""Throughput and latency of many users of one Thrift server: ``make bench-users``.
 
-A real metastore and a real Thrift server are started as a user would start them. 32 sessions ask
-for single keys of a table of 1,000 files, for 40 seconds each: without the index, with it, and with
-it while four sessions more create, refresh and drop indexes of the same table. First each asks once
-in four seconds, as people do, and those four begin anew every twenty; then all as fast as they get
-answers. Before that the last of the three runs for four times as long, unmeasured: a young server
-spends more of its time on compiling its own code than on anything else.
-Printed: queries a second, milliseconds of a query, and what asking the front end took in the last
-256 calls, as ``sieve_status()`` tells it (the greatest since the server's start). As fast as they
-can, all sessions together want far more than two cores give: those times are of a server under full
-load.
+A real metastore and a real Thrift server are started as a user would start them. 32 sessions query
+single keys of a table of 1,000 files, for 40 seconds each: without the index, with it, and with it
+while four more sessions create, refresh and drop indexes of the same table. In the first rounds
+each session queries once in four seconds, as people do, and the four writers start a cycle every 20
+seconds. In the later rounds all run as fast as they get answers. Before those, the last of the
+three runs for four times as long without measurement: a fresh JVM spends most of its time compiling
+its own code.
 
-The server's executors are threads of its own, so each task takes a core from planning. With
-``--apart`` they are a process of Spark's standalone cluster, which has what server, metastore and
-clients leave of the cores: the least priority stands for machines of their own.
+Printed: queries per second, milliseconds of a query, and the latency of the last 256 front-end
+calls, as ``sieve_status()`` reports it (the greatest since the server's start). At full speed the
+sessions need far more than two cores, so those times are of an overloaded server.
+
+The server's executors are threads of its own process, so each task takes a core from planning. With
+``--apart`` they are a process of Spark's standalone cluster, which gets the CPU time that server,
+metastore and clients leave: lowest priority stands for separate machines.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ PORTS = {"metastore": 19083, "thriftserver": 19090, "master": 19077, "worker": 1
 
 
 def main() -> None:
-    """Start the servers, measure, print one table, stop the servers."""
+    """Starts the servers, measures, prints one table, stops the servers."""
     parser = argparse.ArgumentParser(prog="python -m bench users", description=__doc__)
     parser.add_argument("--seconds", type=float, default=40.0)
     parser.add_argument(
@@ -81,7 +82,7 @@ def _sieve(*args: str) -> str:
 
 @contextmanager
 def _cluster() -> Iterator[str]:
-    """Spark's standalone cluster with one worker, by its URL."""
+    """Starts Spark's standalone cluster with one worker; yields its URL."""
     spark, url = find_spark(os.environ), f"spark://localhost:{PORTS['master']}"
     master = ["master.Master", "--host", "localhost", "--port", PORTS["master"]]
     worker = ["worker.Worker", "--webui-port", PORTS["worker"], "--memory", "2g", url]
@@ -94,8 +95,8 @@ def _cluster() -> Iterator[str]:
             started.callback(servers.stop, server)
             group = Path(f"/proc/{server.pid}/autogroup")
             if priority and group.exists():
-                # Where Linux shares cores out by sessions, a process's own priority counts within
-                # its session alone. Executors are of the worker's.
+                # If Linux schedules by session (autogroup), a process's priority counts only within
+                # its session. Executors belong to the worker's session.
                 group.write_text(str(priority))
         yield url
 
@@ -106,9 +107,9 @@ def _connection() -> Iterator[Any]:
     try:
         yield connection
     finally:
-        # Its socket alone: Hive's answer to CloseSession may never come. The first that registers
-        # functions can fail for a class that Spark does not ship, and the next ones wait for it.
-        connection._transport.close()  # noqa: SLF001 - no other door
+        # Closes only the socket: Hive's answer to CloseSession may never come. The first session to
+        # register functions can fail on a class that Spark does not ship, and later ones wait.
+        connection._transport.close()  # noqa: SLF001 - no public API
 
 
 def _create() -> None:
@@ -162,7 +163,7 @@ def _status() -> dict[str, int]:
 
 
 def _run(seconds: float, *, enabled: bool, writers: int, pauses: bool) -> list[float]:
-    """Milliseconds of each query; without pauses a session begins one as soon as it can."""
+    """Milliseconds of each query; without pauses a session starts the next query at once."""
     end = time.monotonic() + seconds
     ask, change = (_PAUSE_S, _WRITERS_PAUSE_S) if pauses else (0.0, 0.0)
     with ThreadPoolExecutor(READERS + writers) as pool:

@@ -1,8 +1,8 @@
-"""What a Python worker of Spark does between two tasks, with `arrow_jobs` and without. No job runs.
+"""CPU time of a Spark Python worker between two tasks, with `arrow_jobs` and without. No job runs.
 
-Before each task Spark drops the import caches, and after it collects garbage. Here both are done in
-a process that has imported what a worker of a build has, from the archives that a worker uses.
-CPU time, not wall-clock time, so that other work on the machine does not count.
+Before each task Spark drops the import caches, and after it collects garbage. The benchmark does
+both in a process with the imports of a build's worker, from the archives that a worker uses. It
+measures CPU time, not wall-clock time, so that other load of the machine does not count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TIMES = 20
 
 
 def main() -> None:
-    """Print milliseconds of CPU a task."""
+    """Prints milliseconds of CPU per task."""
     parser = argparse.ArgumentParser(prog="bench worker", description=__doc__)
     parser.parse_args()
     spark = find_spark({})
@@ -38,11 +38,11 @@ def main() -> None:
 
 
 def _between_tasks() -> float:
-    """Milliseconds of CPU that one turn takes, in the mean."""
+    """Mean milliseconds of CPU of one cycle."""
     started = time.process_time()
     for _ in range(TIMES):
         importlib.invalidate_caches()
-        # An import that finds nothing asks every archive for its list of files.
+        # The import of a missing module makes every archive list its files.
         importlib.util.find_spec(f"absent_{Path(__file__).stem}")
         gc.collect()
     return (time.process_time() - started) / TIMES * 1000
