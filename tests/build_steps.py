@@ -1,4 +1,4 @@
-"""A build's steps one after another in this process, as Spark runs them on executors."""
+"""The steps of a build, run one after another in this process as Spark runs them on executors."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Built:
     nans: np.ndarray
 
     def keep(self, wanted):
-        """Files that may hold a value that is asked for, as a version in memory answers."""
+        """Files that may hold a value in the key ranges, as an in-memory version answers."""
         found = self.locations_in(wanted.intervals)
         if self.maps and wanted.hashes is not None:
             found &= np.logical_or.reduce([one.locations_of(wanted.hashes) for one in self.maps])
         return found | (wanted.null & (self.nulls > 0)) | (wanted.nan & (self.nans > 0))
 
     def locations_in(self, intervals):
-        """Files that may hold a key code of any interval."""
+        """Files that may hold a key code in any interval."""
         found = np.zeros(len(self.rows), np.bool_)
         self.chunk.mark(merge(intervals), found)
         return found
@@ -63,19 +63,19 @@ def build(
     bits=4,
     payback=None,
 ):
-    """The run of some files.
+    """Builds the run of some files.
 
     Args:
-        files: Arrow array of each.
+        files: one Arrow array per file.
         encoder: of their type.
         shape: one of `SHAPES`.
         budget: bytes.
-        hashes: of the values of each file, where codes are not exact and the shape is `map`.
-        batch: rows that come together, and values after which a task cuts what it holds.
-        tasks_a_file: how many tasks share the batches of each file.
-        borders: key codes at which the domain is cut into stretches.
+        hashes: of each file's values, if codes are not exact and the shape is `map`.
+        batch: rows per batch, and number of values at which a task cuts its buffer.
+        tasks_a_file: number of tasks that share the batches of each file.
+        borders: key codes that split the domain into stretches.
         bits: of a map's fingerprints.
-        payback: price of the bytes below that budget, as of the budget `auto`; None: it is used.
+        payback: cost per byte below the budget, as for the budget `auto`; None: use the budget.
     """
     encoded = [encoder.encode(values) for values in files]
     keys = np.concatenate([e.codes[e.valid & ~e.nan] for e in encoded])
@@ -113,7 +113,7 @@ def build(
 
 
 def _stop(query_model, n_files, budget, payback):
-    """For files of a hundred bytes; no probe is ever near the least."""
+    """The stop criterion for files of a hundred bytes; no probe is ever near the minimum."""
     points = np.stack([query_model.codes, query_model.codes], axis=1)
     price = Worth(n_files, 100 * n_files, payback).price
     return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))
@@ -173,7 +173,7 @@ def _maps(rows, encoder, n_files, bits):
 
 
 def _batches(files, hashes, size):
-    """Values with their file, and their hashes where these are given."""
+    """Batches of values with their files, and with their hashes if given."""
     for number, values in enumerate(files):
         given = np.zeros(len(values), np.uint64) if hashes is None else hashes[number]
         columns = [values, pa.array(np.full(len(values), number, np.int32))]

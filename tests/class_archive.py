@@ -1,7 +1,7 @@
-"""Writes an archive of the classes that a driver loads: ``python class_archive.py FILE``.
+"""Writes a class archive for test drivers (JEP 350, Dynamic CDS): ``python class_archive.py FILE``.
 
-A JVM that maps it (JEP 350, Dynamic CDS Archives) starts in half the CPU time, and a run of the
-tests starts dozens. One that has other jars on its class path goes without.
+A JVM that maps the archive starts in half the CPU time, and a test run starts dozens. A JVM with
+other jars on its class path ignores the archive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spark_session import start_session
 
 
 def main(archive: str) -> None:
-    """Do once what drivers do, and keep what that has loaded."""
+    """Runs what drivers typically do, and archives the classes that this loads."""
     os.environ["SPARK_SUBMIT_OPTS"] = (
         f"{JVM_OPTIONS} -XX:ArchiveClassesAtExit={archive} -Xlog:disable"
     )
@@ -27,7 +27,7 @@ def main(archive: str) -> None:
             spark.sql(statement).collect()
         driver = spark.sparkContext._gateway.proc
         spark.stop()
-        # The JVM writes the archive as it exits, which it does when its input ends.
+        # The JVM writes the archive on exit, and exits when its input ends.
         driver.stdin.close()
         driver.wait()
 

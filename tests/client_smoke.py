@@ -1,10 +1,10 @@
-"""What every client types: CREATE, a query, EXPLAIN SIEVE, SHOW, DROP."""
+"""Smoke test of clients: CREATE, a query, EXPLAIN SIEVE, SHOW, DROP."""
 
 from __future__ import annotations
 
 
 def tour(table: str) -> list[str]:
-    """The statements, on a new table of eight files; the first six leave its index in place."""
+    """The statements, on a new table of eight files; the index exists after the first six."""
     rows = "SELECT /*+ REPARTITION_BY_RANGE(8, a) */ id AS a FROM range(1000) AS r(id)"
     return [
         f"CREATE TABLE {table} USING parquet AS {rows}",
@@ -19,7 +19,7 @@ def tour(table: str) -> list[str]:
 
 
 def check(lines: list[list[str]]) -> None:
-    """What the tour shows, whichever client printed it: cells as text, headings among them."""
+    """Checks the output of a client for these statements: cells as text, headings included."""
     rows = [line for line in lines if line[0] in {"a_sieve", "found", "1", "default"}]
     created, kept, found, explained, shown, dropped, explained_after = rows
     assert created[:3] == ["a_sieve", "1", "8"]
@@ -36,5 +36,5 @@ def check(lines: list[list[str]]) -> None:
 
 
 def cells(output: str) -> list[list[str]]:
-    """The cells of a client that prints them apart by tabs."""
+    """The cells of tab-separated output."""
     return [line.split("\t") for line in output.splitlines() if line.strip()]

@@ -1,9 +1,9 @@
-"""Statements and scans without Spark: a table of text files, and a metastore that is one file.
+"""Statements and scans without Spark: fakes over a table of text files and a one-file metastore.
 
-All of an index is real here: grammar, statements, stores, the files they make, and what a scan is
-told to skip. Doubles stand for Spark alone: the catalog's entry point, the reading of a column and
-the writing of a run. That makes a statement a matter of milliseconds, so that faults can be played
-at each of its calls, and processes can be killed by the hundred.
+Everything of an index is real: grammar, statements, stores, index files, and pruning. Fakes replace
+only Spark: the catalog's entry point, the reading of a column and the writing of a run. A statement
+then takes milliseconds, so tests can inject a fault at each of its calls, and kill processes by the
+hundred.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from tests.made_index import run_file_bytes
 DATABASE = "shop"
 EPOCH_S = 1_600_000_000
 MARK = "e" * 64
-"""What stands for the reader's fingerprint."""
+"""A stand-in for the reader's fingerprint."""
 
 Seam = Callable[[str], None]
-"""Told of each call before it takes effect, and again after; it may raise, wait or kill."""
+"""Called before each call takes effect, and again after it; can raise, wait or kill."""
 
 
 def no_fault(_: str) -> None:
-    """Nothing goes wrong."""
+    """Injects no fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +71,18 @@ class Warehouse:
 
     @property
     def root(self) -> Path:
-        """Where the indexes lie."""
+        """The root of the indexes."""
         return self.folder / ".sieve"
 
     def create_table(self, name: str, files: Sequence[Sequence[int]]) -> None:
-        """A table of these files."""
+        """Creates a table of these files."""
         (self.folder / name).mkdir(parents=True)
         self.alter(name, lambda _: {"born": str(time.time_ns() // 1_000_000)})
         for keys in files:
             self.append(name, keys)
 
     def append(self, name: str, keys: Sequence[int]) -> None:
-        """One more file, older than two seconds to whoever looks at its time."""
+        """Adds a file whose modification time is more than two seconds old (stable)."""
         folder = self.folder / name
         number = len(list(folder.iterdir()))
         path = folder / f"{number:05d}.txt"
@@ -90,12 +90,12 @@ class Warehouse:
         os.utime(path, (EPOCH_S + number, EPOCH_S + number))
 
     def properties(self, name: str) -> dict[str, str]:
-        """Of a table, as the metastore has them."""
+        """The properties of a table in the metastore."""
         told: dict[str, str] = json.loads((self.folder / f"{name}.properties").read_text())
         return told
 
     def alter(self, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-        """Change a table's properties in one step, as the metastore does by a property's name."""
+        """Changes a table's properties atomically, as the metastore does for one property."""
         path = self.folder / f"{name}.properties"
         with (self.folder / f"{name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -112,7 +112,7 @@ class Warehouse:
         return told
 
     def info(self, name: str) -> dict[str, Any]:
-        """What the shim would tell of a table."""
+        """The shim's description of a table."""
         properties = self.properties(name)
         return {
             "catalog": "spark_catalog",
@@ -139,7 +139,7 @@ class Warehouse:
 
 
 def registrations(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties that are ours."""
+    """The properties that register indexes."""
     return {key: value for key, value in properties.items() if key.startswith(PREFIX)}
 
 
@@ -149,7 +149,7 @@ def keys_of(uri: str) -> list[int]:
 
 
 class Access:
-    """A table as the shim hands it to statements; a refusal of the metastore is Spark's error."""
+    """The shim's access to a table; a refusal of the metastore raises Spark's error."""
 
     def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
         self._warehouse, self._name, self._seam = warehouse, name, seam
@@ -182,12 +182,12 @@ class Access:
 
 
 class MetastoreFault(PySparkException):
-    """The metastore's answer is an error, or does not come."""
+    """The metastore answers with an error, or does not answer."""
 
 
 @contextmanager
 def calling(seam: Seam, what: str, of: str) -> Iterator[None]:
-    """One call of a store or a metastore, told to the seam before and after."""
+    """Reports one call of a store or a metastore to the seam, before and after."""
     seam(f"before {what} {of}")
     yield
     seam(f"after {what} {of}")
@@ -206,7 +206,7 @@ class PlainTable(CatalogTable):
 
 @dataclass(frozen=True, slots=True)
 class SeamStore(LocalStore):
-    """A local store whose every call is told to a seam."""
+    """A local store that reports every call to a seam."""
 
     seam: Seam = no_fault
 
@@ -241,7 +241,7 @@ class SeamStore(LocalStore):
 
 @dataclass(frozen=True, slots=True)
 class PlainStatement(StatementContext):
-    """A statement at work in a warehouse."""
+    """A statement context in a warehouse."""
 
     warehouse: Warehouse = field(kw_only=True)
     seam: Seam = field(kw_only=True)
@@ -252,15 +252,15 @@ class PlainStatement(StatementContext):
         return PlainTable(self.warehouse, name.parts[-1], self.seam)
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
-        """The executors are this process."""
+        """Does nothing: the executors are this process."""
 
 
 class Session:
-    """Runs statements and asks what a scan reads.
+    """Runs statements and reports the files that a scan reads.
 
     Args:
-        warehouse: where.
-        seam: told of every call that statements make of store and metastore.
+        warehouse: the warehouse.
+        seam: called for every call of store and metastore by statements.
     """
 
     def __init__(self, warehouse: Warehouse, seam: Seam = no_fault) -> None:
@@ -273,7 +273,7 @@ class Session:
         return execute(parse_statement(text), self.at())
 
     def at(self) -> StatementContext:
-        """The means of one statement or event."""
+        """The context of one statement or event."""
         roots = Roots(self)
         environment = Environment(
             open_store=lambda _: self.store,
@@ -303,7 +303,7 @@ class Session:
         )
 
     def catalog(self) -> Any:
-        """The session's catalog, as a statement asks it."""
+        """The session's catalog, as statements use it."""
         return SimpleNamespace(
             currentDatabase=lambda: DATABASE, currentCatalog=lambda: "spark_catalog"
         )
@@ -318,20 +318,20 @@ class Session:
         return json.dumps([self.warehouse.info(name) for name in names])
 
     def databaseLocation(self, _session: Any, _database: str) -> str:  # noqa: N802 - the shim's
-        """Where the database lies."""
+        """The folder of the database."""
         return f"file:{self.warehouse.folder}"
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a query of one key gave.
+    """The result of a query for one key.
 
     Attributes:
-        rows: of each file, how often it has the key.
-        files: how many files were read.
-        total: how many there were.
-        used: ``name@version`` of the indexes that decided.
-        reasons: why others did not.
+        rows: for each file, the number of rows with the key.
+        files: number of files read.
+        total: number of files.
+        used: ``name@version`` of the indexes used.
+        reasons: why others were not used.
     """
 
     rows: Counter[str]
@@ -342,7 +342,7 @@ class Scan:
 
 
 def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) -> Scan:
-    """Query a key of a table as a driver that has seen nothing yet; raises on a lost row."""
+    """Queries a key of a table as a driver with empty caches; raises on a lost row."""
     info = warehouse.info(name)
     service = PruneService(
         Roots(Session(warehouse)), Pruner(lambda _: store or LocalStore(), 1 << 26)
@@ -364,7 +364,7 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
     if "skip" in answer:
         try:
             told = service.dictionary(_request("dictionary", dictionary=answer["dictionary"]))
-        except Exception:  # noqa: BLE001 - the shim reads all files then
+        except Exception:  # noqa: BLE001 - the shim then reads all files
             told = {"paths": (), "lengths": (), "times": ()}
         bits = np.frombuffer(base64.b64decode(answer["skip"]), np.uint8)
         flags = np.unpackbits(bits, bitorder="little", count=len(told["paths"]))
@@ -423,7 +423,7 @@ def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
 
 @contextmanager
 def without_spark() -> Iterator[None]:
-    """Builds read and write without Spark for a while."""
+    """Replaces Spark in builds within the block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(version_contents, "build_run", build_run)
         patch.setattr(run_writer, "write_rows", write_run)

@@ -1,4 +1,4 @@
-"""Random predicates in SQL over a generated table; none of them raises on any of its rows."""
+"""Random SQL predicates over a generated table; none raises an error on any of its rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) -> str:
-    """SQL of a boolean expression over the table's columns."""
+    """A boolean SQL expression over the table's columns."""
     if depth and rng.random() < 0.55:
         how = rng.random()
         if how < 0.2:
@@ -26,7 +26,7 @@ def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) ->
     if rng.random() < 0.04:
         constant = rng.choice(["TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"])
         return rng.choice([constant, "p = 'a'", "p IS NULL", "rid % 3 = 0"])
-    # Mostly indexed columns: a conjunction of unknown parts proves little.
+    # Mostly indexed columns: a conjunction of terms that no index can evaluate proves little.
     indexed = [c for c in table.columns if c.sql in table.indexed]
     column = rng.choice(indexed if rng.random() < 0.8 else list(table.columns))
     (form,) = rng.choices(list(_LEAVES), list(_LEAVES.values()))
@@ -34,7 +34,7 @@ def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) ->
 
 
 def literal(column: GeneratedColumn, value: Any) -> str:
-    """SQL of a constant of the column's own type."""
+    """A constant of the column's own type in SQL."""
     kind = column.kind
     if value is None:
         return f"CAST(NULL AS {kind.sql})"
@@ -43,7 +43,7 @@ def literal(column: GeneratedColumn, value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """SQL of a string."""
+    """A string literal in SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -67,7 +67,7 @@ _LITERALS: Mapping[str, Callable[[Any], str]] = {
 
 
 def _value(rng: random.Random, column: GeneratedColumn) -> Any:
-    """Mostly one that occurs; else one near it, or from anywhere in the type."""
+    """Usually a value that occurs; otherwise one near it, or a random one of the type."""
     value = rng.choice(column.pool) if rng.random() < 0.7 else column.kind.draw(rng)
     if rng.random() < 0.8:
         return value
@@ -96,7 +96,7 @@ def _comparison(rng: random.Random, column: GeneratedColumn) -> str:
 
 
 def _membership(rng: random.Random, column: GeneratedColumn) -> str:
-    # From 10 constants on, Spark asks a set of values instead of comparing one by one.
+    # From 10 constants on, Spark evaluates IN by a set instead of single comparisons.
     values = [_value(rng, column) for _ in range(rng.choice([1, 2, 5, 14]))]
     if rng.random() < 0.2:
         values.append(None)
@@ -127,7 +127,7 @@ def _conditional(rng: random.Random, column: GeneratedColumn) -> str:
 
 
 def _typed(rng: random.Random, column: GeneratedColumn) -> str:
-    """Forms of one type only: constants of other types, functions, casts."""
+    """Forms that only one type has: constants of other types, functions, casts."""
     return _FORMS[column.kind.family](rng, column)
 
 

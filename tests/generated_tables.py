@@ -22,7 +22,7 @@ ZONES = (
 ).split()
 FORMATS = ("parquet", "parquet", "parquet", "orc", "orc", "csv", "json")
 _MICROS_PER_DAY = 86_400_000_000
-# Instants around which clocks were set back or a day was left out, in the zones above.
+# Instants around which clocks were set back or a day was skipped, in the zones above.
 _TURNS = tuple(
     int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp()) * 1_000_000
     for text in (
@@ -34,7 +34,7 @@ _TURNS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type of column: its SQL name, its Arrow type, how its values are drawn."""
+    """A column type: its SQL name, its Arrow type, and a generator of values."""
 
     sql: str
     arrow: pa.DataType
@@ -42,13 +42,13 @@ class Kind:
 
     @property
     def family(self) -> str:
-        """The type's name without its sizes."""
+        """The type's name without its parameters."""
         return self.sql.partition("(")[0].lower()
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedColumn:
-    """A column, or a leaf of a struct: how SQL names it, and values that occur in it."""
+    """A column, or a leaf of a struct: its SQL name, and values that occur in it."""
 
     sql: str
     kind: Kind
@@ -57,7 +57,7 @@ class GeneratedColumn:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedTable:
-    """A table as generated: its columns, and those that get an index."""
+    """A generated table: its columns, and the columns with an index."""
 
     columns: tuple[GeneratedColumn, ...]
     indexed: tuple[str, ...]
@@ -176,7 +176,7 @@ KINDS = (
 
 
 def draw_table(rng: random.Random, staging: Path) -> GeneratedTable:
-    """Make up a table; its rows go to Parquet files below ``staging``, one a file of the table."""
+    """Generates a table; writes its rows to Parquet files below ``staging``, one per table file."""
     format_name = rng.choice(FORMATS)
     kinds = [k for k in KINDS if k.family != "binary" or format_name != "csv"]
     chosen = rng.sample(kinds, k=rng.randint(3, 4))
@@ -223,7 +223,7 @@ def _write(
 
 
 def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: int) -> list[Any]:
-    """A file's values: from a stretch of the pool, so that files differ, with NULLs."""
+    """A file's values: from a part of the pool, so that files differ, with NULLs."""
     pool = column.pool
     how = rng.random()
     if how < 0.6:
@@ -237,7 +237,7 @@ def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: 
 
 
 def table_statements(table: GeneratedTable, staging: str, parts: str) -> list[str]:
-    """The statements that make table ``t`` of the staged rows, a file for each staged file."""
+    """The statements that create table ``t`` from the staged rows, one file per staged file."""
     leaves = [c.kind.sql for c in table.columns if c.sql == "s.a"]
     plain = [c for c in table.columns if c.sql != "s.a"]
     columns = [f"{c.sql} {c.kind.sql}" for c in plain]

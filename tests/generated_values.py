@@ -1,4 +1,4 @@
-"""Values of every type that can be indexed, the ends of its range among them."""
+"""Values of every type that can be indexed, both ends of its range included."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXTS = [
 
 @dataclass(frozen=True)
 class Kind:
-    """A column type: Arrow's name for it, and values with the ends of its range among them."""
+    """A column type: its Arrow name, and values with both ends of its range."""
 
     name: str
     arrow: pa.DataType
@@ -39,7 +39,7 @@ class Kind:
 
     @property
     def of_bytes(self):
-        """Whether it is a kind of strings or binary."""
+        """Whether the kind is a kind of strings or binary."""
         return self.name.startswith(("string", "varchar", "binary"))
 
     def column(self, values):
@@ -48,13 +48,13 @@ class Kind:
             width = pa.int32() if self.name == "date" else pa.int64()
             return pa.array(values, width).cast(self.arrow)
         if self.name.startswith("decimal"):
-            # From text: arithmetic would round to the context's 28 digits.
+            # Converts from text: arithmetic would round to the context's 28 digits.
             scale = self.arrow.scale
             values = [None if v is None else Decimal(f"{v}E-{scale}") for v in values]
         return pa.array(values, self.arrow)
 
     def wire(self, value):
-        """A constant as it travels."""
+        """A constant in its wire form."""
         if self.name == "float":
             return struct.unpack("<i", struct.pack("<f", value))[0]
         if self.name == "double":
@@ -112,7 +112,7 @@ KINDS = [
 
 
 def ordered(value):
-    """A value in Spark's order: NaN above all, bytes unsigned, -0.0 equal to 0.0."""
+    """A sort key for Spark's order: NaN above all, bytes unsigned, -0.0 equal to 0.0."""
     if isinstance(value, float):
         return (1, 0.0) if math.isnan(value) else (0, value)
     return image(value) if isinstance(value, str) else value

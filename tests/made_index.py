@@ -1,4 +1,4 @@
-"""Versions of an index made on disk without Spark, and a store that tells what was read."""
+"""Index versions on disk made without Spark, and a store that records reads."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ RUN = RunId("ab" * 16)
 ROOT = "file:/t"
 
 Row = tuple[str, int, int, int, int, int, bytes]
-"""A segment as a run file keeps it: shape, first, last, keys, rows, blocks, payload."""
+"""A row of a run file, one segment: shape, first, last, keys, rows, blocks, payload."""
 
 
 def row(segment: Segment) -> Row:
-    """A segment of intervals or runs."""
+    """The row of a segment of intervals or runs."""
     told = (segment.first, segment.last, segment.keys, segment.rows, segment.blocks)
     return (segment.shape, *told, segment.payload)
 
@@ -40,7 +40,7 @@ def row(segment: Segment) -> Row:
 def map_row(
     hashes: Sequence[int], locations: Sequence[int], n_locations: int, bits: int = 8
 ) -> Row:
-    """A map of some hashes, given as signed numbers in ascending order."""
+    """The row of a map of some hashes, given as signed numbers in ascending order."""
     keys = np.array(hashes, np.int64).view(np.uint64)
     payload = build_map(keys, np.array(locations, np.int32), n_locations, bits)
     return ("map", hashes[0], hashes[-1], 0, 0, 0, payload)
@@ -53,7 +53,7 @@ def write_run(
     locations: int,
     run_id: RunId = RUN,
 ) -> RunRef:
-    """A run of so many locations with these segments in each of its files, in an index's folder."""
+    """Writes a run of a number of locations, with these segments in each of its files."""
     written = []
     (folder / "runs" / run_id).mkdir(parents=True)
     for number, rows in enumerate(files):
@@ -67,7 +67,7 @@ def write_run(
 
 
 def run_file_bytes(rows: Sequence[Row]) -> bytes:
-    """A run file."""
+    """The bytes of a run file."""
     names = ("shape", "first", "last", "keys", "rows", "blocks")
     columns = [[row[k] for row in rows] for k in range(7)]
     types = [pa.string(), *[pa.int64()] * 5, pa.binary()]
@@ -78,7 +78,7 @@ def run_file_bytes(rows: Sequence[Row]) -> bytes:
 
 
 def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) -> Manifest:
-    """A version of these runs over these locations, which lie below `ROOT`."""
+    """Writes a version of these runs over these locations, which lie below `ROOT`."""
     data = render_locations(locations, (ROOT,))
     path = folder / "locations" / f"{'cd' * 16}.parquet"
     path.parent.mkdir(parents=True)
@@ -97,7 +97,7 @@ def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) ->
 
 
 def plain_locations(n: int) -> Locations:
-    """So many files of ten rows each, none of them NULL or NaN."""
+    """A number of files of ten rows each, without NULLs and NaNs."""
     ones = np.ones(n, np.int64)
     paths = tuple(f"{ROOT}/{k}" for k in range(n))
     return Locations(paths, states_of(n), ones, ones, ones * 10, ones * 0, ones * 0, np.arange(n))
@@ -105,11 +105,11 @@ def plain_locations(n: int) -> Locations:
 
 @dataclass(frozen=True, slots=True)
 class CountingStore(LocalStore):
-    """Tells the names of the files that were read, in order."""
+    """Records the names of the files that are read, in order."""
 
     read_names: list[str] = field(default_factory=list)
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
-        """Read, and note the name."""
+        """Reads, and records the name."""
         self.read_names.append(base_name(uri))
         return LocalStore.read(self, uri, limit)

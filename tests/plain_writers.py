@@ -1,7 +1,7 @@
-"""Writers that are processes of their own: killed, stopped, or many at once.
+"""Writers in separate processes, to be killed, stopped, or run concurrently.
 
-They are forked from a server that has loaded what they need and has no JVM and no thread, so that a
-writer costs milliseconds.
+A fork server without JVM and threads has loaded their modules already, so a writer costs
+milliseconds.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from sieve.errors import SieveError
 from sql_ext.statements.parser import parse_statement
 from tests.fake_spark import Session, Warehouse, scan, without_spark
 
-# Loads the grammar once, in the server that writers are forked from.
+# Loads the grammar once, in the fork server.
 parse_statement("SHOW SIEVE INDEXES")
 
 
 def context() -> ForkServerContext:
-    """Where writers are forked from."""
+    """The multiprocessing context of the fork server."""
     made = multiprocessing.get_context("forkserver")
     made.set_forkserver_preload(["tests.plain_writers"])
     return made
 
 
 def started(target: Callable[..., None], *args: object) -> ForkServerProcess:
-    """A process that does something."""
+    """Starts a process that runs a function."""
     process = context().Process(target=target, args=args, daemon=True)
     process.start()
     return process
 
 
 def struck(folder: Path, statement: str, at: str, number: int, how: signal.Signals) -> None:
-    """Run a statement and send this process a signal at a call of this number; from 1.
+    """Runs a statement and sends this process a signal at its n-th matching call.
 
     Args:
         folder: of the warehouse.
         statement: to run.
-        at: how the names of the calls begin that are counted.
-        number: which of them; the process ends with status 0 where there are fewer.
+        at: prefix of the names of the calls that are counted.
+        number: the call, from 1; the process ends with status 0 if there are fewer.
         how: SIGKILL or SIGSTOP.
     """
     calls = 0
@@ -64,7 +64,7 @@ def struck(folder: Path, statement: str, at: str, number: int, how: signal.Signa
 
 
 def begun(folder: Path, statement: str) -> None:
-    """Run a statement; a file of this name tells when it has begun."""
+    """Runs a statement; creates the file ``begun`` when it starts."""
     with without_spark():
         session = Session(Warehouse(folder))
         (folder / "begun").touch()
@@ -73,7 +73,7 @@ def begun(folder: Path, statement: str) -> None:
 
 
 def busy(folder: Path, seed: int, statements: int, out: Path) -> None:
-    """Create, refresh and drop indexes of a table that others work on, too; tell how it went."""
+    """Creates, refreshes and drops indexes of a shared table; reports the outcomes."""
     chance, warehouse = random.Random(seed), Warehouse(folder)
     ends: Counter[str] = Counter()
     with without_spark():
@@ -101,7 +101,7 @@ def busy(folder: Path, seed: int, statements: int, out: Path) -> None:
 
 
 def watching(folder: Path, seed: int, reads: int, stop: Path, out: Path) -> None:
-    """Scan the table until told to stop, at least so often; a lost row ends this process badly."""
+    """Scans the table until ``stop`` exists, ``reads`` times at least; fails on a lost row."""
     chance, warehouse = random.Random(seed), Warehouse(folder)
     done = used = 0
     while done < reads or not stop.exists():

@@ -1,4 +1,4 @@
-"""Values of the settings that are right and wrong, for the front end and for the driver alike."""
+"""Valid and invalid values of the settings, for the tests of both front end and driver."""
 
 from __future__ import annotations
 

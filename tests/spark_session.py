@@ -1,4 +1,4 @@
-"""A Spark session with Sieve in it, and what every query test asks: same rows, fewer files?"""
+"""A Spark session with Sieve, and the check of every query test: same rows, fewer files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THRIFT_PORT = "spark.hadoop.hive.server2.thrift.port"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Rows of a query as a multiset, and the data files that its scans read."""
+    """The rows of a query as a multiset, and the number of data files that its scans read."""
 
     rows: Counter[str]
     files: int
@@ -38,18 +38,18 @@ class Lab:
         return [tuple(row) for row in self.spark.sql(text).collect()]
 
     def run(self, text: str) -> Answer:
-        """Rows and files read, as Spark's own scan metrics count them after the query."""
+        """Rows and files read, from Spark's own scan metrics after the query."""
         frame = self.spark.sql(text)
         rows = Counter(repr(tuple(row)) for row in frame.collect())
         return Answer(rows, files_read(frame))
 
     def check(self, text: str, *, at_most: int | None = None, exactly: int | None = None) -> Answer:
-        """Assert that a query gives the same rows with and without the index, under `strict`.
+        """Asserts that a query gives the same rows with and without the index, under `strict`.
 
         Args:
             text: a query whose rows do not depend on the order or choice of files.
-            at_most: files it may read with the index on.
-            exactly: files it must read with the index on.
+            at_most: maximum number of files read with the index on.
+            exactly: exact number of files read with the index on.
         """
         with self.setting("spark.sieve.enabled", "false"):
             off = self.run(text)
@@ -78,7 +78,7 @@ class Lab:
 
     @contextmanager
     def setting(self, key: str, value: str) -> Iterator[None]:
-        """A setting of the session for a while."""
+        """Sets a setting of the session within the block."""
         before = self.spark.conf.get(key, None)
         self.spark.conf.set(key, value)
         try:
@@ -91,7 +91,7 @@ class Lab:
 
     @contextmanager
     def settings(self, values: Mapping[str, str]) -> Iterator[None]:
-        """Some settings of the session for a while."""
+        """Sets several settings of the session within the block."""
         with ExitStack() as stack:
             for key, value in values.items():
                 stack.enter_context(self.setting(key, value))
@@ -99,7 +99,7 @@ class Lab:
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
-        """A database of its own, current while the block runs, gone with all it held afterwards."""
+        """A new database, current within the block and dropped with all its contents after it."""
         self.spark.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
         self.spark.sql(f"CREATE DATABASE {name}")
         self.spark.sql(f"USE {name}")
@@ -150,7 +150,7 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
         "spark.sql.session.timeZone": "UTC",
-        # A busy test machine must not turn into a time-out; tests of time-outs set their own.
+        # A busy test machine must not cause a time-out; tests of time-outs set their own.
         "spark.sieve.prune.timeout": "30s",
     }
     builder = SparkSession.builder.appName("sieve-tests")

@@ -11,10 +11,10 @@ from pyhive import hive
 
 @contextmanager
 def thrift_session(port: int, **options: Any) -> Iterator[Any]:
-    """A PyHive connection to this machine, ended by closing its socket.
+    """A PyHive connection to this machine, closed by closing its socket.
 
-    Hive's answer to CloseSession may never come: the first that registers functions can fail for a
-    class that Spark does not ship, and all that do so after it wait for it.
+    Hive's answer to CloseSession may never come: the first session to register functions can fail
+    on a class that Spark does not ship, and all later sessions that do so wait for it.
     """
     connection = hive.connect("localhost", port, **options)
     try:

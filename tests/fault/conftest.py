@@ -1,4 +1,4 @@
-"""What fault tests share: the driver's processes, and tables to break things on."""
+"""Fixtures of fault tests: the driver's processes, and tables to damage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def jvm(lab: Lab) -> int:
 
 @pytest.fixture
 def table(lab: Lab) -> Iterator[str]:
-    """Ten files in the order of ``id``, with an index on it, in a database of its own."""
+    """A table of ten files in the order of ``id``, with an index on it, in a new database."""
     with lab.database("fault"):
         lab.spark.range(0, 1000, 1, 10).selectExpr(
             "id", "cast(id % 7 AS int) AS r", "concat('k', id) AS s"
@@ -32,6 +32,6 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.fixture
 def root(lab: Lab, table: str) -> Path:
-    """The folder in which the indexes of the table's database lie."""
+    """The root folder of the indexes of the table's database."""
     facts = dict(row[:2] for row in lab.sql(f"DESCRIBE DATABASE {table.partition('.')[0]}"))
     return Path(facts["Location"].removeprefix("file:")) / ".sieve"

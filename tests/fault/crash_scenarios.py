@@ -1,4 +1,4 @@
-"""Statements that faults are played on, and what must hold after whatever has happened."""
+"""Statements for crash tests, and the invariants that must hold after any crash."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ STATEMENTS = {
     "vacuum all": [CREATE, "drop table", "age", "VACUUM SIEVE INDEXES"],
     "drop": [CREATE, "DROP SIEVE INDEX IF EXISTS id_sieve ON t"],
 }
-"""What leads up to a statement, and the statement."""
+"""By scenario, the statements that prepare it, and last the statement under test."""
 
 
 def prepared(folder: Path, name: str) -> tuple[Warehouse, str]:
-    """A warehouse with all done that leads up to a statement, and the statement."""
+    """A warehouse after the preparing statements of a scenario, and its statement under test."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     *before, last = STATEMENTS[name]
@@ -52,7 +52,7 @@ def _play(warehouse: Warehouse, step: str) -> None:
 
 
 def age(warehouse: Warehouse) -> None:
-    """Two days pass for all that lies in the root."""
+    """Makes everything in the root two days older."""
     before = time.time() - 48 * 3600
     for path in warehouse.root.rglob("*"):
         os.utime(path, (before, before))
@@ -62,7 +62,7 @@ WHOLE = frozenset({"no-index", "disabled"})
 
 
 def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | None:
-    """Queries lose no row and tell no reasons but these; None without a table."""
+    """Checks that queries lose no row and give only these reasons; None without a table."""
     if not (warehouse.folder / "t.properties").exists():
         return None
     told = [scan(warehouse, "t", key) for key in (45, 13)]
@@ -71,10 +71,10 @@ def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | N
 
 
 def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]:
-    """The statement is typed again, and what was left behind is cleaned away two days later.
+    """Repeats the statement, and vacuums two days later.
 
     Returns:
-        Files that a query then reads, and how many files of each kind an index has.
+        Files that a query then reads, and the number of files of each kind in an index.
     """
     Session(warehouse).sql(last)
     end = looked_at(warehouse)
@@ -88,7 +88,7 @@ def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]
 
 
 def _strangers(warehouse: Warehouse) -> list[str]:
-    """Files in folders of the root that no table refers to."""
+    """Orphans: files in folders of the root that no table refers to."""
     there = (warehouse.folder / "t.properties").exists()
     properties = registrations(warehouse.properties("t")) if there else {}
     known = {json.loads(value)["uuid"] for value in properties.values()}
@@ -98,7 +98,7 @@ def _strangers(warehouse: Warehouse) -> list[str]:
 
 
 def _left(warehouse: Warehouse) -> dict[str, int]:
-    """How many files of each kind lie below the root, manifests and marks aside."""
+    """Number of files of each kind below the root, without manifests and ``_SUCCESS`` files."""
     told = dict.fromkeys(("intent.json", "registered", "runs", "locations", "intents"), 0)
     for path in warehouse.root.rglob("*"):
         kind = path.relative_to(warehouse.root).parts[1:2]

@@ -1,4 +1,4 @@
-"""Drivers in processes of their own, to be killed, starved or set beside another."""
+"""Drivers in separate processes, to be killed, starved or run concurrently."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 class DriverError(Exception):
-    """A statement failed in the driver; the text is what its user saw."""
+    """A statement failed in the driver; the text is the message that the user saw."""
 
 
 class Driver:
-    """A PySpark driver that is talked to."""
+    """A PySpark driver that takes statements."""
 
     def __init__(self, folder: Path, conf: dict[str, str], under: Sequence[str] = ()) -> None:
         folder.mkdir(parents=True)
@@ -57,13 +57,13 @@ class Driver:
         self.jvm = int(self._reply()["jvm"])
 
     def send(self, sql: str) -> None:
-        """Begin a statement; `receive` waits for its end."""
+        """Starts a statement; `receive` waits for its end."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(sql) + "\n")
         self.process.stdin.flush()
 
     def receive(self) -> tuple[list[list[Any]], int]:
-        """Rows of the statement sent before, and files read. Raises DriverError."""
+        """The rows of the statement sent, and the files read. Raises DriverError."""
         reply = self._reply()
         if "error" in reply:
             raise DriverError(reply["error"])
@@ -75,28 +75,28 @@ class Driver:
         return self.receive()[0]
 
     def files(self, text: str) -> int:
-        """How many files a query reads."""
+        """Number of files that a query reads."""
         self.send(text)
         return self.receive()[1]
 
     def logged(self, text: str) -> int:
-        """In how many lines of the driver's log a text stands."""
+        """Number of lines of the driver's log that contain a text."""
         return sum(text in line for line in self.log.read_text(errors="replace").splitlines())
 
     def kill_front_end(self) -> None:
-        """Its front end is dead afterwards, and the driver lives."""
+        """Kills the front end; the driver lives on."""
         (pid,) = front_ends(self.jvm)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not alive(pid), "the front end is dead")
 
     def end(self) -> None:
-        """End it as its user would."""
+        """Ends the driver as its user would."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait(120)
 
     def kill(self) -> None:
-        """End it as the system would when memory is short."""
+        """Kills the driver, as the system does when memory runs out."""
         for pid in (self.jvm, self.process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -113,10 +113,10 @@ class Driver:
 
 @contextlib.contextmanager
 def driver(folder: Path, *, under: Sequence[str] = (), **conf: str) -> Iterator[Driver]:
-    """A driver that is gone when the block ends, whatever happened in it.
+    """A driver that has ended when the block ends, in any case.
 
     Args:
-        folder: where it keeps what it needs.
+        folder: its working folder.
         under: a command that starts it, such as ``setpriv``.
         conf: settings.
     """

@@ -1,4 +1,4 @@
-"""A driver of its own: runs the SQL that it reads, a line each, and answers in lines of JSON."""
+"""A driver's main program: runs SQL from standard input, one statement a line; answers in JSON."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from spark_session import files_read, start_session
 
 
 def main(folder: str, conf: str) -> None:
-    """Serve standard input to its end."""
+    """Serves standard input to its end."""
     spark = start_session(Path(folder), **json.loads(conf))
     _say({"jvm": int(spark._jvm.java.lang.ProcessHandle.current().pid())})
-    # A shell survives Ctrl-C; so does this. The signal may come while the next line is waited for.
+    # Like a shell, survives Ctrl-C. The signal may come while the next line is awaited.
     signal.signal(signal.SIGINT, lambda *_: spark.sparkContext.cancelAllJobs())
     for line in sys.stdin:
         try:
             frame = spark.sql(json.loads(line))
             rows = [list(row) for row in frame.collect()]
             _say({"rows": rows, "files": files_read(frame)})
-        except Exception as error:  # noqa: BLE001 - for the test to judge
+        except Exception as error:  # noqa: BLE001 - the test decides
             _say({"error": str(error)})
     spark.stop()
 

@@ -1,4 +1,4 @@
-"""A metastore that is killed, or hangs up, at a chosen moment: between a request and its reply."""
+"""A metastore that is killed or disconnected at a given point between a request and its reply."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from sql_ext.launcher.spark_home import find_spark
 
 
 def never(_: bytes) -> bool:
-    """No moment."""
+    """Matches no request."""
     return False
 
 
 def free_port() -> int:
-    """A TCP port that nothing listens on."""
+    """A free TCP port."""
     with socket.create_server(("localhost", 0)) as server:
         return int(server.getsockname()[1])
 
 
 class CutMetastore:
-    """A metastore server on Derby, and the door through which clients reach it.
+    """A metastore server on Derby, and the proxy through which clients reach it.
 
     Attributes:
         conf: settings of a Spark that uses it.
-        before: given what a client sends; where it says yes, the server is killed first.
-        after: likewise, but the server has answered when it is killed, and nobody hears it.
-        hangs_up: the server lives on at these moments, and the connection alone is cut.
+        before: predicate on a client's request; if true, the server is killed before the request
+            reaches it.
+        after: the same, but the server is killed after its reply, and the reply is dropped.
+        hangs_up: cut the connection instead of killing the server.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,7 +60,7 @@ class CutMetastore:
         self._command = metastore.command(find_spark(os.environ), os.environ, site, self._port)
 
     def start(self) -> None:
-        """Serve, for the first time or again."""
+        """Starts the server, for the first time or again."""
         self.before = self.after = never
         self.hangs_up = False
         with (self._folder / "log").open("ab") as log:
@@ -71,16 +72,16 @@ class CutMetastore:
         threading.Thread(target=self._serve, args=(self._door,), daemon=True).start()
 
     def kill(self) -> None:
-        """Gone, in the middle of whatever it does; who comes now is refused."""
+        """Kills the server at any point of its work; later connections are refused."""
         if self._door is not None:
-            # A thread that waits in `accept` would keep it open.
+            # A thread blocked in `accept` would keep the socket open.
             with contextlib.suppress(OSError):
                 self._door.shutdown(socket.SHUT_RDWR)
             self._door.close()
         if self._process is not None:
             self._process.kill()
             self._process.wait(60)
-            # What a killed Derby leaves; it would look for its owner's process by itself.
+            # A killed Derby leaves this lock file; it would otherwise look for its owner's process.
             (self._folder / "metastore_db" / "db.lck").unlink(missing_ok=True)
 
     def _reach(self) -> socket.socket | None:

@@ -1,6 +1,6 @@
-"""A front end that ends its driver and itself, by SIGKILL, at the effect that a file numbers.
+"""A front end that kills its driver and itself by SIGKILL at the n-th effect, given in a file.
 
-Started in the place of Python: the first argument is the file, the rest is what Python was to run.
+It is started in place of Python: the first argument is the file, the rest is Python's command line.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _counting = threading.Lock()
 
 
 def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """A method before whose effect, or between it and the next one, everything may end."""
+    """Wraps a method: the process can die before its effect, or between it and the next one."""
 
     def called(self: Any, *args: Any) -> Any:
         uri = str(args[0])
         if due(f"before {name} {uri.partition('/.sieve/')[2] or uri}"):
             end()
         result = call(self, *args)
-        # Spark writes the run that a claim has told of.
+        # Spark is about to write the run of this pending write.
         if name == "create" and "/intents/run-" in uri and due("while a run is written"):
             run = Path(uri.removeprefix("file:").replace("/intents/run-", "/runs/"))
             threading.Thread(target=end_when, args=(run / "_temporary",), daemon=True).start()
@@ -40,7 +40,7 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def due(what: str) -> bool:
-    """Count an effect, where effects are counted, and tell the one that has come to its turn."""
+    """Counts an effect if the file exists; returns true and records it when the count ends."""
     with _counting:
         if not COUNT.exists():
             return False
@@ -52,14 +52,14 @@ def due(what: str) -> bool:
 
 
 def end_when(path: Path) -> None:
-    """End as soon as there is such a file."""
+    """Ends the processes as soon as a file exists."""
     while not path.exists():
         time.sleep(0.001)
     end()
 
 
 def end() -> None:
-    """The driver first: it is to have no time for a word about this process."""
+    """Kills the driver first, so that it cannot report the death of this process."""
     os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 

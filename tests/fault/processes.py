@@ -1,4 +1,4 @@
-"""What the system tells of processes: the front ends of a driver, their groups and sockets."""
+"""Processes, from the system: the front ends of a driver, their groups and sockets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def wait_until(true: Callable[[], object], what: str, seconds: float = 120) -> None:
-    """Look again and again; fails when ``what`` has not come about in the time."""
+    """Polls a condition; fails if ``what`` has not happened in the time."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"still not so after {seconds} s: {what}"
@@ -16,12 +16,12 @@ def wait_until(true: Callable[[], object], what: str, seconds: float = 120) -> N
 
 
 def alive(pid: int) -> bool:
-    """Whether there is such a process, zombies aside."""
+    """Whether a process exists and is not a zombie."""
     return _state(pid)[0] not in {"", "Z", "X"}
 
 
 def children(parent: int, word: str) -> list[int]:
-    """The living processes that one has started with a word on their command lines."""
+    """The living child processes of a process with a word on their command lines."""
     pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
     return [p for p in pids if _state(p)[1] == parent and alive(p) and word in argv(p)]
 
@@ -43,7 +43,7 @@ def environment(pid: int) -> dict[str, str]:
 
 
 def listening(pid: int) -> list[tuple[str, int]]:
-    """Addresses in hex and ports on which a process accepts TCP connections or takes UDP ones."""
+    """Addresses in hex and ports on which a process accepts TCP connections or receives UDP."""
     inodes = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         target = str(link.readlink())
