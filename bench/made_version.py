@@ -43,7 +43,7 @@ SPAN = 1 << 40
 EACH = 20
 # About as many intervals as a build's task keeps of the half million that it gets.
 _INTERVALS_A_FILE = 250_000
-# So low that every gap is worth its bytes: keeps all of them.
+# A cost per byte so low that every gap pays back.
 _PRICE = 1e-9
 TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
 
