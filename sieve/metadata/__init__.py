@@ -1,1 +1,1 @@
-"""Versions, registrations and lists of files, and how a commit becomes visible."""
+"""Metadata of an index: versions, registrations, file lists, and the commit protocol."""

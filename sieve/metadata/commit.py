@@ -1,8 +1,8 @@
-"""Making a version visible: whoever creates ``versions/<n>.json`` first is version n.
+"""Commit: publishes version n by creating ``versions/<n>.json``; the first creator wins.
 
 Versions are never deleted while the index lives, so their numbers have no gaps: the newest can be
-found by probing, and a writer that was paused cannot win an old number. A create whose outcome is
-not known is settled by reading the file back and comparing identities (optimistic commit as in
+found by probing, and a writer that was paused cannot win an old number. After a create with an
+unknown outcome, the writer reads the file back and compares identities (optimistic commit as in
 Delta Lake's log, with the checks that Iceberg's Hive commits taught).
 """
 
@@ -24,20 +24,20 @@ from sieve.metadata.transitions import check_successor
 from sieve.storage.interface import GoneError, Store, base_name
 
 ATTEMPTS = 32
-"""How many versions of others a writer plans on top of before it gives up."""
+"""Maximum number of times that a writer plans again on top of other writers' versions."""
 
 
 def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
-    """The newest version of an index, or None where there is none.
+    """The newest version of an index, or None if there is none.
 
     Args:
-        store: where the index lies.
+        store: the store of the index.
         index_dir: its folder, ``<root>/<index uuid>``.
         hint: a version number known to exist; 0 if none. A wrong hint costs time only.
 
     Raises:
         CorruptError: the newest version is damaged, or belongs to another index or number.
-        UnsupportedError: it was written by a newer release.
+        UnsupportedError: a newer release wrote it.
         UnavailableError: the store does not answer.
     """
     number = newest_number(store, index_dir, hint)
@@ -45,7 +45,7 @@ def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
 
 
 def newest_number(store: Store, index_dir: str, hint: int = 0) -> int:
-    """The number of the newest version, 0 where there is none; arguments as for `newest`."""
+    """The number of the newest version, 0 if there is none; arguments as for `newest`."""
 
     def exists(number: int) -> bool:
         return store.size(version_file(index_dir, number)) is not None
@@ -54,17 +54,17 @@ def newest_number(store: Store, index_dir: str, hint: int = 0) -> int:
 
 
 def last_of_dense(exists: Callable[[int], bool], known: int) -> int:
-    """The last number of a sequence without gaps, in O(log distance) probes.
+    """The last number of a sequence without gaps, by galloping search in O(log distance) probes.
 
     Args:
-        exists: whether a number, 1 or more, is in the sequence; it may grow meanwhile.
-        known: a number that is in it, or 0.
+        exists: whether a number, 1 or more, is in the sequence; the sequence may grow meanwhile.
+        known: a number in the sequence, or 0.
     """
     step = 1
     while exists(known + step):
         known += step
         step *= 2
-    # known exists and known + step does not.
+    # Invariant: known exists and known + step does not.
     while step > 1:
         step //= 2
         if exists(known + step):
@@ -73,12 +73,12 @@ def last_of_dense(exists: Callable[[int], bool], known: int) -> int:
 
 
 def read_version(store: Store, index_dir: str, number: int) -> Manifest:
-    """One version, checked to be the one that its place says.
+    """Reads one version, and checks its index and number.
 
     Raises:
-        GoneError: there is no such version.
+        GoneError: the version does not exist.
         CorruptError: it is damaged, or was copied from another index or number.
-        UnsupportedError: it was written by a newer release.
+        UnsupportedError: a newer release wrote it.
     """
     uri = version_file(index_dir, number)
     manifest = parse_manifest(store.read(uri, MANIFEST_LIMIT))
@@ -98,22 +98,22 @@ def publish(
     make: Callable[[Manifest | None], Manifest],
     attempts: int = ATTEMPTS,
 ) -> Manifest:
-    """Make the next version visible, planning again on top of other writers that came first.
+    """Publishes the next version; plans again on top of other writers' versions on a conflict.
 
     Args:
-        store: where the index lies.
+        store: the store of the index.
         index_dir: its folder; ``versions/`` in it exists.
         base: the newest version that the caller knows, None before version 1.
-        make: plans the version after its argument, with a fresh id; it may be called repeatedly,
-            and returns its argument when nothing is left to do. What it raises passes through.
-        attempts: how many plans are tried.
+        make: plans the version after its argument, with a fresh id; may be called repeatedly, and
+            returns its argument if there is nothing to do. Its exceptions pass through.
+        attempts: maximum number of plans.
 
     Returns:
-        The version now in force: the one published, or the base that needed no change.
+        The version now in force: the published one, or the base if it needed no change.
 
     Raises:
-        ConflictError: others were faster every time, or dropped the index.
-        UnknownOutcomeError: the version may or may not be visible; delete nothing it names.
+        ConflictError: other writers won every attempt, or dropped the index.
+        UnknownOutcomeError: the version may or may not be visible; delete no file that it names.
         UnavailableError: the store refused before anything became visible.
         CorruptError, UnsupportedError: the version of another writer cannot be read.
         ValueError: ``make`` broke the chain, see `check_successor`.
@@ -135,7 +135,7 @@ def publish(
 
 
 def _create(store: Store, index_dir: str, proposed: Manifest) -> bool:
-    """Whether ``proposed`` is the version of its number, now or for good another one."""
+    """Whether ``proposed`` now has its number; false if another version has it permanently."""
     uri = version_file(index_dir, proposed.version)
     data = render_manifest(proposed)
     step: Step | End = FIRST

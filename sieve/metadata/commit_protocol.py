@@ -1,7 +1,8 @@
-"""What a writer does next, given what the store has answered: publishing without the store.
+"""Commit protocol: a writer's next step for each answer of the store, as a pure state machine.
 
-One attempt at one version number, as a transition system. `sieve.publish` drives it with a store;
-a test plays every order of several writers, lost requests and replies, and what lands late.
+It covers one attempt to commit one version number. `sieve.metadata.commit.publish` drives it with a
+store. A test explores every interleaving of several writers, with lost requests, lost replies and
+late effects.
 """
 
 from __future__ import annotations
@@ -11,55 +12,55 @@ from enum import Enum, auto
 from typing import Final
 
 CREATE_TRIES: Final = 3
-"""How often a create of the same bytes is sent while nobody knows whether it took effect."""
+"""Maximum number of creates of the same bytes while the outcome is unknown."""
 
 
 class Answer(Enum):
-    """What came back."""
+    """The answer to a step."""
 
     MADE = auto()
-    """To a create: this request made the file."""
+    """To a create: this request created the file."""
     TAKEN = auto()
-    """To a create: there is one already, which may be that of an earlier request of ours."""
+    """To a create: the file exists; an earlier request of this writer may have created it."""
     NO_REPLY = auto()
-    """To a create: it took effect, or did not, or will yet."""
+    """To a create: the request took effect, did not, or will later."""
     REFUSED = auto()
-    """To a create: this request had no effect and never will."""
+    """To a create: the request had no effect and never will."""
 
     OURS = auto()
-    """To a look: the file there has our identity."""
+    """To a read back: the file has this writer's identity."""
     OTHERS = auto()
-    """To a look: it has another identity."""
+    """To a read back: the file has another identity."""
     ABSENT = auto()
-    """To a look: there is none, so far."""
+    """To a read back: the file does not exist yet."""
     UNREADABLE = auto()
-    """To a look: the store did not tell."""
+    """To a read back: the store does not answer."""
     DAMAGED = auto()
-    """To a look: whose it is cannot be told."""
+    """To a read back: the file is damaged, so its writer is unknown."""
 
 
 class End(Enum):
-    """How an attempt ended."""
+    """The outcome of an attempt."""
 
     PUBLISHED = auto()
-    """The version is there for good."""
+    """The version is visible permanently."""
     LOST = auto()
-    """Another has the number: this version never becomes visible."""
+    """Another version has the number: this one never becomes visible."""
     REFUSED = auto()
     """No request took effect, and none will."""
     DAMAGED = auto()
-    """Another's damaged file has the number."""
+    """Another writer's damaged file has the number."""
     UNKNOWN = auto()
-    """It may be visible, or become so: nothing that it names may be deleted."""
+    """The version may be visible, or become so later: no file that it names may be deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Send the create.
+    """Send the create request.
 
     Attributes:
-        tries: how many times it will then have been sent.
-        doubt: whether an earlier one may still take effect.
+        tries: number of times sent, this one included.
+        doubt: whether an earlier request may still take effect.
     """
 
     tries: int = 1
@@ -68,7 +69,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """Read the number back; attributes as of `Create`."""
+    """Read the file of the number back; attributes as in `Create`."""
 
     tries: int
     doubt: bool
@@ -79,11 +80,11 @@ FIRST: Final = Create()
 
 
 def next_step(step: Step, answer: Answer) -> Step | End:
-    """What to do next, or how it ended.
+    """The next step, or the outcome.
 
     Args:
-        step: what was done.
-        answer: what came back to it.
+        step: the previous step.
+        answer: the answer to it.
     """
     return (
         _after_create(step, answer) if isinstance(step, Create) else _after_read_back(step, answer)
@@ -95,7 +96,7 @@ def _after_create(step: Create, answer: Answer) -> Step | End:
         case Answer.MADE:
             return End.PUBLISHED
         case Answer.TAKEN:
-            # The answer to a repeat of our own success, it may be: so it too is checked by id.
+            # May be the answer to a repeat of this writer's own success, so the identity decides.
             return ReadBack(step.tries, step.doubt)
         case Answer.NO_REPLY:
             return ReadBack(step.tries, doubt=True)
@@ -113,6 +114,6 @@ def _after_read_back(step: ReadBack, answer: Answer) -> Step | End:
         case Answer.DAMAGED if not step.doubt:
             return End.DAMAGED
         case Answer.ABSENT if step.tries < CREATE_TRIES:
-            # The same bytes may be sent again: arriving twice they count once.
+            # Resending the same bytes is idempotent.
             return Create(step.tries + 1, step.doubt)
     return End.UNKNOWN

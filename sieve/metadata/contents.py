@@ -1,4 +1,4 @@
-"""What a build makes of a table: the part of a version that a refresh replaces as a whole."""
+"""Contents: the output of a build, the part of a version that a refresh replaces as a whole."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class Contents:
     """The indexed data of a version.
 
     Attributes:
-        instant: when the table looked as indexed, ISO 8601 in UTC with milliseconds.
+        instant: time of the indexed snapshot, ISO 8601 in UTC with milliseconds.
         type: the column's Catalyst type, as ``DataType.simpleString`` writes it.
-        options: what the runs were built with.
+        options: the options of the build.
         format_name: the table's file format: parquet, orc, csv, json.
         null_proof: whether NULL counts let a file be skipped (not so for text formats).
         fingerprint: SHA-256 in hex over ``fingerprint_parts``: the reader that the build used.
-        fingerprint_parts: what went into it, for explaining a mismatch.
+        fingerprint_parts: the input of the hash, to explain a mismatch.
         runs: index data over disjoint sets of locations.
-        locations: the list of locations, which tells the place of each in its run.
+        locations: the file list, which maps each location to its place in its run.
         roots: absolute qualified URIs of the folders that location paths are relative to.
-        stats: what the build saw and took.
+        stats: statistics of the build.
     """
 
     instant: str
@@ -41,5 +41,5 @@ class Contents:
     stats: BuildStats
 
     def members(self) -> dict[str, Any]:
-        """The attributes above by name, for making a version of them."""
+        """The attributes above by name, as arguments for a version."""
         return {field.name: getattr(self, field.name) for field in fields(Contents)}

@@ -1,4 +1,8 @@
-"""What a CREATE is about to make, written down first: if it dies, its rubbish can be told."""
+"""Creation record: identifies an index's folder before CREATE writes any other file to it.
+
+If CREATE dies, the record shows that the folder is abandoned, and by which table. DROP deletes the
+record last, so that an interrupted deletion can be recognised and finished.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +22,14 @@ _LIMIT = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class CreationRecord:
-    """What the first file of an index's folder says.
+    """The creation record in an index's folder.
 
     Attributes:
         folder: URI of the index's folder.
-        name: of the index to be.
-        table: to be indexed.
-        written_ms: when, ms since the epoch.
-        registered: whether the CREATE came to its end.
+        name: of the index.
+        table: the table to index.
+        written_ms: time of the record, ms since the epoch.
+        registered: whether the CREATE completed.
     """
 
     folder: str
@@ -36,18 +40,18 @@ class CreationRecord:
 
 
 def write_creation_record(store: Store, index_dir: str, name: str, table: TableIdentity) -> None:
-    """The first file of an index's folder: which index of which table it is to hold."""
+    """Writes the creation record, the first file of an index's folder."""
     record = {"uuid": base_name(index_dir), "name": name, "table": asdict(table)}
     store.create(join(index_dir, CREATION_RECORD), json.dumps(record).encode("ascii"))
 
 
 def creation_records(store: Store, root: str, but: Collection[str]) -> Iterator[CreationRecord]:
-    """What the folders of a root say; one without an intent of ours is not ours to speak of.
+    """The creation records below a root; folders without a readable record are left out.
 
     Args:
-        store: where the root lies.
+        store: the store of the root.
         root: the folder that holds indexes.
-        but: uuids whose folders are of no interest.
+        but: uuids of folders to leave out.
 
     Raises:
         UnavailableError: the root cannot be listed.
@@ -64,16 +68,16 @@ def creation_records(store: Store, root: str, but: Collection[str]) -> Iterator[
 def remove_abandoned(
     store: Store, root: str, table: TableIdentity, known: Collection[str]
 ) -> list[str]:
-    """Delete the folders of a table's indexes whose CREATE died before it registered them.
+    """Deletes the folders of a table's indexes whose CREATE died before it registered them.
 
     Args:
-        store: where the root lies.
+        store: the store of the root.
         root: the folder that holds indexes.
-        table: whose rubbish to remove; nobody else's is touched.
+        table: the table; folders of other tables are not touched.
         known: uuids of the indexes that the table has registered.
 
     Returns:
-        The folders that were deleted.
+        The deleted folders.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -93,10 +97,11 @@ def remove_abandoned(
 
 
 def delete_index(store: Store, index_dir: str) -> None:
-    """Delete an index's folder so that what is left of it, if this is cut short, can be told.
+    """Deletes an index's folder such that an interrupted deletion can be recognised and finished.
 
-    Its registered mark goes first, so that no table finds it again, and its intent last. Before any
-    file that a writer may be at work on its first version goes: see `report_if_dropped`.
+    The order matters: the file ``registered`` first, so that no table finds the index again; then
+    version 1, before any file that a writer may be using, so that `report_if_dropped` notices the
+    drop; the creation record last.
 
     Raises:
         UnavailableError: the store refuses or does not answer.
@@ -115,17 +120,18 @@ def delete_index(store: Store, index_dir: str) -> None:
 
 @contextlib.contextmanager
 def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]:
-    """Whatever befalls a statement whose index is dropped meanwhile is told as that.
+    """Reports any failure of a statement whose index was dropped meanwhile as a conflict.
 
-    What was made of the index's folder since is removed, also where nothing befell the statement.
+    Deletes the files that the statement has written to the index's folder since the drop, also if
+    the statement succeeded.
 
     Args:
         name: of the index.
-        store: where it lies.
+        store: the store of the index.
         index_dir: its folder.
 
     Raises:
-        ConflictError: it was dropped, or is being dropped.
+        ConflictError: the index was dropped, or is being dropped.
     """
     dropped = ConflictError("SIEVE_INDEX_DROPPED", f"index {name} was dropped meanwhile")
     try:
@@ -139,10 +145,11 @@ def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]
 
 
 def _remove_ghost(store: Store, index_dir: str) -> bool:
-    """Whether an index was dropped, or is being; what was made of its folder since is removed.
+    """Whether an index was dropped, or is being; if so, deletes files written to it since.
 
-    Who writes to an index makes folders anew, and nobody would ever find them. Manifests and the
-    registered mark stay while it lives: if one of the two is missing, it is damaged.
+    A writer creates the folders of a dropped index again, and no table would ever find them.
+    Manifests and the file ``registered`` exist while an index lives: if only one of the two is
+    missing, the index is damaged.
     """
     marks = (version_file(index_dir, 1), join(index_dir, REGISTERED))
     try:
@@ -151,13 +158,13 @@ def _remove_ghost(store: Store, index_dir: str) -> bool:
     except SieveError:
         return False
     with contextlib.suppress(SieveError):
-        # The drop, or another writer, may be deleting it, too.
+        # The drop, or another writer, may be deleting the folder, too.
         delete_index(store, index_dir)
     return True
 
 
 def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
-    """What an index's folder says of it; None where it says nothing that could be of ours."""
+    """The creation record of an index's folder; None if there is none of Sieve's."""
     try:
         members = {entry.name: entry for entry in store.list(folder)}
         if CREATION_RECORD not in members:
@@ -171,5 +178,5 @@ def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
             REGISTERED in members,
         )
     except (SieveError, ValueError, KeyError, TypeError):
-        # Not to be read, or not as we write it: then it is not ours to delete.
+        # An unreadable or foreign file: the folder is not Sieve's, and must not be deleted.
         return None

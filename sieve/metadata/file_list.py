@@ -1,6 +1,6 @@
-"""The list of locations of a version: which files, as they were when they were read.
+"""File list: the data files of a version with their states, lengths, times and counts at the build.
 
-It is stored in parts, one laid over the other, so that a version writes what it changes.
+It is stored in parts that are merged in order, so that a version writes only its changes.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from sieve.errors import CorruptError
 
 
 class FileState(IntEnum):
-    """What a version knows of a file. In stored lists a value below zero stands for the length."""
+    """The state of a file in a version. In stored lists a value below zero replaces the length."""
 
     READ = 0
-    """All of it was read, and what is known holds while it has this length and time."""
+    """Read completely; its data is valid while the file has this length and time."""
     UNPROVEN = -1
-    """It was read and proves nothing, such as a file without rows."""
+    """Read, but proves nothing, such as a file without rows."""
     RACY = -2
-    """It was too young, or of a time to come, to be read at all."""
+    """Racy, or with a time in the future, when it was listed; not read."""
     REMOVED = -3
-    """In a part of a list alone: the version has no such location any more."""
+    """Only in parts of a list: the version no longer has this location."""
 
 
 _SCHEMA = pa.schema(
@@ -43,31 +43,31 @@ _SCHEMA = pa.schema(
 _WITH_ALSO = _SCHEMA.append(pa.field("also", pa.list_(pa.int64())))
 
 MOST_ALSO: Final = 64
-"""Places that a location may have beside its first."""
+"""Maximum number of places of a location besides its first."""
 
 COLUMNS: Final = ("states", "lengths", "mtimes", "rows", "nulls", "nans", "slots")
-"""The columns of numbers of `Locations`, in order."""
+"""The numeric columns of `Locations`, in order."""
 
 _STORED: Final = ("stored_lengths", "mtimes", "rows", "nulls", "nans", "slots")
-"""Those of the file that keeps a part."""
+"""The numeric columns of the file of a part."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Locations:
-    """All locations of a version; a location's ordinal is its place in these columns.
+    """All locations of a version; a location's ordinal is its position in these columns.
 
     Attributes:
         paths: absolute qualified paths, as Spark's listing writes them.
-        states: int8[n], of `FileState`; but for `READ` a query always reads the file.
+        states: int8[n], of `FileState`; queries always read a file in any state but `READ`.
         lengths: int64[n], bytes of a file that is `READ`, else 0.
         mtimes: int64[n], modification times, ms since the epoch.
         rows: int64[n], rows of the file.
         nulls: int64[n], rows whose value is NULL.
         nans: int64[n], rows whose value is NaN.
-        slots: int64[n], place among the locations of all the version's runs, laid end to end; -1
-            for a file of no run, which has no keys.
-        also: int64[n, k], places of what it was given after it was read, in other runs, -1 where
-            there are less than k; None where no location has any.
+        slots: int64[n], position among the locations of all the version's runs, concatenated; -1
+            for a file in no run, which has no keys.
+        also: int64[n, k], positions in other runs, of rows appended after the first reading; padded
+            with -1; None if no location has any.
     """
 
     paths: tuple[str, ...]
@@ -94,26 +94,26 @@ class Locations:
 
     @property
     def places(self) -> Counts:
-        """int64[n, 1 + k]: all places of each, -1 for none."""
+        """int64[n, 1 + k]: all positions of each location, -1 for none."""
         slots = self.slots[:, np.newaxis]
         return slots if self.also is None else np.hstack([slots, self.also])
 
     @property
     def all_rows(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: of which all rows that were ever written are known, also those that are hidden.
+        """bool[n]: locations of which all rows ever written are known, hidden rows included.
 
-        One has several places only if each reading of it was of all that there was to read.
+        A location has several places only if each reading covered all that there was to read.
         """
         several: npt.NDArray[np.bool_] = np.count_nonzero(self.places >= 0, axis=1) > 1
         return several
 
     def at_places(self, places: Counts) -> Locations:
-        """The same at other places, given as by `places`."""
+        """The same locations at other positions, in the form of `places`."""
         slots, also = places[:, 0], places[:, 1:]
         return replace(self, slots=slots, also=also if also.size else None)
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> Locations:
-        """Those that are flagged, bool[n]."""
+        """The flagged locations, bool[n]."""
         paths = tuple(compress(self.paths, which.tolist()))
         columns = (getattr(self, name)[which] for name in COLUMNS)
         also = None if self.also is None else self.also[which]
@@ -125,7 +125,7 @@ NO_LOCATIONS: Final = Locations((), _NONE.astype(np.int8), _NONE, _NONE, _NONE, 
 
 
 def concat(*lists: Locations) -> Locations:
-    """The locations of all, those of the first list first."""
+    """Concatenates lists in order."""
     some = (NO_LOCATIONS, *lists)
     columns = (np.concatenate([getattr(one, name) for one in some]) for name in COLUMNS)
     paths = tuple(chain.from_iterable(one.paths for one in lists))
@@ -139,7 +139,7 @@ def _none_also(n: int) -> Counts:
 
 
 def _stacked(lists: Sequence[Counts]) -> Counts:
-    """Rows of tables of several widths, the shorter ones filled up with -1."""
+    """Stacks tables of different widths, padding with -1."""
     width = max(one.shape[1] for one in lists)
     return np.vstack([_widened(one, width) for one in lists])
 
@@ -149,22 +149,22 @@ def _widened(also: Counts, width: int) -> Counts:
 
 
 def merge(parts: Sequence[Locations]) -> Locations:
-    """The list that parts make: of each path what the last part says that has it."""
+    """Merges parts: for each path, the last part that has it wins."""
     told: list[Locations] = []
     later: set[str] = set()
     for part in reversed(parts):
         last = np.array([path not in later for path in part.paths], np.bool_)
         told.append(part.chosen(last & (part.states != FileState.REMOVED)))
         if part is not parts[0]:
-            # Of the first, which is the longest, nobody asks.
+            # The first part is the longest, and its paths are never looked up.
             later.update(part.paths)
     return concat(*reversed(told))
 
 
 def diff(before: Locations, now: Locations) -> Locations:
-    """The part that makes one list another when it is laid over it; the order aside."""
+    """The part that turns one list into another when merged onto it; ignores order."""
     places = dict(zip(before.paths, count(), strict=False))
-    # Spark lists a file twice whose folder two partitions have: a part tells all of it or nothing.
+    # Spark lists a file twice if two partitions share its folder; a part must have both or neither.
     for path in _repeated(before.paths) | _repeated(now.paths):
         places.pop(path, None)
     place = np.array([places.get(path, -1) for path in now.paths], np.int64)
@@ -182,7 +182,7 @@ def diff(before: Locations, now: Locations) -> Locations:
 
 
 def states_of(n: int, state: FileState = FileState.READ) -> States:
-    """int8[n]: of n files that are in one state."""
+    """int8[n]: the states of n files that are in one state."""
     return np.full(n, state, np.int8)
 
 
@@ -198,7 +198,7 @@ def bytes_of(paths: tuple[str, ...]) -> int:
 
 
 def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
-    """The Parquet file of a part of a list, its paths relative to the longest root that fits."""
+    """Encodes a part of a list as Parquet, with paths relative to the longest matching root."""
     order = sorted(range(len(roots)), key=lambda k: -len(roots[k]))
     places = [_relative(path, roots, order) for path in locations.paths]
     table = pa.table(
@@ -216,14 +216,14 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
 
 
 def _lists(also: Counts) -> pa.ListArray:
-    """A list for each row of what is not -1."""
+    """For each row, the list of values that are not -1."""
     there = also >= 0
     ends = np.append(0, np.cumsum(there.sum(axis=1)))
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(also[there], pa.int64()))
 
 
 def _table(lists: pa.ListArray) -> Counts:
-    """What `_lists` was made from, but for columns of -1 alone; raises ValueError if too long."""
+    """Inverse of `_lists`, without columns of only -1; raises ValueError if a list is too long."""
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     width = int(lengths.max(initial=0))
     values = lists.flatten()
@@ -243,15 +243,15 @@ def _relative(path: str, roots: Sequence[str], order: Sequence[int]) -> tuple[in
 
 
 def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
-    """The part of a list in a locations file.
+    """Decodes a part of a list.
 
     Args:
-        data: its bytes.
-        roots: what its paths are relative to.
-        rows: how many it has.
+        data: bytes of the file.
+        roots: the folders that its paths are relative to.
+        rows: number of its rows.
 
     Raises:
-        CorruptError: the file is not such a part, or not of so many rows.
+        CorruptError: the file is not such a part, or has another number of rows.
     """
     try:
         table = pq.read_table(io.BytesIO(data))
@@ -281,7 +281,7 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
 
 
 def check_list(listed: Locations, number: int, slots: int) -> None:
-    """Raise CorruptError unless a list has ``number`` locations, all in the version's ``slots``."""
+    """Raises CorruptError unless a list has ``number`` locations, with places below ``slots``."""
     if len(listed.paths) != number:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {number} locations")
     if number and not (listed.places.min() >= -1 and listed.places.max() < slots):

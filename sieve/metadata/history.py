@@ -1,4 +1,4 @@
-"""The versions of an index, what each changed, and how long what it names is kept."""
+"""Version history: the versions of an index, the change of each, and their retention."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ HOUR_MS = 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Which versions of the past can be queried: the newest few, and those of the last hours.
+    """Retention: the past versions that can be queried, by number and age.
 
     Attributes:
-        versions: so many of the newest, at least 1.
-        hours: a version is kept for so long after another has taken its place.
+        versions: number of newest versions that are retained, at least 1.
+        hours: hours for which a version is retained after the next one replaced it.
     """
 
     versions: int
     hours: float
 
     def expired(self, published_ms: list[int], now_ms: int) -> int:
-        """How many of some versions, the oldest first, are kept no longer.
+        """Number of oldest versions that are no longer retained.
 
         Args:
-            published_ms: when each was published, of all versions in order.
+            published_ms: publication time of every version, in order.
             now_ms: by the same clock.
         """
         floor = now_ms - self.hours * HOUR_MS
-        # The one after it took its place.
+        # A version ages from the publication of the next one.
         old = sum(1 for after in published_ms[1:] if after < floor)
         return max(0, min(old, len(published_ms) - self.versions))
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """One version among the others.
+    """One version in the history.
 
     Attributes:
-        manifest: what it says.
-        change: what it changed, in a word or two.
-        published_ms: when it was published, ms since the epoch.
-        retained: whether the files that it names are kept.
+        manifest: its manifest.
+        change: the kind of change, in a word or two.
+        published_ms: publication time, ms since the epoch.
+        retained: whether its files are retained.
     """
 
     manifest: Manifest
@@ -57,7 +57,7 @@ class Past:
 
 
 def history(store: Store, index_dir: str) -> list[Past]:
-    """All versions, the newest first. Raises UnavailableError or CorruptError."""
+    """All versions, newest first. Raises UnavailableError or CorruptError."""
     times = published(store, index_dir)
     mark = vacuumed(store, index_dir)
     versions: list[Past] = []
@@ -70,11 +70,11 @@ def history(store: Store, index_dir: str) -> list[Past]:
 
 
 def published(store: Store, index_dir: str) -> list[int]:
-    """When each version was published, ms since the epoch, version 1 first.
+    """Publication time of each version, ms since the epoch, version 1 first.
 
     Raises:
-        GoneError: the first is missing, as of an index that is being dropped.
-        CorruptError: others are.
+        GoneError: version 1 is missing, as for an index that is being dropped.
+        CorruptError: others are missing.
     """
     times = {
         int(entry.name.removesuffix(".json")): entry.mtime_ms
@@ -97,7 +97,7 @@ def published(store: Store, index_dir: str) -> list[int]:
 
 
 def vacuumed(store: Store, index_dir: str) -> int:
-    """The newest version whose files may be gone, 0 for none."""
+    """The newest version whose files may be deleted, 0 for none."""
     try:
         marks = store.list(parent(vacuumed_file(index_dir, 1)))
     except GoneError:
@@ -118,6 +118,6 @@ def _change(before: Manifest | None, now: Manifest) -> str:
 
 
 def refreshed_or_rebuilt(before: Manifest, now: Manifest) -> Literal["refreshed", "rebuilt"]:
-    """Whether a version took runs over from an earlier one, or was built of the whole table."""
+    """Whether a version reuses runs of the one before, or was built from the whole table."""
     kept = {run.id for run in before.runs} & {run.id for run in now.runs}
     return "refreshed" if kept else "rebuilt"

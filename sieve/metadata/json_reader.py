@@ -1,4 +1,4 @@
-"""Reading the members of a decoded JSON object one by one, each with its kind and its limits."""
+"""JSON reader: takes members of a decoded JSON object one by one, checking kind and limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL_OBJECT_DEPTH = 8
 
 
 class Fields:
-    """The members of one JSON object, taken by name; `done` refuses whatever nobody took.
+    """The members of one JSON object, taken by name; `done` refuses members that were not taken.
 
     Every method raises `CorruptError` naming the member that is missing, of another kind, or
     outside its limits. Lengths count characters.
@@ -38,13 +38,13 @@ class Fields:
         return set(self._members)
 
     def done(self) -> None:
-        """Raises unless every member was taken."""
+        """Raises CorruptError unless every member was taken."""
         unknown = self._members.keys() - self._taken
         if unknown:
             raise self._wrong(f"has an unknown member {min(unknown)[:100]!r}")
 
     def optional(self, name: str, read: Callable[[], T]) -> T | None:
-        """None for a JSON null, else what ``read`` makes of the member."""
+        """None for a JSON null, else the result of ``read``."""
         return None if self._take(name) is None else read()
 
     def boolean(self, name: str) -> bool:
@@ -83,7 +83,7 @@ class Fields:
     def texts(
         self, name: str, low: int = 0, *, high: int, pattern: re.Pattern[str] | None = None
     ) -> tuple[str, ...]:
-        """An array of ``low`` to ``high`` strings, none of them empty."""
+        """An array of ``low`` to ``high`` non-empty strings."""
         values = self._array(name, low, high)
         return tuple(self._text(value, name, 1, TEXT_LIMIT, pattern) for value in values)
 
@@ -98,7 +98,7 @@ class Fields:
         }
 
     def ranges(self, name: str, high: int) -> tuple[tuple[int, int], ...]:
-        """An array of at most ``high`` pairs [first, last] of 64-bit integers, ascending, apart."""
+        """At most ``high`` disjoint pairs [first, last] of 64-bit integers, ascending."""
         ranges: list[tuple[int, int]] = []
         for value in self._array(name, 0, high):
             if not isinstance(value, list) or len(value) != 2 or not all(map(_is_int64, value)):
@@ -118,7 +118,7 @@ class Fields:
         return [Fields(value, f"{self._where}.{name}[{i}]") for i, value in enumerate(values)]
 
     def small_object(self, name: str, text: int = TEXT_LIMIT) -> dict[str, Any]:
-        """An object of free form: bounded in depth, in number of values and in length of texts."""
+        """An object of any structure, bounded in depth, number of values and length of texts."""
         value = self._take(name)
         if not isinstance(value, dict):
             raise self._wrong("is not an object", name)

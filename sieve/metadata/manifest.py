@@ -1,8 +1,8 @@
-"""A version of an index as one immutable record, and the JSON file that keeps it.
+"""Manifest: a version of an index as one immutable record, and its JSON file.
 
-The file is one line of ASCII JSON whose last member is ``"checksum"``: the SHA-256, in hex, of the
-same text without that member. Every later format keeps this frame, so that a reader can tell a
-damaged file from one that is merely newer than itself.
+The file is one line of ASCII JSON. Its last member is ``"checksum"``: the SHA-256, in hex, of the
+same text without that member. Every later format keeps this frame, so that a reader can distinguish
+a damaged file from one of a newer format.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from sieve.metadata.text_formats import is_outdated
 
 FORMAT = 2
 MANIFEST_LIMIT = 32 << 20
-"""Longest manifest in bytes; longer ones are refused unread."""
+"""Maximum length of a manifest in bytes; longer ones are refused unread."""
 
 MAX_LOCATIONS = (1 << 31) - 1
 MAX_RUNS = 10_000
@@ -72,7 +72,7 @@ _FORMAT_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,99}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(Contents):
-    """One version of an index: its contents, and what is said of them.
+    """One version of an index: its contents and its metadata.
 
     Attributes:
         index: identity of the index.
@@ -80,11 +80,11 @@ class Manifest(Contents):
         id: random identity of this version.
         parent: identity of the version before, None for version 1.
         state: whether queries may use the index, or it has been dropped.
-        table: the table that the index was made for.
-        name: the index's name, for people.
+        table: the table that the index was created for.
+        name: the index's name, for users.
         column: path of the indexed column, exact case.
-        comment: what the user said of the index.
-        next_options: what the next refresh will build with; None means the same.
+        comment: the user's comment on the index.
+        next_options: options of the next refresh; None means the same.
         created_by: the software that wrote this version.
     """
 
@@ -102,21 +102,21 @@ class Manifest(Contents):
 
     @property
     def is_outdated(self) -> bool:
-        """Whether an earlier release made this version, which proves too little."""
+        """Whether an earlier release made this version and its contents prove too little."""
         return is_outdated(self.format_name, self.fingerprint_parts)
 
 
 def render_manifest(manifest: Manifest) -> bytes:
-    """The bytes to store; equal manifests give equal bytes.
+    """Encodes a manifest; equal manifests give equal bytes.
 
     Raises:
-        InvalidInputError: the manifest breaks a limit of the format, so no reader would take it.
+        InvalidInputError: the manifest breaks a limit of the format, so no reader would accept it.
     """
     members = asdict(manifest)
     record = {"format": FORMAT} | {name: members[name] for name in MEMBERS}
     for options in (record["options"], record["next_options"]):
         if options is not None and options["budget"] != AUTO:
-            # Releases that do not know it read versions of other budgets.
+            # Releases without this option can read versions of other budgets.
             del options["payback"]
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")
@@ -132,7 +132,7 @@ def render_manifest(manifest: Manifest) -> bytes:
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """The record in a manifest file.
+    """Decodes a manifest file.
 
     Raises:
         CorruptError: the checksum does not match, or a member is missing, of the wrong kind or
@@ -183,7 +183,7 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def _verified(data: bytes) -> bytes:
-    """The text that the checksum covers; nothing in it is believed before it matches."""
+    """The text that the checksum covers; verified before anything in it is used."""
     if len(data) > MANIFEST_LIMIT:
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest of {len(data)} bytes is too long")
     match = _CHECKSUM.fullmatch(data[-_CHECKSUM_BYTES:])
@@ -244,7 +244,7 @@ def _options(fields: Fields) -> IndexOptions:
     try:
         return stored_options(dict.fromkeys(fields.names(), "") | raw)
     except InvalidInputError as error:
-        # The file is whole, so a release that knows more options wrote it.
+        # The file is intact, so a release with more options wrote it.
         raise UnsupportedError(
             "SIEVE_VERSION_TOO_NEW", f"manifest: {error.message}; upgrade Sieve"
         ) from error
@@ -276,7 +276,7 @@ def _run_file(fields: Fields) -> RunFileRef:
     )
     fields.done()
     if not file.codes and not file.hashes:
-        # No look-up would read it, whatever it holds.
+        # A look-up would never read such a file, whatever its content.
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")
     return file
 
@@ -284,7 +284,7 @@ def _run_file(fields: Fields) -> RunFileRef:
 def _locations(fields: Fields, found: int) -> LocationsRef:
     count = fields.integer("count", high=MAX_LOCATIONS)
     if found == 1:
-        # The list was one file, with a row for each location.
+        # In this format the list was one file, with one row per location.
         parts = [_part(fields.record("file"), count)]
     else:
         parts = [_part(part) for part in fields.records("parts", MAX_PARTS)]

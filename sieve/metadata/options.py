@@ -1,4 +1,4 @@
-"""The OPTIONS of an index: which exist, what values they take, and how text becomes a record."""
+"""The OPTIONS of an index: names, allowed values, and parsing."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PAYBACK_RANGE = (1, 1_000_000)
 _PAYBACK = 10
 OPTION_NAMES = ("budget", "error", "payback", "shape")
 AUTO = "auto"
-"""The budget of an index that stops growing where its bytes no longer pay back."""
+"""The budget of an index that stops growing when further bytes no longer pay back."""
 MAP_BUDGET = "50%"
-"""What a map takes if nothing is said: up to four bytes of a key of eight."""
+"""Default budget of a map: up to four bytes per key of eight bytes."""
 
 SMALLEST_SHARE = 64 << 10
-"""What a share of a column comes to at least: below that there is nothing to save."""
+"""Minimum bytes of a relative budget: below that there is nothing to save."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _BUDGET = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(%|[kmgt]?b)", re.ASCII | re.IGNORECASE)
@@ -29,18 +29,18 @@ _UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """How an index is built.
+    """The build options of an index.
 
     Attributes:
         shape: structure of the segments, one of `SHAPES`; ``auto`` takes the better one for each.
-        budget: bytes of the runs at most, as a share of the plain size of the indexed values
+        budget: maximum bytes of the runs, as a share of the plain size of the indexed values
             (``1%``; at least 64 KB) or absolute (``64MB``), or ``auto``. The shape ``sieve`` has
-            none, and ``map`` has 50% if nothing is said.
-        error: of the shape ``sieve`` only, the bound of the shrinking cone: how many changes of the
-            location set a segment's line may be off at any key, 1 to 1,000,000. Smaller means more
-            segments.
-        payback: of the budget ``auto`` only, queries within which a byte of the index must save
-            one of the table's, 1 to 1,000,000.
+            none, and ``map`` has 50% by default.
+        error: for the shape ``sieve`` only, the bound of the shrinking cone: the maximum error of a
+            segment's line at any key, in changes of the location set, 1 to 1,000,000. A smaller
+            error makes more segments.
+        payback: for the budget ``auto`` only, the number of queries within which a byte of the
+            index must save one byte of the table, 1 to 1,000,000.
     """
 
     shape: str = "auto"
@@ -50,11 +50,11 @@ class IndexOptions:
 
     @property
     def automatic(self) -> bool:
-        """Whether the build itself decides how many bytes are worth it."""
+        """Whether the build chooses the number of bytes (budget ``auto``)."""
         return self.budget == AUTO and self.shape not in ("map", "sieve")
 
     def budget_bytes(self, column_bytes: int) -> int:
-        """The budget, which is not ``auto``, for a column whose values take ``column_bytes``."""
+        """The budget, not ``auto``, for a column whose values take ``column_bytes``."""
         number, unit = _parts(self.budget)
         if unit == "%":
             return max(SMALLEST_SHARE, int(number * column_bytes / 100))
@@ -62,35 +62,35 @@ class IndexOptions:
 
 
 def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> IndexOptions:
-    """The record for what stands in an OPTIONS clause.
+    """Parses the pairs of an OPTIONS clause.
 
     Args:
-        raw: names, in any case, to values as typed. A name that is missing keeps its value in base.
-        base: what to start from; the defaults if None.
+        raw: names, in any case, to values as typed. A missing name keeps its value in base.
+        base: the initial options; the defaults if None.
 
     Raises:
-        InvalidInputError: an unknown or repeated name, or a value that is not allowed; the message
-            lists what is.
+        InvalidInputError: an unknown or repeated name, or an invalid value; the message lists the
+            valid ones.
     """
     given = _known(raw)
     options = base or IndexOptions()
     shape = given.get("shape", options.shape).lower()
     if "error" in given and "shape" not in given:
-        # The bound of one shape's cone names the shape.
+        # Only the shape sieve has an error bound, so naming the bound implies the shape.
         shape = "sieve"
     _refuse_foreign(given, shape)
     if shape == "map":
         if given.get("budget", AUTO if shape != options.shape else "").lower() == AUTO:
             given["budget"] = MAP_BUDGET
     elif "payback" in given:
-        # It prices the bytes of one budget, so naming it names that budget.
+        # Only the budget auto has a payback, so naming it implies that budget.
         given.setdefault("budget", AUTO)
     read = _read(given | {"shape": shape}, options)
     return read if read.automatic else replace(read, payback=_PAYBACK)
 
 
 def stored_options(raw: Mapping[str, str]) -> IndexOptions:
-    """The record for options as a manifest keeps them: all of them, whatever the shape.
+    """Parses the options in a manifest: all of them, whatever the shape.
 
     Raises:
         InvalidInputError: as for `parse_options`.
@@ -99,7 +99,7 @@ def stored_options(raw: Mapping[str, str]) -> IndexOptions:
 
 
 def _refuse_foreign(given: Mapping[str, str], shape: str) -> None:
-    """Raise InvalidInputError for an option that the shape or the budget does not have."""
+    """Raises InvalidInputError for an option that does not apply to the shape or the budget."""
     foreign = {"sieve": ("budget", "payback"), "map": ("error", "payback")}.get(shape, ("error",))
     for name in foreign if shape in SHAPES else ():
         if name in given:

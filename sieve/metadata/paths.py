@@ -1,6 +1,6 @@
-"""Where the files of an index lie below its folder ``<root>/<index uuid>/``.
+"""Paths: the layout of an index's folder ``<root>/<index uuid>/``.
 
-Every name has a fixed pattern, so that a manifest, whoever wrote it, cannot point anywhere else.
+Every name has a fixed pattern, so that no manifest, not even a forged one, can point elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HEX_ID = re.compile(r"[0-9a-f]{32}")
 RUN_FILE = re.compile(r"part-[A-Za-z0-9_-]{1,120}(?:\.[A-Za-z0-9_-]{1,20}){0,2}\.parquet")
 LOCATIONS_FILE = re.compile(r"[0-9a-f]{32}\.parquet")
 TEMPORARY = re.compile(r"\.(?:draft|probe)-[0-9a-f]{32}")
-"""What stores make for a moment beside the file that is meant."""
+"""Temporary files that stores create beside the intended file."""
 CREATION_RECORD = "intent.json"
 REGISTERED = "registered"
 
@@ -31,12 +31,12 @@ def version_file(index_dir: str, version: int) -> str:
 
 
 def pending_writes_dir(index_dir: str) -> str:
-    """The folder that notes what is about to be written."""
+    """The folder of pending writes."""
     return join(index_dir, "intents")
 
 
 def vacuumed_file(index_dir: str, version: int) -> str:
-    """The mark that versions up to this one have given up what no later one needs."""
+    """The file that records that VACUUM has deleted files of versions up to this one."""
     return join(index_dir, "vacuumed", str(version))
 
 
@@ -51,5 +51,5 @@ def run_file(index_dir: str, run: RunId, file: FileRef) -> str:
 
 
 def locations_file(index_dir: str, name: str) -> str:
-    """A part of a list of locations, by the name that the manifest gives."""
+    """A part of a file list, by its name in the manifest."""
     return join(index_dir, "locations", name)

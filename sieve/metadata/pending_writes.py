@@ -1,7 +1,8 @@
-"""Names of files about to be written, noted first: what a dead writer leaves can be told later.
+"""Pending writes: records of files about to be written, so that VACUUM can delete those abandoned.
 
-A claim is an empty file ``intents/<kind>-<name>``, made before the thing itself and taken away when
-a version names the thing. One that has stood for a day belongs to nobody who is still at work.
+A pending write is an empty file ``intents/<kind>-<name>``. It is created before the file that it
+names, and deleted once a version names that file. A pending write that is a day old belongs to a
+dead writer.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sieve.metadata.records import RunId
 from sieve.storage.interface import GoneError, Store, join
 
 FLOOR_MS: Final = 24 * 3600 * 1000
-"""A writer that began so long ago, and whose work no version names, is taken to be dead."""
+"""Age in ms after which a writer whose files no version names is presumed dead."""
 
 _CLAIM = re.compile(
     rf"(?:(?P<run>run)-(?P<id>{HEX_ID.pattern})|locations-(?P<list>{LOCATIONS_FILE.pattern}))"
@@ -28,12 +29,12 @@ _CLAIM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """A thing that was about to be written.
+    """A run or a part of a file list that was about to be written.
 
     Attributes:
-        uri: of the claim's own file.
-        target: URI of the thing.
-        mtime_ms: when it was claimed.
+        uri: of the pending write's own file.
+        target: URI of the run or part.
+        mtime_ms: time of the record.
     """
 
     uri: str
@@ -42,43 +43,43 @@ class PendingWrite:
 
 
 def note_run(store: Store, index_dir: str, run: RunId) -> str:
-    """Note that a run is about to be written; the claim's URI. Raises UnavailableError."""
+    """Records that a run is about to be written; returns the URI. Raises UnavailableError."""
     claim = join(pending_writes_dir(index_dir), f"run-{run}")
     store.create(claim, b"")
     return claim
 
 
 def note_file_list(store: Store, index_dir: str, name: str) -> None:
-    """Note that a part of a list of locations is about to be written. Raises UnavailableError."""
+    """Records that a part of a file list is about to be written. Raises UnavailableError."""
     store.create(join(pending_writes_dir(index_dir), f"locations-{name}"), b"")
 
 
 def release(store: Store, index_dir: str, version: Manifest) -> None:
-    """Take away the claims of what a version names; those that stay do no harm."""
+    """Releases the pending writes of files that a version names; remaining ones do no harm."""
     named = {f"run-{run.id}" for run in version.runs}
     named |= {f"locations-{part.name}" for part in version.locations.parts}
     claims = pending_writes_dir(index_dir)
     with contextlib.suppress(SieveError):
-        # Most of them are named since an earlier version, and their claims are gone.
+        # An earlier version named most of them, and their pending writes are released.
         for claim in store.list(claims):
             if claim.name in named:
                 store.delete(join(claims, claim.name))
 
 
 def discard_run(store: Store, index_dir: str, run: RunId) -> None:
-    """Delete a run that no version names, and its claim. Raises UnavailableError."""
+    """Deletes a run that no version names, and its pending write. Raises UnavailableError."""
     store.delete(run_dir(index_dir, run))
     store.delete(join(pending_writes_dir(index_dir), f"run-{run}"))
 
 
 def discard_locations(store: Store, index_dir: str, name: str) -> None:
-    """The same for a part of a list of locations."""
+    """The same for a part of a file list."""
     store.delete(locations_file(index_dir, name))
     store.delete(join(pending_writes_dir(index_dir), f"locations-{name}"))
 
 
 def pending_writes(store: Store, index_dir: str) -> Iterator[PendingWrite]:
-    """What is claimed now; files of other names are nobody's claim. Raises UnavailableError."""
+    """The current pending writes; files with other names are ignored. Raises UnavailableError."""
     folder = pending_writes_dir(index_dir)
     try:
         entries = store.list(folder)

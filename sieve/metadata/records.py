@@ -1,4 +1,4 @@
-"""Ids and small records that several parts of Sieve pass to each other."""
+"""Shared records: identities, file references and statistics that several modules exchange."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass
 from typing import Any, Literal, NewType
 
 IndexUuid = NewType("IndexUuid", str)
-"""Identity of an index, a lower-case canonical UUID; names are only for people."""
+"""Identity of an index, a lower-case canonical UUID; names are only for users."""
 
 VersionId = NewType("VersionId", str)
-"""Random identity of one version, 32 hex digits: two writers of number n differ in it."""
+"""Random identity of one version, 32 hex digits: distinguishes two writers of number n."""
 
 RunId = NewType("RunId", str)
 """Random identity of one run, 32 hex digits; also the name of its folder."""
 
 State = Literal["ready", "disabled", "dropped"]
-"""What a version says of its index; a dropped one is a tombstone and has no successor."""
+"""State of an index in a version; a dropped one is a tombstone and has no successor."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableIdentity:
-    """Which table an index was made for: a hint against copied properties, never a proof.
+    """The table that an index was created for: detects copied properties, but is no proof.
 
     Attributes:
         catalog: name of the Spark catalog, such as ``spark_catalog``.
         database: name of the database.
         table: name of the table.
         create_time_ms: the catalog's creation time, milliseconds since the epoch (the Hive
-            metastore keeps whole seconds).
+            metastore stores whole seconds).
         location: absolute qualified URI of the table's folder.
     """
 
@@ -40,14 +40,14 @@ class TableIdentity:
 
 
 def identity_from(raw: Mapping[str, Any]) -> TableIdentity:
-    """The identity in the form in which the driver sends it."""
+    """Decodes an identity from the driver's form."""
     return TableIdentity(
         raw["catalog"], raw["database"], raw["table"], raw["create_time_ms"], raw["location"]
     )
 
 
 def same_table(one: TableIdentity, other: TableIdentity) -> bool:
-    """Whether an index of one table is an index of the other: the names without case."""
+    """Whether two identities are of the same table; names compare case-insensitively."""
     return (one.database.lower(), one.table.lower(), one.create_time_ms, one.location) == (
         other.database.lower(),
         other.table.lower(),
@@ -66,16 +66,16 @@ class FileRef:
 
 
 Range = tuple[int, int]
-"""First and last of some key codes or hashes, both included."""
+"""First and last key code or hash, both inclusive."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFileRef(FileRef):
-    """A run file, and where its keys lie: a look-up elsewhere need not read it.
+    """A run file and the ranges of its keys: a look-up outside them need not read it.
 
     Attributes:
-        codes: ranges of the key codes in its segments, ascending and apart.
-        hashes: likewise of the hashes in its maps, as signed 64-bit numbers.
+        codes: ranges of the key codes in its segments, ascending and disjoint.
+        hashes: ranges of the hashes in its maps, as signed 64-bit numbers, likewise.
     """
 
     codes: tuple[Range, ...]
@@ -84,19 +84,19 @@ class RunFileRef(FileRef):
 
 @dataclass(frozen=True, slots=True)
 class PartRef(FileRef):
-    """A Parquet file with a part of a list of locations, and how many rows it has."""
+    """A Parquet file with a part of a file list, and its number of rows."""
 
     rows: int
 
 
 @dataclass(frozen=True, slots=True)
 class LocationsRef:
-    """The list of a version's locations.
+    """The file list of a version.
 
     Attributes:
-        parts: that make it, in order; versions share them. What a part says of a path stands
-            instead of what those before it say of it.
-        count: how many locations there are.
+        parts: its parts in order; versions share them. The entry of a path in a later part replaces
+            the entries in earlier ones.
+        count: number of locations.
     """
 
     parts: tuple[PartRef, ...]
@@ -105,12 +105,12 @@ class LocationsRef:
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
-    """One run of a version: where its segments are and how large they are.
+    """One run of a version: its files and their sizes.
 
     Attributes:
         id: the run's identity and folder name.
-        locations: how many locations its ordinals count, those included that the table has lost.
-        encoder: JSON form of the key encoder that the run's codes were made with.
+        locations: number of locations that its ordinals count, removed ones included.
+        encoder: JSON form of the key encoder of the run's codes.
         files: run files, in order of name.
         segments: number of segments.
         blocks: number of blocks over all segments.
@@ -132,14 +132,14 @@ class RunRef:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Files that a kind of query is expected to read, means over probes.
+    """Expected number of files that a kind of query reads, means over probes.
 
     Attributes:
         kind: ``present``, an equality with a key that occurs; ``absent``, with one that does not;
             ``range``, 0.05 % of the domain.
         files: with the index.
-        exact: that hold a matching row, so that no index reads fewer.
-        minmax: by each file's least and greatest key.
+        exact: files with a matching row, the lower bound for any index.
+        minmax: with min/max statistics of each file.
     """
 
     kind: str
@@ -150,17 +150,17 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class BuildStats:
-    """What the build of a version saw and took.
+    """Statistics of the build of a version.
 
     Attributes:
         rows: table rows in the version's locations.
-        nulls: how many of them are NULL in the indexed column.
-        nans: how many of them are NaN.
+        nulls: rows that are NULL in the indexed column.
+        nans: rows that are NaN.
         column_bytes: uncompressed bytes of the column.
         seconds: wall-clock duration of the build.
-        expected: what queries are expected to read, by kind; empty where there is no key. Measured
-            when all of the table was read last.
-        files_total: number of locations that it was measured over.
+        expected: expected reads by kind of query; empty if there is no key. Measured when the whole
+            table was last read.
+        files_total: number of locations at that measurement.
     """
 
     rows: int

@@ -1,7 +1,8 @@
-"""The table property that tells Spark sessions of an index, and nothing that ever changes.
+"""Registration: the table property that makes Spark sessions find an index.
 
-The property ``sieve.index.<name>`` is written once, at CREATE. Anyone who may alter the table can
-write it too, so whatever is read is bounded first and, in any doubt, is no registration.
+The property ``sieve.index.<name>`` is written once, at CREATE, and holds nothing that changes.
+Anyone who may alter the table can write it too, so its value is bounded before it is parsed, and an
+invalid value is ignored.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from sieve.storage.interface import join
 FORMAT = 1
 PREFIX = "sieve.index."
 DECLARED_COLUMNS = "sieve.columns"
-"""The property in which a table declares which of its columns are to have an index."""
+"""The property in which a table declares the columns to index."""
 DECLARED_OPTIONS = "sieve.options"
-"""The property that holds the options of these indexes."""
+"""The property with the options of declared indexes."""
 VALUE_LIMIT = 1023
-"""Longest value in characters: the metastore's columns start at 4,000, other tools' lower."""
+"""Maximum length of the value in characters: the metastore's columns hold 4,000 or more, those of
+other tools fewer."""
 
 NAME_LIMIT = 128
 MAX_COLUMN_DEPTH = 100
@@ -35,12 +37,12 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a table says of one index.
+    """The registration of one index in its table.
 
     Attributes:
-        uuid: the index's identity; the name in the property is only for people.
+        uuid: the index's identity; the name in the property is only for users.
         column: path of the indexed column, exact case.
-        root: URI of the folder in which the index has its own folder, named by the uuid.
+        root: URI of the folder that contains the index's own folder, which is named by the uuid.
     """
 
     uuid: IndexUuid
@@ -57,7 +59,7 @@ def property_key(name: str) -> str:
     """The key of the property that registers an index of this name; names fold to lower case.
 
     Raises:
-        InvalidInputError: an empty name, one beyond 128 characters, or with control characters.
+        InvalidInputError: the name is empty, longer than 128 characters, or has control characters.
     """
     if not 1 <= len(name) <= NAME_LIMIT or _CONTROL.search(name):
         raise InvalidInputError(
@@ -72,7 +74,7 @@ def render_registration(registration: Registration) -> str:
     """The value of the property: ASCII JSON below 1 KB.
 
     Raises:
-        InvalidInputError: column and root are too long for that together.
+        InvalidInputError: column and root together are too long.
     """
     record = {
         "format": FORMAT,
@@ -91,7 +93,7 @@ def render_registration(registration: Registration) -> str:
 
 
 def parse_registration(value: str) -> Registration | None:
-    """The registration in a property's value; None if it is ill-formed or of a newer format."""
+    """Parses a property's value; None if it is malformed or of a newer format."""
     if len(value) > VALUE_LIMIT:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Points in time as text, the way manifests keep them and statements show them."""
+"""Timestamps: the text form in manifests and results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def iso(ms: int) -> str:
-    """ISO 8601 in UTC, with milliseconds, of a time in ms since the epoch."""
+    """Formats ms since the epoch as ISO 8601 in UTC with milliseconds."""
     return (
         datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
     )

@@ -1,4 +1,7 @@
-"""How one version of an index follows from another: pure, so that tests can play every order."""
+"""Transitions: pure functions from a version and a change to the next version.
+
+They are pure so that tests can play every order of concurrent changes.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +26,21 @@ class Disable:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The tombstone: nothing can follow it."""
+    """The tombstone: no version can follow it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetOptions:
-    """The next refresh builds with these options; queries go on with what there is."""
+    """The next refresh builds with these options; queries use the existing data until then."""
 
     options: IndexOptions
 
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """New contents: what a build or a compaction made of the table.
+    """New contents from a build or a compaction.
 
-    Options set meanwhile by somebody else stay waiting for the next refresh.
+    Options that another writer sets meanwhile stay pending for the next refresh.
     """
 
     contents: Contents
@@ -45,11 +48,11 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """The table goes by another name, or lies elsewhere.
+    """The table was renamed or moved.
 
     Attributes:
-        table: what it is now.
-        moved: whether its files went with it, as with a rename.
+        table: its new identity.
+        moved: whether its files moved with it, as in a rename.
     """
 
     table: TableIdentity
@@ -60,16 +63,16 @@ Change = Enable | Disable | Drop | SetOptions | Follow | Refresh
 
 
 def next_version(base: Manifest, change: Change, version_id: VersionId, by: CreatedBy) -> Manifest:
-    """The version after ``base`` in which ``change`` has happened.
+    """The version after ``base`` with ``change`` applied.
 
     Args:
         base: the newest version.
-        change: what happens to it.
+        change: the change.
         version_id: fresh random identity for the version.
         by: the software that makes it.
 
     Returns:
-        The next version, or ``base`` itself where the change is already in force.
+        The next version, or ``base`` itself if the change is already in force.
 
     Raises:
         ConflictError: the index has been dropped.
