@@ -1,1 +1,1 @@
-"""One operation on indexes a module, as users name them: create, refresh, vacuum, check."""
+"""Operations on indexes, one per module, named as users name them: create, refresh, vacuum."""

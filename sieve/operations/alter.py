@@ -1,4 +1,4 @@
-"""Versions that only say something new of an index: on or off, its options, its table."""
+"""ALTER: publishes versions that change only metadata: state, options, table name or location."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sieve.tables.table import CatalogTable
 
 
 def change_index(index: Usable, change: Change, environment: Environment) -> Manifest:
-    """Publish a change of the index's state or options on top of whatever is newest.
+    """Publishes a change of the index's state or options on top of the newest version.
 
     Raises:
         ConflictError: the index was dropped.
@@ -42,16 +42,16 @@ def follow_table(
     exists: Callable[[TableIdentity], bool],
     environment: Environment,
 ) -> str | None:
-    """Let an index follow its table to another name or place.
+    """Updates an index after its table was renamed or moved.
 
     Args:
-        table: as it is now.
+        table: the current table.
         name: of the index.
-        exists: whether there is a table of an identity.
-        environment: the means.
+        exists: whether a table with an identity exists.
+        environment: the environment.
 
     Returns:
-        The folder of the index; None where it is not this table's, or nothing has changed.
+        The folder of the index; None if it belongs to another table, or nothing has changed.
 
     Raises:
         UnavailableError, CorruptError, UnsupportedError: its version cannot be read or made.
@@ -64,12 +64,12 @@ def follow_table(
     base = newest(store, directory)
     if base is None or base.state == "dropped" or same_table(base.table, now):
         return None
-    # Of the same birth: not a property that was copied, or came back with a table made anew.
+    # The same creation time: the property was not copied, and the table was not replaced.
     was = replace(now, table=base.table.table, location=base.table.location)
     if not same_table(base.table, was) or exists(base.table):
         return None
     index = with_version(name, registration, store, base)
-    # A rename takes the files along. Whether each is the same, path, length and time will tell.
+    # A rename moves the files. Path, length and time show whether each file is unchanged.
     renamed = base.table.table.lower() != now.table.lower()
     change_index(index, Follow(now, moved=renamed), environment)
     return directory

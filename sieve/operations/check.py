@@ -1,7 +1,7 @@
-"""CHECK: read data files again and look every key of theirs up; none may be missed.
+"""CHECK: reads data files again and looks up every key; no look-up may miss a file.
 
-Executors read the column as a build does and look its keys up by the code of queries, in run files
-that are sent to them. What comes back is a line a file.
+Executors read the column as a build does, and look up its keys with the code of queries, in run
+files that the driver sends to them. The result is one line per file.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from sieve.tables.file_status import FileStatus, file_statuses
 from sieve.tables.table import LOCATION, CatalogTable, Column
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
-"""What a file is to an index: every key is found; always read, so not checked; no longer of the
-table; or it would be skipped though it holds what is asked for."""
+"""The result for a file: every key was found; always read, so not checked; no longer in the
+table; or a query that asks for one of its rows would skip it."""
 
 CHANGED: Final = "changed since the index was built"
 OTHER_READER: Final = "the index was built for another reader, so this session reads every file"
@@ -50,14 +50,14 @@ _WHY: Final[Mapping[FileStatus, str]] = {
     "record does",
     "changed": CHANGED,
 }
-"""Why a query reads a file whatever it asks for; empty if the index may rule the file out."""
+"""The reason why queries always read a file; empty if the index may rule the file out."""
 _NAMED: Final = 10
-"""Files that the error for a loss names at most."""
+"""Maximum number of files that the error for a loss names."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """What was found of a file: the index's name, its path, one of the words above, and why."""
+    """The result for one file: the index's name, the file's path, a status, and details."""
 
     index: str
     file: str
@@ -67,7 +67,7 @@ class CheckedFile:
 
 @dataclass(slots=True)
 class _Seen:
-    """What a file holds: rows, those whose keys look-ups miss, one such key, damaged records."""
+    """Counts of a file: rows, rows whose keys look-ups miss, one such key, corrupt records."""
 
     rows: int = 0
     nulls: int = 0
@@ -84,21 +84,21 @@ def check_index(
     environment: Environment,
     draw: Callable[[Sequence[int], int], Sequence[int]] = random.sample,
 ) -> list[CheckedFile]:
-    """Look up every key of the table's files that an index may skip.
+    """Looks up every key of the files that an index may skip.
 
     Args:
-        table: the table, as it is now.
+        table: the current table.
         index: the index.
-        percent: share of these files to be read, above 0; one at least.
-        environment: the means.
-        draw: some of them.
+        percent: percentage of these files to read, above 0; at least one file.
+        environment: the environment.
+        draw: chooses some of them.
 
     Returns:
-        By path, one for each file that was read, that needs no check, or that is gone.
+        By path, one result for each file that was read, that needs no check, or that is gone.
 
     Raises:
-        UnsupportedError: a later release wrote it.
-        CorruptError, UnavailableError: a file of the index is damaged or out of reach.
+        UnsupportedError: a later release wrote the index.
+        CorruptError, UnavailableError: a file of the index is damaged or unreachable.
         Py4JJavaError: a data file cannot be read; Spark's message names it.
     """
     manifest = index.manifest
@@ -116,7 +116,7 @@ def check_index(
     at = np.array([places[files[number].path] for number in chosen], np.intp)
     seen = _read(table, opened, chosen, where.places[at], environment)
     details = [_loss(opened, int(k), one) for k, one in zip(at, seen, strict=True)]
-    # A file that was replaced while it was read tells nothing of what the index knows.
+    # A file that was replaced while it was read tells nothing about the index.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
     checked: list[CheckedFile] = []
     for number, detail in zip(chosen, details, strict=True):
@@ -133,11 +133,11 @@ def check_index(
 
 
 def refuse_losses(label: str, checked: Sequence[CheckedFile]) -> None:
-    """Raise CorruptError if a check has found what an index would lose; names files and keys.
+    """Raises CorruptError if a check has found rows that an index would lose; names files and keys.
 
     Args:
         label: the table's name for messages.
-        checked: of any of its indexes.
+        checked: results for any of its indexes.
     """
     lost = [one for one in checked if one.status == LOST]
     if not lost:
@@ -160,7 +160,7 @@ def _read(
     places: Counts,
     environment: Environment,
 ) -> list[_Seen]:
-    """What is seen of files, given with their places in the version's runs laid end to end."""
+    """Reads files, given with their places in the version's concatenated runs."""
     runs = index.manifest.runs
     column = Column(index.manifest.column, index.manifest.type)
     begins = np.cumsum([0, *(run.locations for run in runs)])
@@ -169,7 +169,7 @@ def _read(
         ordinals = [
             ordinals_in(places[own], begins[k], begins[k + 1]).tolist() for k in numbers_of_runs
         ]
-        # Files without keys are in no run, and may have none.
+        # Files without keys are in no run, and there may be no run at all.
         for rounds in shared_rounds([runs[k] for k in numbers_of_runs]):
             environment.describe_job(f"checking {index.manifest.name}")
             frame = table.frame([numbers[k] for k in own], column)
@@ -186,7 +186,7 @@ def _read(
 def _lines(
     values: DataFrame, index: OpenIndex, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, int, int, int, int, str | None]]:
-    """Place among the files, rows, nulls, nans, rows missed, damaged records, a lost key."""
+    """Ordinal of the file, rows, NULLs, NaNs, missed rows, corrupt records, one lost key."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:
@@ -215,14 +215,14 @@ def _sent(
 
 
 def _loss(index: OpenIndex, place: int, seen: _Seen) -> str:
-    """What queries lose of a location; empty if nothing."""
+    """The rows of a location that queries lose, in words; empty if none."""
     if seen.damaged:
         return "the rows of a damaged record, which differ from query to query,"
     if seen.missed:
         return f"key {seen.key} ({seen.missed} rows of such keys)"
     where, manifest = index.locations(), index.manifest
     rows, nulls, nans = (int(c[place]) for c in (where.rows, where.nulls, where.nans))
-    # Which rows have NULL may depend on what else a query reads; then no look-up goes by it.
+    # Which rows are NULL may depend on a query's other columns; then no look-up uses the count.
     told = [("rows", seen.rows, rows), ("NaN", seen.nans, nans)]
     told += [("NULL", seen.nulls, nulls)] if manifest.null_proof else []
     for what, there, listed in told:

@@ -1,4 +1,4 @@
-"""CREATE: validate, build, publish version 1, register; all of the wanted indexes or none."""
+"""CREATE: validates, builds, publishes version 1 and registers; creates all indexes or none."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sieve.tables.table import CatalogTable, Column
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An index to be made: its name and its column."""
+    """An index to create: its name and its column."""
 
     name: str
     column: Column
@@ -39,7 +39,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """An index whose folder exists and whose intent is written down."""
+    """An index whose folder and creation record exist."""
 
     wanted: Wanted
     registration: Registration
@@ -48,7 +48,7 @@ class _Begun:
 
 
 def default_name(path: Sequence[str]) -> str:
-    """The name of an index that was not given one: ``a_b_sieve`` for ``a.b``."""
+    """The default name of an index: ``a_b_sieve`` for column ``a.b``."""
     return "_".join(path).lower() + "_sieve"
 
 
@@ -61,24 +61,24 @@ def create_indexes(
     built: Callable[[], None] = lambda: None,
     replaced: Mapping[str, RegisteredIndex] = MappingProxyType({}),
 ) -> list[Manifest]:
-    """Make indexes on a table.
+    """Creates indexes on a table.
 
     Args:
         table: the table.
         wanted: the indexes.
         options: of all of them.
         comment: of all of them.
-        environment: the means.
-        built: called when one more of them is built.
-        replaced: indexes of the same names, which end once all are registered.
+        environment: the environment.
+        built: called after each build.
+        replaced: existing indexes of the same names, which end once all are registered.
 
     Returns:
         Version 1 of each, in the order wanted.
 
     Raises:
-        UnsupportedError: a column's type cannot be indexed, the folder cannot be protected, or no
-            other session would use what lies there.
-        UnknownOutcomeError: a version may or may not be visible; its files are left alone.
+        UnsupportedError: a column's type cannot be indexed, the folder cannot be protected, or
+            other sessions would not use an index at its location.
+        UnknownOutcomeError: a version may or may not be visible; its files remain.
     """
     for one in wanted:
         check_wanted(table, one, options)
@@ -118,7 +118,7 @@ def create_indexes(
 
 
 def check_wanted(table: CatalogTable, one: Wanted, options: IndexOptions) -> None:
-    """Raise UnsupportedError or InvalidInputError for an index that cannot be."""
+    """Raises UnsupportedError or InvalidInputError for an index that cannot be created."""
     property_key(one.name)
     try:
         Encoder.for_type(one.column.type)
@@ -150,7 +150,7 @@ def _begin(table: CatalogTable, one: Wanted, environment: Environment) -> _Begun
         ) from error
     index = _Begun(one, registration, store, directory)
     try:
-        # While the folder is empty: nobody who may not read the table gets to see a key of it.
+        # Sets permissions while the folder is empty: only readers of the table may see its keys.
         tables = environment.open_store(info.identity.location)
         store.restrict(directory, tables.permissions(info.identity.location))
         write_creation_record(store, directory, one.name, info.identity)
@@ -219,7 +219,7 @@ def _undo(
     registered: Sequence[_Begun],
     replaced: Mapping[str, RegisteredIndex],
 ) -> None:
-    """Leave nothing behind: registrations first, so that none points at deleted files."""
+    """Undoes a failed CREATE: registrations first, so that none points at deleted files."""
     kept = set()
     for index in registered:
         name, own = index.wanted.name, index.registration
@@ -229,26 +229,26 @@ def _undo(
             else:
                 table.unregister(name, own)
         except SieveError:
-            # Its registration stays, so its files must: it is a whole index.
+            # Its registration remains, so its files must remain: the index is complete.
             kept.add(index.directory)
     for index in begun:
         if index.directory not in kept:
-            # The statement already fails for a reason of its own, which is the one to report.
+            # The statement already fails with an error of its own, which is the one to report.
             with contextlib.suppress(SieveError):
                 delete_index(index.store, index.directory)
 
 
 def _sweep(table: CatalogTable, environment: Environment) -> None:
-    """Remove what CREATEs on this table left when their process died."""
+    """Deletes index folders that an earlier CREATE on this table left when its process died."""
     root = environment.root_for_new(table.info.database_location)
     known = {registration.uuid for registration in table.info.registrations.values()}
-    # Rubbish that cannot be removed is no reason not to make an index.
+    # A failed clean-up must not prevent a new index.
     with contextlib.suppress(SieveError):
         remove_abandoned(environment.open_store(root), root, table.info.identity, known)
 
 
 def refuse_taken(names: Sequence[str], taken: Sequence[str], label: str) -> None:
-    """Raise InvalidInputError when a wanted name is in use, or is wanted twice."""
+    """Raises InvalidInputError if a name is in use or is given twice."""
     for name in names:
         if name.lower() in taken:
             raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""Indexes whose newest version is damaged: of use to nobody, yet some table's to remove."""
+"""Damaged indexes: no query uses one whose newest version is damaged, but its table can drop it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from sieve.storage.interface import Store
 
 
 def owner_of_wreck(store: Store, folder: str) -> TableIdentity | None:
-    """The table that an index with a damaged newest version was made for, or followed before that.
+    """The table that an index with a damaged newest version was created for, or last followed.
 
     Args:
-        store: where the index lies.
+        store: the store of the index.
         folder: its folder.
 
     Returns:
-        What the newest version that can be read says, or else the first file of the folder; None
-        where neither can be read, or there is no version.
+        The table in the newest readable version, or else in the creation record; None if neither
+        can be read, or there is no version.
 
     Raises:
         UnsupportedError: a newer release has written a version of it.

@@ -1,12 +1,12 @@
-"""DROP: end an index, in an order of effects that may be cut short anywhere.
+"""DROP: ends an index in an order of effects that is safe to interrupt anywhere.
 
-1. The tombstone: a last version that says "dropped". From here on no query uses the index, in any
-   session, and no REFRESH finds its folder again for a table that has lost the property.
-2. The table's property. What is left if the metastore does not serve is a registration of a dropped
-   index; another DROP begins here (`HalfDropped`).
-3. The files. What is left of them no table refers to, and VACUUM SIEVE INDEXES removes it.
+1. The tombstone: a last version with the state "dropped". From here on no query uses the index, in
+   any session, and no REFRESH finds its folder again for a table that has lost the property.
+2. The table's property. If the metastore does not answer, a registration of a dropped index remains
+   (`HalfDropped`); another DROP continues here.
+3. The files. No table refers to remaining ones, and VACUUM SIEVE INDEXES deletes them.
 
-A table that is gone has taken its property along: `end_index` does the rest.
+Dropping a table has removed its properties already: `end_index` does the rest.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from sieve.tables.table import CatalogTable
 
 
 def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environment) -> bool:
-    """End an index whose table is gone: tombstone, then the files.
+    """Ends an index whose table is gone: tombstone, then the files.
 
     Returns:
-        Whether there was one; where it is of another table, or out of reach, nothing is done.
+        Whether there was an index to end; an index of another table, or out of reach, is unchanged.
 
     Raises:
         UnavailableError: the store stopped answering.
@@ -49,16 +49,16 @@ def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environ
 
 
 def drop_index(table: CatalogTable, index: RegisteredIndex, environment: Environment) -> None:
-    """Drop an index: tombstone, then the property, then the files.
+    """Drops an index: tombstone, then the property, then the files.
 
-    A registration whose index belongs to another table, or is gone, loses its property only: the
-    files are not this table's to delete. A drop that was cut short after its tombstone is finished.
+    If the index belongs to another table or is gone, removes only the property: this table must not
+    delete the files. Finishes a drop that was interrupted after its tombstone.
 
     Raises:
-        UnavailableError: the store does not tell what there is to drop, and nothing was done; or
-            the metastore does not serve, and dropping it again finishes what is left.
+        UnavailableError: the store does not answer, and nothing was done; or the metastore does not
+            answer, and another DROP finishes the rest.
     """
-    # Without a tombstone an index that is there would be found again by its table's next REFRESH.
+    # Without a tombstone, the table's next REFRESH would find an existing index again.
     check_reachable(index)
     store = _files_to_delete(index, table.info.identity)
     if isinstance(index, Ready | Disabled):
@@ -77,7 +77,7 @@ def drop_index(table: CatalogTable, index: RegisteredIndex, environment: Environ
 
 
 def _files_to_delete(index: RegisteredIndex, table: TableIdentity) -> Store | None:
-    """The store of what a table has registered, if the folder there is that table's to delete."""
+    """The store of a registered index, if its folder belongs to the table."""
     match index:
         case Ready() | Disabled() | HalfDropped():
             return index.store

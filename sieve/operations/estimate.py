@@ -1,9 +1,9 @@
-"""What an index would cost and read, before it is built: a build of which nothing is written.
+"""ESTIMATE: size, build time and expected reads of an index, by a build that writes nothing.
 
-The column is read once, with cuts for the largest budget that is asked about, and a version is made
-in memory for each budget. A column whose cuts one task of a build weighs is built whole. Of a
-larger one some windows of its domain are, as the whole of it would be, at their share of each
-budget. A query that is asked about gets windows of its own at its ends.
+The column is read once, with cuts for the largest budget in question, and a version is made in
+memory for each budget. If one task of a build can weigh all cuts, the whole column is built. A
+larger column is sampled: some windows of its domain are built as the whole would be, with their
+share of each budget. A query to estimate gets windows of its own at the ends of its intervals.
 """
 
 from __future__ import annotations
@@ -49,26 +49,26 @@ from sieve.tables.formats import COUNTED
 from sieve.tables.table import CatalogTable, Column, DataFile, refuse_build, roots_of
 
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
-"""Budgets that are told of beside `auto`, where none is named."""
+"""Budgets that are estimated beside `auto` if no budget is given."""
 
 _CUTS_OF_MANY: Final = 250_000
-"""Cuts that are weighed for each of several budgets."""
+"""Maximum number of cuts if several budgets are weighed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What CREATE is expected to say with some options.
+    """The expected result of CREATE with some options.
 
     Attributes:
-        options: these.
-        shapes: of the segments that it would have; empty where there is no key.
-        bytes: of the index, its list of locations included.
-        share: of the column's bytes; 0 where it has none.
+        options: the options.
+        shapes: of its segments; empty if there is no key.
+        bytes: of the index, its file list included.
+        share: of the column's bytes; 0 if the column has none.
         seconds: of the build.
         files: of the table.
-        file_bytes: of a file, in the mean.
-        expected: what queries are expected to read.
-        asked: what the query reads, if there was one.
+        file_bytes: mean bytes of a file.
+        expected: expected reads of queries.
+        asked: expected reads of the given query, if any.
     """
 
     options: IndexOptions
@@ -89,18 +89,18 @@ def estimate_index(
     asked: Asked | None,
     environment: Environment,
 ) -> list[Estimate]:
-    """Estimate indexes of a table as it is now.
+    """Estimates indexes of the current table.
 
     Args:
         table: the table.
-        column: to be indexed.
+        column: the column to index.
         wanted: options of each index; of one shape.
-        asked: a query that is told of, too.
-        environment: the means.
+        asked: a query to estimate, too.
+        environment: the environment.
 
     Returns:
-        One for each of the options, but for those whose budget cannot pay for the shape, if there
-        are several.
+        One estimate for each of the options; if there are several, those whose budget cannot pay
+        for the shape are left out.
 
     Raises:
         UnsupportedError: a build cannot read the table; see `refuse_build`.
@@ -120,7 +120,7 @@ def estimate_index(
         counted=table.info.format_name in COUNTED,
         describe_job=environment.describe_job,
     )
-    # What is cut for the largest budget does for the others.
+    # The cuts for the largest budget serve the others, too.
     widest = max(wanted, key=lambda one: _wide(of, one).most_cuts(one))
     weighed = CUTS_PER_TASK if len(wanted) == 1 else _CUTS_OF_MANY
     sample = zoomed(
@@ -148,13 +148,13 @@ def estimate_index(
 
 
 def _wide(of: ColumnProfile, options: IndexOptions) -> ColumnProfile:
-    """The survey with as many cuts as a build may read in the end."""
+    """The column profile with as many cuts as a build may read in the end."""
     return of.wider(options) or of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Held:
-    """A run of what is shown, in memory: its bytes, its keys, and what it is expected to read."""
+    """A run over the sampled windows, in memory: its bytes, its keys, and its expected reads."""
 
     run: Run
     shapes: tuple[str, ...]
@@ -165,7 +165,7 @@ class _Held:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Estimating:
-    """One reading of a column, of which versions are made."""
+    """One reading of a column, from which several versions are made."""
 
     table: CatalogTable
     column: Column
@@ -179,14 +179,14 @@ class _Estimating:
     pairs: SharedPairs
 
     def of(self, options: IndexOptions, read: float) -> Estimate:
-        """The index with some options, where reading has taken so many seconds."""
+        """The estimate for some options, given the seconds that reading took."""
         started = time.monotonic()
         made = self._made(options)
         took = time.monotonic() - started
         seen, of, share = self.seen, self.column_profile, self.column_profile.sample.share
         idle = _seconds_of_a_job(self.cuts) if share < 1 else 0.0
         stretches = run_files(seen.cuts[0], of)
-        # What a job takes to begin it takes once, and stretches are weighed beside each other.
+        # The overhead of a job counts once, and stretches are weighed in parallel.
         at_once = self.cuts.sparkSession.sparkContext.defaultParallelism
         beside = min(max(1, stretches), at_once)
         seconds = read + idle + max(0.0, took - idle) / share / beside
@@ -209,7 +209,7 @@ class _Estimating:
         )
 
     def _made(self, options: IndexOptions) -> _Held:
-        """What a build would keep of its attempts."""
+        """The run that a build would choose among its attempts."""
         if options.automatic:
             return self._automatic(options)
         made, of = self._build(options, self.column_profile), self.column_profile
@@ -223,7 +223,7 @@ class _Estimating:
         return made
 
     def _automatic(self, options: IndexOptions) -> _Held:
-        """The same of the budget `auto`, whose second reading is part of the first."""
+        """The same for the budget `auto`, whose second reading is part of the first."""
         of: ColumnProfile | None = self.column_profile
         attempts: list[_Held] = []
         while of is not None:
@@ -293,7 +293,7 @@ class _Estimating:
 
 
 def _seconds_of_a_job(cuts: DataFrame) -> float:
-    """What one takes that has nothing to do."""
+    """Seconds of a job that has nothing to do."""
     started = time.monotonic()
     none = cuts.where("location < 0").coalesce(1)
     map_batches(
@@ -303,11 +303,11 @@ def _seconds_of_a_job(cuts: DataFrame) -> float:
 
 
 def _rows(make: Make, of: ColumnProfile, options: IndexOptions) -> tuple[list[Row], int]:
-    """Rows of a run file and their bytes; made again where a build would be."""
+    """Rows of a run file and their bytes; makes them again where a build would."""
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()
-        # A page of a hundred rows at least, as Spark stores them.
+        # A page of at least a hundred rows, as Spark stores them.
         page = b"".join(bytes(row["payload"]) for row in rows)
         size = len(pa.compress(page, "zstd", asbytes=True)) + SEGMENT_OVERHEAD * len(rows)
         return (rows, size), size

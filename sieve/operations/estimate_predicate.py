@@ -1,4 +1,4 @@
-"""What a query would read of an index that does not exist: its predicate, asked of an estimate."""
+"""Estimates the reads of a query: evaluates its predicate on an estimated index."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sieve.tables.table import Column, DataFile
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query of the table.
+    """A query on the table.
 
     Attributes:
-        predicate: what it asks of rows.
-        files: paths of those that partition pruning leaves to it.
+        predicate: its predicate.
+        files: paths of the files that partition pruning leaves.
     """
 
     predicate: Predicate
@@ -40,7 +40,7 @@ class Reads:
         total: without an index.
         files: with this one.
         bytes: of those.
-        understood: whether the index has a part in it.
+        understood: whether the index can evaluate part of the predicate.
     """
 
     total: int
@@ -50,7 +50,7 @@ class Reads:
 
 
 def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[np.int64]:
-    """What a query asks of the column, as intervals of key codes."""
+    """The key ranges of a query on the column, as intervals of key codes."""
     gathered = _Gathered(of.sample.encoder, of.counted is not None, of.n_files)
     if asked is not None:
         evaluate(asked.predicate, {column.path: gathered}, of.n_files)
@@ -59,7 +59,7 @@ def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[
 
 
 class _Gathered:
-    """Stands for an index and writes down what it is asked."""
+    """Stands in for an index and records the key ranges asked of it."""
 
     def __init__(self, encoder: Encoder, null_proof: bool, n: int) -> None:
         self.encoder = encoder
@@ -74,7 +74,7 @@ class _Gathered:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
-    """Stands for the index, by what is shown of it."""
+    """Stands in for the index, by its sampled windows."""
 
     sample: Sample
     null_proof: bool
@@ -107,14 +107,14 @@ class _Shown:
 def reads(
     asked: Asked, column: Column, files: Sequence[DataFile], of: ColumnProfile, seen: Seen, run: Run
 ) -> Reads:
-    """What a query reads of a table with an index.
+    """The files that a query reads of a table with an index.
 
     Args:
         asked: the query.
         column: the indexed one.
         files: of the table.
-        of: what was known of the column before it was read.
-        seen: what was counted while it was.
+        of: the column's profile from before it was read.
+        seen: counts from reading it.
         run: of the index.
     """
     left = np.array([file.path in asked.files for file in files], np.bool_)

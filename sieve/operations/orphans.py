@@ -1,4 +1,4 @@
-"""Indexes that belong to no table, told by what their own folders say."""
+"""Orphans: indexes that belong to no table, according to the metadata in their folders."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sieve.storage.interface import Store, join, parent
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A folder of an index that no table has.
+    """An index folder that no table has registered.
 
     Attributes:
         folder: its URI.
         name: of the index.
-        table: which it was made for, or followed last.
-        why: how it is known to be nobody's.
+        table: the table that it was created for, or last followed.
+        why: the evidence that it is an orphan.
     """
 
     folder: str
@@ -42,17 +42,17 @@ def orphans(
 ) -> Iterator[Orphan]:
     """The orphans of one database.
 
-    An index that a table of its very identity no longer registers is none: that table's statements
-    register it again, unless another one that can be used has its name, or its newest version is
-    damaged. Nor is one that a newer release has written.
+    An index whose table exists with the same identity but no longer registers it is no orphan: that
+    table's statements register it again, unless another usable index has its name, or its newest
+    version is damaged. An index that a newer release has written is no orphan, either.
 
     Args:
-        store: where the root lies.
-        root: the folder that holds indexes, maybe of other databases too.
-        database: whose.
-        tables: all tables that it has now, with the indexes that each has registered.
-        floor_ms: age in ms from which what nobody refers to is taken to be left behind; a day at
-            least for a CREATE that is not registered.
+        store: the store of the root.
+        root: the folder that holds indexes, possibly of other databases too.
+        database: the database.
+        tables: all its current tables, with the registered indexes of each.
+        floor_ms: minimum age of an orphan in ms; a day at least for a CREATE that has not
+            registered.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -67,7 +67,7 @@ def orphans(
         return
     now = store.now_ms(root)
     for record in candidates:
-        # A CREATE at work is given its time, whatever the floor.
+        # A running CREATE gets a day, even if the floor is lower.
         floor_of = floor_ms if record.registered else max(floor_ms, FLOOR_MS)
         if record.written_ms > now - floor_of:
             continue
@@ -96,7 +96,7 @@ def _orphan(
 def _wrecked(
     store: Store, record: CreationRecord, tables: Mapping[TableIdentity, Mapping[str, Registration]]
 ) -> Orphan | None:
-    """No table can register it again, not even its own."""
+    """The orphan of a damaged index: no table can register it again, not even its own."""
     try:
         owner = owner_of_wreck(store, record.folder)
     except SieveError:
@@ -114,13 +114,13 @@ def _why(
     manifest: Manifest,
     tables: Mapping[TableIdentity, Mapping[str, Registration]],
 ) -> str:
-    """Why an index is nobody's; empty where it may be somebody's."""
+    """Why an index is an orphan; empty if it may belong to a table."""
     if manifest.state == "dropped":
         return "it was dropped"
     own = [names for table, names in tables.items() if same_table(manifest.table, table)]
     if not own:
         return "its table is gone"
-    # Two drivers that create one index at a time may both succeed; the later one has the name.
+    # Two drivers that create one index concurrently may both succeed; the later one has the name.
     other = own[0].get(manifest.name)
     if other is None or other.root != root:
         return ""

@@ -1,4 +1,8 @@
-"""REFRESH: bring an index up to its table, as a new version beside the old one."""
+"""REFRESH: indexes the changes of a table and publishes a new version.
+
+Runs of unchanged files are reused. New and changed files are read into a new run; runs are merged
+when they become many (see `sieve.indexing.reuse`).
+"""
 
 from __future__ import annotations
 
@@ -38,11 +42,12 @@ from sieve.tables.table import CatalogTable, Column
 _ATTEMPTS: Final = 3
 
 MOST_ASKED: Final = 1000
-"""Changed locations whose news are looked for, each in files of its own; of more all is read."""
+"""Maximum number of changed locations whose appended log files are read alone, each in a file of
+its own; above it, changed locations are read completely."""
 
 
 class RefreshMode(Enum):
-    """How much of the table a refresh reads."""
+    """The part of the table that a refresh reads."""
 
     INCREMENTAL = auto()
     """New and changed files."""
@@ -53,7 +58,7 @@ class RefreshMode(Enum):
 
 
 class _OvertakenError(Exception):
-    """Another refresh has left out a file that this one leans on; the version it made."""
+    """Another refresh has dropped a file that this one reuses; carries the version it made."""
 
     def __init__(self, newest: Manifest) -> None:
         super().__init__(newest)
@@ -63,25 +68,25 @@ class _OvertakenError(Exception):
 def refresh_index(
     table: CatalogTable, index: Usable, mode: RefreshMode, environment: Environment
 ) -> Manifest:
-    """Index new and changed files, and no others, and forget vanished ones.
+    """Indexes new and changed files, and removes deleted ones.
 
     Args:
-        table: the table, as it is now.
+        table: the current table.
         index: the index.
-        mode: what to read beyond that.
-        environment: the means.
+        mode: the files to read.
+        environment: the environment.
 
     Returns:
-        The new version, or the one in force where there is nothing to do.
+        The new version, or the current one if there is nothing to do.
 
     Raises:
         InvalidInputError: the table has lost the indexed column.
-        ConflictError: the index was dropped meanwhile, or others were faster every time.
+        ConflictError: the index was dropped meanwhile, or other writers won every attempt.
     """
     base = index.manifest
     for _ in range(_ATTEMPTS):
         try:
-            # A version may come between the first files that a DROP deletes and the last.
+            # A version may be published between the first and the last file that a DROP deletes.
             with report_if_dropped(index.name, index.store, index.directory):
                 return _refreshed(table, index, base, mode, environment)
         except _OvertakenError as overtaken:
@@ -128,7 +133,7 @@ def _refreshed(
         environment.check_cancelled()
         if not held.appended:
             raise
-        # What cannot be read by itself may yet be read with the rest.
+        # If the appended log files cannot be read alone, reading whole locations may still work.
         return _refreshed(table, index, base, mode, environment, news=False)
     try:
         environment.changing()
@@ -150,9 +155,9 @@ def _refreshed(
 def _seen(
     table: CatalogTable, index: Usable, base: Manifest, known: Stored | None, *, news: bool
 ) -> tuple[Snapshot, ReusedRuns]:
-    """The table as it is now, and what of the version is taken over: nothing if none is known.
+    """The current snapshot, and the reused part of the version (nothing if there is no file list).
 
-    With ``news`` that is also what locations had that were only added to.
+    With ``news``, locations that were only appended to keep their indexed rows.
     """
 
     def held_at(snapshot: Snapshot, known: Locations) -> ReusedRuns:
@@ -165,7 +170,7 @@ def _seen(
     if part is not None:
         held = held_at(part, known.whole)
         paths = set(held.locations.paths)
-        # What is to be read again must have been listed.
+        # Files to read again must be part of the listing.
         if all(file.path in paths for file in part.files[len(part.files) - part.taken_over :]):
             return part, held
     snapshot = snapshot_of(table, index.store, index.directory)
@@ -175,9 +180,9 @@ def _seen(
 def _grown(
     table: CatalogTable, base: Manifest, known: Locations, snapshot: Snapshot
 ) -> frozenset[str]:
-    """Paths of changed locations of which what is new can be read by itself."""
+    """Paths of changed locations whose appended log files can be read alone."""
     if not base.runs or any(file.hashes for run in base.runs for file in run.files):
-        # Whether a map has lost a key of a location that others know of, too, no check could tell.
+        # No check could tell whether a map has lost a key of a location that is in other runs, too.
         return frozenset()
     columns = (known.lengths, known.mtimes, known.all_rows)
     facts = zip(*(column.tolist() for column in columns), strict=True)
@@ -197,13 +202,13 @@ def _grown(
 def _on_top(
     base: Manifest, made: Contents, index: Usable, environment: Environment
 ) -> Callable[[Manifest | None], Manifest]:
-    """Plans the version of a refresh on top of whatever others have published since its base."""
+    """Plans the version of a refresh on top of versions that others published since its base."""
 
     def plan(newest: Manifest | None) -> Manifest:
         if newest is None:
             raise UnavailableError("SIEVE_INDEX_GONE", f"{index.directory} vanished meanwhile")
         if newest is not base and newest.instant >= made.instant:
-            # Another refresh saw the table as late as this one, or later.
+            # Another refresh listed the table at the same time or later.
             return newest
         if newest.table != base.table:
             raise ConflictError(
@@ -212,7 +217,7 @@ def _on_top(
                 "statement again",
             )
         if not _named(made) & _named(base) <= _named(newest):
-            # Nobody keeps for it what the newest version does not name.
+            # Files that the newest version does not name may be deleted at any time.
             raise _OvertakenError(newest)
         return next_version(
             newest, Refresh(made), VersionId(secrets.token_hex(16)), environment.software
@@ -222,12 +227,12 @@ def _on_top(
 
 
 def _named(by: Contents) -> set[str]:
-    """Runs and parts of the list of locations that are named: random, so no two share a name."""
+    """Names of the runs and the parts of the file list; random, so names never collide."""
     return {*(run.id for run in by.runs), *(part.name for part in by.locations.parts)}
 
 
 def _remove(index: Usable, made: Contents, base: Manifest) -> None:
-    """Take away what no version refers to, nor ever will: none but what was made for this one."""
+    """Deletes the files that this refresh wrote and no version will ever name."""
     store, directory, shared = index.store, index.directory, _named(base)
     with contextlib.suppress(SieveError):
         for run in (run for run in made.runs if run.id not in shared):
@@ -237,7 +242,7 @@ def _remove(index: Usable, made: Contents, base: Manifest) -> None:
 
 
 def _column(table: CatalogTable, base: Manifest) -> Column:
-    """The indexed column as the table has it now; a name that is gone is an error, not a guess."""
+    """The indexed column in the current table; raises an error if no column has its name."""
     for column in table.info.columns:
         if column.path == base.column:
             return column
@@ -251,7 +256,7 @@ def _column(table: CatalogTable, base: Manifest) -> Column:
 def _still_valid(
     table: CatalogTable, index: Usable, base: Manifest, column: Column
 ) -> Stored | None:
-    """The version's list of locations; None where none holds, and all is to be built again."""
+    """The version's file list; None if it is no longer valid, and the index must be rebuilt."""
     same_reader = base.fingerprint == table.info.fingerprint and base.type == column.type
     if not same_reader or base.next_options is not None:
         return None

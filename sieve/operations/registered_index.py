@@ -1,8 +1,8 @@
-"""The indexes that a table has registered, each in the state in which it is found.
+"""Registered indexes of a table, each as one of the states that it can be found in.
 
-A registration is a property of the table. It says where an index lies, not whether one is there:
-the folder may be out of reach, damaged, gone, or left by a drop that was cut short. So opening one
-gives a record of one of these states, and an operation takes the states that it can work on::
+A registration is a property of the table. It says where an index is, not whether it exists: the
+folder may be unreachable, damaged, missing, or left by an interrupted drop. Opening a registration
+returns a record of one of these states, and an operation takes the states that it supports::
 
     match open_index(name, registration, identity, environment):
         case Ready() | Disabled() as index: ...  # has a store and a version in force
@@ -34,18 +34,18 @@ from sieve.storage.interface import GoneError, Store
 
 @dataclass(frozen=True, slots=True)
 class _Registered:
-    """What is known of an index in any state.
+    """The members of every state.
 
     Attributes:
         name: as registered, lower case.
-        registration: what the table says of it.
+        registration: the table's registration.
     """
 
     name: str
     registration: Registration
 
     state: ClassVar[str]
-    """The word for it in statements and messages."""
+    """The name of the state in results and messages."""
 
     @property
     def directory(self) -> str:
@@ -58,7 +58,7 @@ class _Usable(_Registered):
     """An index with a version in force.
 
     Attributes:
-        store: where it lies.
+        store: the store of the index.
         manifest: the version in force.
     """
 
@@ -82,11 +82,11 @@ class Disabled(_Usable):
 
 @dataclass(frozen=True, slots=True)
 class _Unusable(_Registered):
-    """An index without a version to work on.
+    """An index without a usable version.
 
     Attributes:
-        problem: why.
-        store: where it lies; None where it may not lie there, or the store cannot be opened.
+        problem: the reason.
+        store: the store of the index; None if its location is refused or cannot be opened.
     """
 
     problem: str
@@ -95,17 +95,17 @@ class _Unusable(_Registered):
 
 @dataclass(frozen=True, slots=True)
 class RootRefused(_Unusable):
-    """The property leads to a place that is not meant for indexes of this table."""
+    """The registration points outside the roots allowed for indexes of this table."""
 
     state: ClassVar[str] = "root-refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Unreachable(_Unusable):
-    """The store does not answer, so nobody can tell now what there is.
+    """The store does not answer, so the state of the index is unknown.
 
     Attributes:
-        cause: what the store, or its file system, said.
+        cause: the error of the store or its file system.
     """
 
     cause: UnavailableError
@@ -113,7 +113,7 @@ class Unreachable(_Unusable):
     state: ClassVar[str] = "failed"
 
     def error(self) -> UnavailableError:
-        """The error of an operation that must know."""
+        """The error for operations that need the state."""
         if isinstance(self.cause, DeniedError):
             return DeniedError(
                 self.cause.condition, f"index {self.name} cannot be used: {self.problem}"
@@ -127,21 +127,21 @@ class Unreachable(_Unusable):
 
 @dataclass(frozen=True, slots=True)
 class Failed(_Unusable):
-    """Its newest version is damaged, or of a later release."""
+    """The newest version is damaged, or of a later release."""
 
     state: ClassVar[str] = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Gone(_Unusable):
-    """There is no index of this table: no folder, no version, or that of another table."""
+    """There is no index of this table: no folder, no version, or an index of another table."""
 
     state: ClassVar[str] = "gone"
 
 
 @dataclass(frozen=True, slots=True)
 class HalfDropped(_Unusable):
-    """It has its tombstone, but the drop did not come to its end."""
+    """The index has a tombstone, but its drop was interrupted."""
 
     state: ClassVar[str] = "gone"
 
@@ -154,8 +154,8 @@ def usable(index: RegisteredIndex) -> Usable:
     """The index, if it has a version in force.
 
     Raises:
-        UnavailableError: the store does not tell.
-        UnsupportedError: it has none.
+        UnavailableError: the store does not answer.
+        UnsupportedError: the index has no version in force.
     """
     if isinstance(index, Ready | Disabled):
         return index
@@ -164,20 +164,20 @@ def usable(index: RegisteredIndex) -> Usable:
 
 
 def check_reachable(index: RegisteredIndex) -> None:
-    """Raise UnavailableError where what is seen of an index may not be what there is."""
+    """Raises UnavailableError if the state of an index is unknown."""
     if isinstance(index, Unreachable):
         raise index.error()
 
 
 def store_of(index: RegisteredIndex) -> Store:
-    """Where an index lies. Raises UnsupportedError where it may not, or cannot be reached."""
+    """The store of an index. Raises UnsupportedError if its location is refused or unreachable."""
     if index.store is None:
         raise _not_usable(index)
     return index.store
 
 
 def only_usable(indexes: Iterable[RegisteredIndex]) -> list[Usable]:
-    """Those that have a version in force."""
+    """The indexes that have a version in force."""
     return [index for index in indexes if isinstance(index, Ready | Disabled)]
 
 
@@ -199,17 +199,17 @@ def _not_usable(index: RegisteredIndex) -> UnsupportedError:
 def open_index(
     name: str, registration: Registration, identity: TableIdentity, environment: Environment
 ) -> RegisteredIndex:
-    """One registered index in whatever state it is; what is wrong becomes part of the state.
+    """Opens a registered index; an error becomes part of the returned state.
 
     Args:
         name: as registered.
-        registration: what the table says of it.
+        registration: the table's registration.
         identity: of the table.
-        environment: the means.
+        environment: the environment.
     """
     store: Store | None = None
     try:
-        # First of all: a property must not lead to any place that is not meant for indexes.
+        # Checks the root first: a property must not lead to a location outside the allowed roots.
         environment.check_root(registration.root, identity.database)
         store = environment.open_store(registration.root)
         manifest = newest(store, registration.directory)
@@ -240,7 +240,7 @@ def _without_version(
 
 
 def with_version(name: str, registration: Registration, store: Store, manifest: Manifest) -> Usable:
-    """The index whose version in force is known; one that is no tombstone."""
+    """The index with a given version in force, which is no tombstone."""
     kind = Disabled if manifest.state == "disabled" else Ready
     return kind(name, registration, store, manifest)
 
@@ -261,16 +261,16 @@ def select(
     name: str | None,
     column: Sequence[str] | None,
 ) -> list[RegisteredIndex]:
-    """The indexes a statement means: one by name or column, or all.
+    """The indexes that a statement selects: one by name or column, or all.
 
     Args:
         indexes: of the table, by name.
         table: its name for messages.
-        name: of one index, without case; None: not by name.
-        column: path of an indexed column, without case; None: not by column.
+        name: of one index, case-insensitive; None: not by name.
+        column: path of an indexed column, case-insensitive; None: not by column.
 
     Raises:
-        InvalidInputError: there is none of that name or on that column; suggests near names.
+        InvalidInputError: there is none of that name or on that column; suggests similar names.
     """
     if name is not None:
         if name.lower() in indexes:

@@ -1,4 +1,4 @@
-"""Indexes whose registration another tool has undone: their table finds them again."""
+"""Reregistration: registers a table's existing indexes again after another tool removed them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from sieve.tables.table import CatalogTable
 def reregister(
     table: CatalogTable, indexes: Mapping[str, RegisteredIndex], environment: Environment
 ) -> list[str]:
-    """Register the indexes again that were made for a table and that it does not know any more.
+    """Registers the indexes that were created for a table and that it has no registration of.
 
     Args:
         table: the table.
-        indexes: those that it knows; one that is gone keeps its name from no other.
-        environment: the means.
+        indexes: its registered indexes; the name of a missing one counts as free.
+        environment: the environment.
 
     Returns:
         Their names.
 
     Raises:
         UnavailableError: the root cannot be listed, or the metastore does not answer.
-        RootRefusedError: no other session would use what lies there.
+        RootRefusedError: other sessions would not use an index in this root.
     """
     info = table.info
     root = environment.root_for_new(info.database_location)
@@ -43,7 +43,7 @@ def reregister(
         try:
             manifest = newest(store, record.folder)
         except SieveError:
-            # What cannot be read would be of no use to the table.
+            # An unreadable index would be of no use to the table.
             continue
         if manifest is None or manifest.state == "dropped":
             continue

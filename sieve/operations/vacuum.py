@@ -1,4 +1,4 @@
-"""VACUUM: remove the files that only versions of the past need, and what dead writers left."""
+"""VACUUM: deletes files that only expired versions name, and files that dead writers left."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from sieve.storage.interface import GoneError, Store, join, parent
 
 @dataclass(frozen=True, slots=True)
 class Vacuumed:
-    """What went.
+    """The result of a vacuum.
 
     Attributes:
-        versions: versions that cannot be queried any more.
-        files: files deleted.
-        bytes: their lengths, summed.
+        versions: number of versions that can no longer be queried.
+        files: number of deleted files.
+        bytes: sum of their lengths.
     """
 
     versions: int
@@ -38,17 +38,18 @@ class Vacuumed:
 
 
 def vacuum_index(index: Usable, retention: Retention) -> Vacuumed:
-    """Delete what manifests or old claims name and no retained version does, and old drafts.
+    """Deletes runs and list parts that no retained version names, and old temporary files.
 
-    Manifests stay: their numbers have no gaps. Cut short, it is finished by the next one.
+    Candidates are the files that manifests or old pending writes name. Manifests remain: their
+    numbers have no gaps. The next VACUUM finishes an interrupted one.
 
     Args:
         index: the index.
-        retention: which versions stay as they are.
+        retention: the versions to retain.
 
     Raises:
         UnavailableError: the store does not answer, or lists fewer versions than there are.
-        CorruptError: a version cannot be read, so what it names is not known.
+        CorruptError: a version cannot be read, so its files are unknown.
         ConflictError: the index was dropped meanwhile.
     """
     with report_if_dropped(index.name, index.store, index.directory):
@@ -60,7 +61,7 @@ def _vacuum(index: Usable, retention: Retention) -> Vacuumed:
     now = store.now_ms(directory)
     times = published(store, directory)
     if len(times) < index.manifest.version:
-        # What the others name would look as if nobody needed it.
+        # Files that unlisted versions name would look unreferenced.
         raise UnavailableError(
             "SIEVE_VERSIONS_NOT_LISTED",
             f"the store lists {len(times)} versions of index {index.name}, which has "
@@ -88,7 +89,7 @@ def _vacuum(index: Usable, retention: Retention) -> Vacuumed:
 
 
 def _named(store: Store, directory: str, after: int, last: int) -> set[str]:
-    """URIs of the runs and parts of lists that versions name, those after one up to another."""
+    """URIs of the runs and list parts that the versions in (after, last] name."""
     named: set[str] = set()
     for number in range(after + 1, last + 1):
         manifest = read_version(store, directory, number)
@@ -98,7 +99,7 @@ def _named(store: Store, directory: str, after: int, last: int) -> set[str]:
 
 
 def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]]:
-    """Drafts and probes of writers that died with one in hand: URIs and lengths."""
+    """Temporary files (drafts and probes) of dead writers: URIs and lengths."""
     found: list[tuple[str, int]] = []
     above = parent(locations_file(directory, "x"))
     for folder in (directory, versions_dir(directory), pending_writes_dir(directory), above):
@@ -112,7 +113,7 @@ def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]
 
 
 def _held(store: Store, target: str) -> list[int]:
-    """Lengths of the files of a run, or of a part of a list; none where it is gone already."""
+    """Lengths of the files of a run, or of a list part; empty if it is deleted already."""
     size = store.size(target)
     if size is not None:
         return [size]
