@@ -1,1 +1,1 @@
-"""Building the runs of a version on Spark's executors."""
+"""Index builds: Spark executors read a column and write the runs of a version."""

@@ -1,9 +1,9 @@
-"""Steps over Arrow record batches as Spark runs them, and what a task leaves to the next one.
+"""Arrow jobs: runs a step over record batches on executors, without per-task overhead of Spark.
 
-Spark's Python workers live on from task to task. Before each, Spark drops all import caches: every
-importer of an archive on the path (PySpark's own, once for each of its packages, and Spark's jar)
-then reads the archive's list of files anew. After each, it collects garbage among all that was ever
-imported. Together that was 0.1 s a task, most of what a small build took.
+Spark's Python workers live on from task to task. Before each task, Spark drops all import caches:
+every importer of an archive on the path (PySpark's own, once for each of its packages, and Spark's
+jar) then rereads the archive's list of files. After each task, it collects garbage among all
+imported modules. Together that took 0.1 s per task, most of the time of a small build.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def map_batches(frame: DataFrame, step: Callable[[Batches], Batches], schema: str) -> DataFrame:
-    """A data frame through a step, task by task.
+    """Applies a step to a data frame, task by task.
 
     Args:
         frame: its columns are the batches' columns.
-        step: what a task does with its batches.
-        schema: of what it yields, as Spark writes it.
+        step: the function of a task over its batches.
+        schema: of its output, in Spark's notation.
     """
 
     def run(batches: Batches) -> Batches:
@@ -40,15 +40,15 @@ def map_batches(frame: DataFrame, step: Callable[[Batches], Batches], schema: st
 
 
 class _Unchanging(zipimporter):
-    """Keeps the list of files that it has read."""
+    """An importer that caches an archive's list of files permanently."""
 
     def invalidate_caches(self) -> None:
-        """Do nothing: the archive is as it was."""
+        """Does nothing: the archive does not change."""
 
 
 @functools.cache
 def _freeze_imports() -> None:
-    # Once a worker; to ask how much is frozen would take a look at each of these objects.
+    # Once per worker; a query for the number of frozen objects would visit each of them.
     gc.collect()
     gc.freeze()
 
@@ -59,7 +59,7 @@ def spare_next_task() -> None:
     loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in ("pyspark", "sieve"))
     archives = {loader.archive for loader in loaders if isinstance(loader, zipimporter)}
     for path, importer in list(sys.path_importer_cache.items()):
-        # No task changes these; archives that users add are left alone.
+        # No task changes these archives; archives that users add keep their importers.
         if type(importer) is zipimporter and (
             importer.archive in archives or importer.archive.endswith(".jar")
         ):

@@ -1,4 +1,4 @@
-"""The budget ``auto``: when the intervals of a column have cost enough, and when a map pays."""
+"""The budget ``auto``: decides when further intervals stop paying back, and when a map pays."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from sieve.segments.hash_map.size import estimate_bytes
 from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, near, served
 
 MOST_MAP_BYTES: Final = 1 << 30
-"""A map that nobody has asked for takes at most so many bytes."""
+"""Maximum bytes of a map that the user has not requested."""
 MOST_MAP_TIMES: Final = 3
-"""It takes at most so many times the seconds of the build without it."""
+"""Maximum time of such a map, as a multiple of the build's time without it."""
 
-# Seconds on two cores, measured: what it takes to read and weigh few keys, to open a file, to read
-# a row whose keys are scattered, and to hash, sort and place a key.
+# Measured seconds on two cores: to read and weigh few keys, to open a file, to read a row whose
+# keys are scattered, and to hash, sort and place a key.
 _BUILD_SECONDS: Final = 6.0
 _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
 _KEY_SECONDS: Final = 1.5e-6
 
-# Keys that files share make a map larger than its keys alone, and how many are is counted roughly.
+# Keys in several files make a map larger than its keys alone, and their number is estimated
+# roughly.
 _SHARED: Final = 3
 
 Limit = Literal["bytes", "seconds"]
@@ -38,7 +39,7 @@ Limit = Literal["bytes", "seconds"]
 def stop_for(
     profile: Profile, options: IndexOptions, probes: Probes, hits: npt.NDArray[np.int64]
 ) -> Stop:
-    """When the intervals of a column have cost enough.
+    """The stop criterion for the intervals of a column.
 
     Args:
         profile: of the column.
@@ -67,11 +68,11 @@ def stop_for(
 
 @dataclass(frozen=True, slots=True)
 class MapPlan:
-    """A map that would pay.
+    """A map that would pay back.
 
     Attributes:
-        options: to build it with.
-        limit: what of it is more than a map may have that nobody has asked for; None: nothing.
+        options: the options to build it with.
+        limit: the limit of unrequested maps that it exceeds; None: none.
     """
 
     options: IndexOptions
@@ -98,7 +99,7 @@ def plan_map(
     if "present" not in reads:
         return None
     if not profile.sample.encoder.exact:
-        # Which of the values that share a code lie in a file shows a map alone.
+        # Only a map shows which of the values that share a code are in a file.
         least["present"] = min(1.0, least["present"])
     if reads["present"] <= NEAR * least["present"]:
         return None
@@ -118,13 +119,13 @@ def plan_map(
 
 
 def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
-    """What keeps a build from making a map that nobody has asked for.
+    """The limit that prevents a map that the user has not requested; None: none.
 
     Args:
         size: bytes of the map.
         keys: distinct keys of each location, summed.
         rows: of the table.
-        n_files: how many locations there are.
+        n_files: number of locations.
     """
     if size > MOST_MAP_BYTES:
         return "bytes"
@@ -133,9 +134,9 @@ def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
 
 
 def map_left_out(manifest: Manifest) -> Limit | None:
-    """What kept the build of a version from a map that would find the file of a key; None: nothing.
+    """The limit that prevented a map that would find the file of a key; None: none.
 
-    Where the budget was given, or a map would save nothing, it is nothing.
+    It is None if the user has set the budget, or if a map would save nothing.
     """
     stats, options = manifest.stats, manifest.options
     point = next((kind for kind in stats.expected if kind.kind == "present"), None)
@@ -152,7 +153,7 @@ def map_left_out(manifest: Manifest) -> Limit | None:
 def more_may_pay(
     profile: Profile, options: IndexOptions, expected: Sequence[Expected], cuts: int, size: int
 ) -> bool:
-    """Whether intervals that were kept few while the column was read leave much to save.
+    """Whether a second reading with more intervals may save much.
 
     Args:
         profile: of the column.

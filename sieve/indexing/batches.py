@@ -1,4 +1,4 @@
-"""Arrow record batches as the steps of a build on executors take and give them; no PySpark here."""
+"""Batches: types and helpers of Arrow record batches in build steps; no PySpark here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 
 def together(batch: pa.RecordBatch, column: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each value of a column by which they come in order."""
+    """Groups the rows of a batch by a column that they are sorted by."""
     if batch.num_rows == 0:
         return
     runs = pc.run_end_encode(batch.column(column))

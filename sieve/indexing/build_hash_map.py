@@ -1,4 +1,4 @@
-"""The maps of a run: every key's hash to its locations, range by range of the hashes."""
+"""Hash maps of a run: map each key's hash to its locations, one map per range of hashes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, finger
 from sieve.tables.table import LOCATION
 
 _PAIRS_PER_MAP = 2_000_000
-# Where keys share locations, what a map takes is an estimate.
+# If files share keys, the size of a map is an estimate.
 _CAUTION = 0.97
 _WORTHWHILE_BITS = 6
-"""Fingerprint bits at which a key that does not occur reads 1.6 % of a file."""
+"""Fingerprint bits at which a look-up of an absent key reads 1.6 % of a file."""
 
 
 class SharedPairs:
-    """Every key's hash and location, read when the first map of a block is made, for all of them.
+    """Pairs of each key's hash and location, read for the first map of a block and shared by all.
 
     Args:
         values: the column as ``v``, and `LOCATION`.
@@ -51,21 +51,21 @@ class SharedPairs:
             self._pairs.unpersist()
 
     def map_rows(self, budget: int, most_bits: int = MOST_WORTHWHILE) -> DataFrame:
-        """Rows of a run file, one a map, to be made before the block ends.
+        """Rows of a run file, one per map; they must be computed before the block ends.
 
         Args:
-            budget: bytes of all maps at most.
-            most_bits: of fingerprint.
+            budget: maximum bytes of all maps.
+            most_bits: maximum bits of a fingerprint.
 
         Raises:
-            InvalidInputError: the budget cannot pay for a map of so many keys; says what could.
+            InvalidInputError: the budget cannot pay for a map of so many keys; names one that can.
         """
         pairs, parts = self._pairs, self._parts
         if self._counts is None:
             pairs.persist(StorageLevel.MEMORY_AND_DISK)
             self._counts = _counts(pairs)
         maps, bits = fit_maps(*self._counts, self._n_files, budget)
-        # No more ranges than were made before the pairs were counted: neighbours share a map.
+        # No more ranges than before the pairs were counted: neighbouring ranges share a map.
         joined = sf.floor(sf.col("part") * maps / parts).cast("int")
         ranges = pairs.withColumn("part", joined).drop("smallest")
         ranges = ranges.repartitionByRange(maps, "part") if maps > 1 else ranges.coalesce(1)
@@ -74,7 +74,7 @@ class SharedPairs:
 
 
 def _counts(pairs: DataFrame) -> tuple[int, int]:
-    """Pairs of a key and a location, and about how many distinct keys."""
+    """Number of pairs of a key and a location, and approximate number of distinct keys."""
     n = pairs.agg(sf.sum("pairs")).first()[0] or 0
     smallest = pairs.select(sf.explode("smallest").alias("hash")).distinct().orderBy("hash")
     found, greatest = (
@@ -84,16 +84,16 @@ def _counts(pairs: DataFrame) -> tuple[int, int]:
 
 
 def fit_maps(pairs: int, keys: int, n_files: int, budget: int) -> tuple[int, int]:
-    """Over how many maps the keys are spread, and the bits of fingerprint that a budget pays for.
+    """Number of maps that the keys are split into, and fingerprint bits within the budget.
 
     Args:
         pairs: of a key and a location.
-        keys: distinct ones, at least about.
-        n_files: how many locations there are.
-        budget: bytes of all maps at most.
+        keys: approximate number of distinct keys.
+        n_files: number of locations.
+        budget: maximum bytes of all maps.
 
     Raises:
-        InvalidInputError: the budget cannot pay for a map of so many keys; says what could.
+        InvalidInputError: the budget cannot pay for a map of so many keys; names one that can.
     """
     parts = max(1, math.ceil(pairs / _PAIRS_PER_MAP))
     keys = min(keys, pairs)

@@ -1,8 +1,9 @@
-"""Building a run with Spark: the executors read, cut, weigh and write; the driver sees no key.
+"""Building a run with Spark: executors read, cut, weigh and write; the driver sees no key.
 
-The default build reads the column twice: a sample first, which tells what gaps between keys are
-worth, then all of it, cut at the worthwhile gaps of each location where it is read. What travels is
-a few times the budget, whatever the table's size. The seed's shape needs every key instead.
+The default build reads the column twice: first a sample, which estimates the skip probability of
+gaps between keys; then all of it, and cuts each location's keys at the worthwhile gaps where they
+are read. The intermediate data is a few times the budget, whatever the table's size. The seed's
+shape needs every key instead.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ from sieve.storage.interface import Store
 from sieve.tables.table import Column
 
 _HELD = 8 << 20
-"""Bytes of the new run in memory while it is measured, however large it is."""
+"""Cache bytes for measuring the new run, whatever its size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BuiltRun:
-    """A run and what its build saw.
+    """A run and the statistics of its build.
 
     Attributes:
-        run: None where no location has a key.
-        rows, nulls, nans: int64[n] a location; rows is -1 for a location that proves nothing.
-        expected: what queries are expected to read.
+        run: None if no location has a key.
+        rows, nulls, nans: int64[n] per location; rows is -1 for a location that proves nothing.
+        expected: expected reads of queries.
         width: mean bytes of a value.
     """
 
@@ -78,21 +79,21 @@ def build_run(
     encoder: Encoder | None = None,
     added: npt.NDArray[np.bool_] | None = None,
 ) -> BuiltRun:
-    """Read a column of some files and write its run.
+    """Reads a column of some files and writes its run.
 
     Args:
         frame: all rows of some files, read as a query reads them, with their `LOCATION`.
         column: the column to index.
         sizes: bytes of each file.
         options: shape and budget.
-        store: where the index lies.
+        store: the store of the index.
         index_dir: the index's folder.
-        counted: compare the rows seen of each file with a count that reads no column; for formats
-            whose metadata tell it. Files that differ prove nothing.
-        describe_job: told what the next job does, for its label.
-        encoder: for the values, where runs that stand beside this one have settled it.
-        added: bool[n], files of which only a part is read, that may be without rows: the other part
-            is in other runs, and where there are such files no map is chosen.
+        counted: compare the rows read from each file with a count that reads no column, for formats
+            with row counts in their metadata. Files that differ prove nothing.
+        describe_job: sets the description of the next job.
+        encoder: for the values, if reused runs of the version have one already.
+        added: bool[n], files that are read partially, and may be without rows: other runs have
+            their other rows. If there are such files, no map is chosen.
 
     Raises:
         Py4JJavaError: a file cannot be read; names it.
@@ -121,7 +122,7 @@ def build_run(
 
 @dataclass(frozen=True, slots=True)
 class _Building:
-    """What the attempts at one run have in common."""
+    """The common state of the attempts at one run."""
 
     options: IndexOptions
     probes: Probes
@@ -133,7 +134,7 @@ class _Building:
     def run(
         self, asked: ColumnProfile, in_parts: npt.NDArray[np.bool_]
     ) -> tuple[_Made | None, Seen]:
-        """Read the column and write the best run of what was read."""
+        """Reads the column and writes the best run."""
         self.describe_job("reading")
         with read_cuts(asked, self.options, self.probes, in_parts) as (cuts, seen):
             stop = None
@@ -168,14 +169,14 @@ class _Building:
             return _Made(run, tuple(told), seen)
 
     def _priced(self, made: _Made, cuts: DataFrame, seen: Seen, asked: ColumnProfile) -> _Made:
-        """The run, or one with a map where that saves more bytes read than it costs."""
+        """The run, or one with a map if that saves more bytes read than it costs."""
         size, keys = made.run.bytes, made.run.keys
         more = more_may_pay(asked, self.options, made.expected, seen.cuts[0], size)
         planned = None
         if self.options.shape == "auto" and self.with_maps:
             planned = plan_map(asked, self.options, made.expected, keys, size)
         if planned is not None and planned.limit is not None:
-            # As many keys take as long to weigh as to map.
+            # To weigh this many keys takes as long as to map them.
             return made
         made = replace(made, more_may_pay=more)
         if planned is None:
@@ -186,7 +187,7 @@ class _Building:
     def _with_map_if_better(
         self, made: _Made, cuts: DataFrame, seen: Seen, asked: ColumnProfile
     ) -> _Made:
-        """The run, or one with a map where the budget pays for it and it reads fewer files."""
+        """The run, or one with a map if the budget pays for it and it reads fewer files."""
         exact, budget = asked.sample.encoder.exact, asked.budget(self.options)
         if not map_may_pay(made.expected, made.run.keys, asked.n_files, budget, exact=exact):
             return made
@@ -205,7 +206,7 @@ class _Building:
         options: IndexOptions,
         most_bits: int,
     ) -> _Made | None:
-        """A run with a map; None where the budget is too small after all: keys share locations."""
+        """A run with a map; None if the budget turns out too small because files share keys."""
         with _removed_on_failure(self.store, self.index_dir, made.run):
             try:
                 return self._make(cuts, seen, asked, options, most_bits=most_bits)
@@ -213,7 +214,7 @@ class _Building:
                 return None
 
     def cheaper(self, asked: ColumnProfile, made: _Made, other: _Made) -> _Made:
-        """The run that costs less, the bytes that queries read counted; the other is removed."""
+        """The run with the lower cost, bytes read by queries included; removes the other one."""
         skip_probability = asked.skip_probability(self.options)
         return self._better(
             made, other, lambda one: skip_probability.cost(one.run.bytes, files_read(one.expected))
@@ -228,7 +229,7 @@ class _Building:
 
 @contextlib.contextmanager
 def _removed_on_failure(store: Store, index_dir: str, run: RunRef) -> Iterator[None]:
-    """Nothing refers to a run before its version is out, so whoever fails removes it."""
+    """Deletes the run on failure: no version refers to it yet."""
     try:
         yield
     except BaseException:

@@ -1,8 +1,7 @@
-"""Which files of a run are asked together when every key is looked up, and for which keys.
+"""Check rounds: splits the look-up of every key into rounds that fit in executors' memory.
 
-Executors hold the files of one round at a time, however large the run is. Each round answers for a
-stretch of the domain, and the stretches are all of it: no key is left out, those between the ranges
-of the files included.
+A round holds some files of a run, and answers for one stretch of the domain. Together the stretches
+cover the whole domain: every key is looked up, also between the ranges of the files.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.metadata.records import Range, RunFileRef, RunRef
 
 ROUND_BYTES: Final = 128 << 20
-"""Bytes of run files in a round, but for one file that is larger by itself."""
+"""Maximum bytes of run files in a round, except for a single larger file."""
 
 _ALL: Final = (LEAST, GREATEST)
 
@@ -28,9 +27,9 @@ class Round:
     """Part of a run.
 
     Attributes:
-        run: with those of its files that may hold what is asked.
-        codes: keys are looked up by their codes if these lie here; None: not at all.
-        hashes: likewise by their hashes as signed numbers, in the maps of the run.
+        run: the run with the files that may hold keys of the round.
+        codes: range of the key codes to look up; None: none.
+        hashes: range of the hashes, as signed numbers, to look up in the run's maps; None: none.
     """
 
     run: RunRef
@@ -39,9 +38,9 @@ class Round:
 
 
 def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
-    """The rounds in which all of a run is asked: one, if it has no more than `limit` bytes.
+    """The rounds that cover a run: one, if it has no more than `limit` bytes.
 
-    A larger run is asked by codes first and by hashes, if it has maps, in rounds after these.
+    A larger run has rounds by codes first, then rounds by hashes if it has maps.
     """
     has_maps = any(file.hashes for file in run.files)
     if run.bytes <= limit:
@@ -55,9 +54,10 @@ def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
 
 
 def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
-    """Files that are looked up together, and in which runs, of the runs that each file is in.
+    """Groups files for look-up, given the runs of each; yields the files and the runs of a group.
 
-    Those of one run are by themselves; all that are in several are asked in all of these.
+    The files of a single run form a group per run. All files in several runs form one group, which
+    is looked up in all of these runs.
     """
     several = (runs >= 0).sum(axis=1) > 1
     only = runs.max(axis=1, initial=-1)
@@ -70,17 +70,17 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
-    """int64[n]: of files the ordinals in a run of these places, -1 for those that it has not."""
+    """int64[n]: the files' ordinals in the run with these places, -1 for files that it lacks."""
     there = (places >= begin) & (places < end)
     ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
     return ordinals
 
 
 def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list[Round]]:
-    """The rounds in which keys are looked up in each of several runs, to be held by one of them.
+    """The rounds for look-ups in each of several runs; a key is found if one of them holds it.
 
-    All of a round answer for the same stretch of the domain. Of one run they are `rounds_of` it;
-    where there are more, none has maps. Of no run it is one that asks nothing.
+    All parts of a round answer for the same stretch of the domain. For one run these are its
+    `rounds_of`; several runs have no maps. Without runs there is one empty round.
     """
     if not runs:
         return [[]]
@@ -106,7 +106,7 @@ def _common(one: Range | None, other: Range | None) -> Range | None:
 def _parts(
     run: RunRef, ranges: Sequence[tuple[Range, ...]], limit: int
 ) -> Iterator[tuple[RunRef, Range]]:
-    """Stretches that make up the domain, each with the files that have a range in it."""
+    """Stretches that cover the domain, each with the files that have a range in it."""
     begins = _begins(run.files, ranges, limit)
     for first, last in zip(begins, [*(b - 1 for b in begins[1:]), GREATEST], strict=True):
         files = [

@@ -1,4 +1,4 @@
-"""What executors do in a check: look every key of a file up, as queries do; no PySpark here."""
+"""The task of CHECK on executors: looks up every key of a file as queries do; no PySpark here."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _SEEN = pa.schema(
     + [("key", pa.string())]
 )
 
-# Run files and decoded chunks of the tasks that a worker runs one after another.
+# Run files and decoded chunks, shared by the tasks of a worker.
 _HELD = FileCache(256 << 20)
 _SHOWN_CHARACTERS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class HeldFiles:
-    """Run files by URI, to be read from memory."""
+    """Run files in memory, by URI."""
 
     files: Mapping[str, bytes]
 
@@ -53,17 +53,16 @@ def look_up_keys(
     ordinals: Sequence[Sequence[int]],
     files: Callable[[], Mapping[str, bytes]],
 ) -> Callable[[Batches], Batches]:
-    """(value, location, hash by the JVM) rows to counts of each location, with one lost key.
+    """A step from (value, location, JVM's hash) rows to counts of each location, with one lost key.
 
-    The row that stands for a damaged record has -1 less the location's number; see `LOCATION`. A
-    key is lost that none of the runs holds. The hash is needed where codes are not exact and hashes
-    are asked for.
+    The row of a corrupt record has -1 minus the location's number; see `LOCATION`. A key is lost if
+    none of the runs holds it. Hashes are needed only if codes are not exact and rounds have hashes.
 
     Args:
         encoder: the index's.
-        asked: what is looked up, in each of the runs that the locations are in; maybe in none.
+        asked: the rounds, one for each of the locations' runs; may be empty.
         index_dir: the index's folder.
-        ordinals: by run, of each location; -1 where it is not in that one.
+        ordinals: by run, of each location; -1 if the run lacks it.
         files: the run files of the rounds by URI.
     """
 
@@ -81,7 +80,7 @@ def look_up_keys(
 
 
 def _open(asked: Sequence[Round], index_dir: str, files: Mapping[str, bytes]) -> list[Run]:
-    # In a function of the module, which executors import: their own cache is meant.
+    # A module-level function, so that executors use the cache of their own module.
     return [Run(HeldFiles(files), index_dir, one.run, _HELD) for one in asked]
 
 
@@ -93,7 +92,7 @@ def _seen(
     location: int,
     ordinals: Sequence[int],
 ) -> pa.RecordBatch:
-    """One line: what some rows of a location hold, and how many of them look-ups miss."""
+    """One line: counts of some rows of a location, and the number of rows that look-ups miss."""
     values = part.column(0)
     encoded = encoder.encode(values)
     keys = np.flatnonzero(encoded.valid & ~encoded.nan)
@@ -125,7 +124,7 @@ def _line(location: int, counts: Sequence[int], key: str | None) -> pa.RecordBat
 def _missed_by(
     asked: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
 ) -> Flags:
-    """bool[n]: keys, by code and hash, that a run does not hold for a location of its."""
+    """bool[n]: keys, by code and hash, that a run does not hold for one of its locations."""
     missed = _lost(codes, asked.codes, lambda some: run.holds_codes(some, ordinal))
     if hashes is not None:
         missed |= _lost(
@@ -145,11 +144,11 @@ def _lost(words: Integers, judged: Range | None, holds: Callable[[Integers], Fla
 
 
 def _shown(value: pa.Scalar) -> str:
-    """A value in words, bytes in hex; cut where it is long."""
+    """A value as text, bytes in hex; long values are cut."""
     if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
         text = value.as_py().hex()
     elif pa.types.is_timestamp(value.type):
-        # Without its zone, which is UTC: to name one takes a data base that may not be there.
+        # Without the zone, which is UTC: a zone name needs a time zone database, maybe missing.
         text = str(pc.cast(pc.cast(value, pa.timestamp("us")), pa.string()))
     else:
         text = str(pc.cast(value, pa.string()))

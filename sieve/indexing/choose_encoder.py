@@ -1,4 +1,4 @@
-"""Which encoder tells the values of a column apart best, by a sample of them."""
+"""Encoder choice: picks the encoder with the most distinct codes on a sample of a column."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from sieve.encoding.split_points import LONGEST_POINT, MOST_BYTES, MOST_DIGITS
 from sieve.indexing.choose_split_points import STRAYS, Fronts, split
 
 FRONT: Final = MAX_PREFIX + LONGEST_POINT + MOST_DIGITS
-"""What of a value can matter to its code."""
+"""Maximum number of leading bytes of a value that can affect its code."""
 
 _STEPS: Final = (1, 16, 64, 256, 512, 1024)
-"""Numbers of points that are tried; more would cost more digits than they save."""
+"""Numbers of split points to try; more would cost more digits than they save."""
 _VALUES_A_POINT: Final = 8
-"""Sampled values to a point, in the mean: fewer do not show what a point's values share."""
+"""Mean sampled values per split point: fewer do not show the bytes that its values share."""
 _SHARE_OF_COLUMN: Final = 1000
-"""Points may take one byte in so many of the column's: a tenth of an index of 1 %."""
+"""Split points may take 1/1000 of the column's bytes: a tenth of an index of 1 %."""
 _ALWAYS_ALLOWED: Final = 1024
-"""Bytes of points that do not count beside the rest of a manifest."""
+"""Bytes of split points that are negligible beside the rest of a manifest."""
 _GAIN: Final = 0.01
-"""What more of the values must be told apart for a code that costs more to make and to keep."""
+"""Minimum gain in the share of distinct codes that justifies a costlier encoder."""
 
 
 def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int) -> Encoder:
@@ -49,7 +49,7 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
     best = Encoder.for_type(type_name, distinct[0], distinct[-1])
     fronts = Fronts(distinct, len(best.prefix))
     sample = pa.array(distinct, pa.large_binary())
-    # Of a byte's eight bits only so many differ; the others are spare already.
+    # Effective bits per byte: the values' bytes use only part of the 256, so the rest is spare.
     byte = math.log2(max(2, len(np.unique(fronts.bytes[:, :8]))))
     score = _told_apart(best, sample, spare * 8 / byte)
     most = min(MOST_BYTES, max(_ALWAYS_ALLOWED, size // _SHARE_OF_COLUMN))
@@ -67,8 +67,9 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
-    """By how many bits neighbours in the table are closer than neighbours in the sample."""
-    # What occurs once tells how many more there are: Good, "The population frequencies of species".
+    """Number of bits by which neighbours in the table are closer than neighbours in the sample."""
+    # The share of singletons estimates that of unseen values: Good, "The population frequencies of
+    # species".
     counts = pc.value_counts(values).field("counts")
     unseen = pc.sum(pc.equal(counts, 1)).as_py() / len(values)
     return math.log2(1 + unseen * max(0.0, rows / len(values) - 1))
@@ -90,7 +91,7 @@ def _of_decimals(type_name: str, distinct: pa.Array, spare: float) -> Encoder:
 
 
 def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:
-    # By its digits: arithmetic would round to the context's 28.
+    # Uses the digits: arithmetic would round to the context's 28.
     sign, digits, exponent = value.as_py().as_tuple()
     unscaled: int = int("".join(map(str, digits))) * 10 ** (exponent + of.scale)
     return -unscaled if sign else unscaled
@@ -99,7 +100,7 @@ def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:
 def _told_apart(encoder: Encoder, distinct: pa.Array, spare: float) -> float:
     """Share of distinct values with a code of their own, `spare` bits before its end."""
     if not pa.types.is_decimal(distinct.type):
-        # The same codes, whether or not the bytes are text.
+        # The codes are the same whether or not the bytes are text.
         encoder = Encoder("binary", encoder.prefix, encoder.splits)
     codes = encoder.encode(distinct).codes.view(np.uint64) ^ np.uint64(1 << 63)
     return len(np.unique(codes >> np.uint64(min(63, round(spare))))) / len(distinct)

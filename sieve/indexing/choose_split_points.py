@@ -1,4 +1,4 @@
-"""Choosing split points: groups of sampled values that share as many first bytes as can be."""
+"""Split points: groups sampled values such that each group shares as long a prefix as possible."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sieve.encoding.split_points import (
 
 _WIDTH: Final = LONGEST_POINT + MOST_DIGITS
 STRAYS: Final = 1 / 200
-"""Share of the values that may be coded badly so that the others are coded well."""
+"""Share of the values that may get poor codes so that the others get good ones."""
 
 
 class Fronts:
-    """The first bytes of distinct values behind their prefix.
+    """The first bytes of distinct values after their shared prefix.
 
     Attributes:
         bytes: uint8[n, w], zero padded, ascending.
-        shared: int64[n - 1], bytes that neighbours have in common.
-        radix: distinct bytes, zero included; 256 where an alphabet of them would be too wide.
+        shared: int64[n - 1], length of the common prefix of neighbours.
+        radix: number of distinct bytes, zero included; 256 if an alphabet would be too large.
     """
 
     __slots__ = ("bytes", "radix", "shared")
@@ -45,10 +45,10 @@ class Fronts:
 
 
 class _Group(NamedTuple):
-    """Values `first` to `stop` with `shared` bytes in common; those with most to tell apart lead.
+    """Values `first` to `stop` with a common prefix of `shared` bytes; sorts by `unresolved`.
 
     Attributes:
-        unresolved: how many of them a code does not tell from the next, negative.
+        unresolved: negative number of values whose code equals the next one's.
     """
 
     unresolved: int
@@ -58,15 +58,15 @@ class _Group(NamedTuple):
 
 
 def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
-    """Splits with at most `count` points that take at most `most` bytes; None if they take more.
+    """Splits with at most `count` points in at most `most` bytes; None if they take more.
 
-    The group with most values that are not told apart is cut in two, again and again, where
-    neighbours have least in common: only there does it come to share more bytes.
+    Repeatedly cuts the group with most equal codes in two, where neighbours have the shortest
+    common prefix: only there do the parts share longer ones.
 
     Args:
         fronts: of the sampled values.
         count: of points.
-        spare: bits that a code shall have beyond those that tell neighbours apart.
+        spare: bits that a code must have beyond those that distinguish neighbours.
         most: bytes.
     """
     room = 64 - math.log2(count)
@@ -82,7 +82,7 @@ def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     if packed_size(points) > most:
         return None
     skipped = np.repeat([g.shared for g in groups], [g.stop - g.first for g in groups])
-    # How many digits there are depends on how many follow, and the other way round.
+    # The number of digits and the size of the alphabet depend on each other.
     guess = Splits(tuple(points), _digits_of(fronts, skipped, int(room / math.log2(fronts.radix))))
     return Splits(tuple(points), _digits_of(fronts, skipped, guess.digits))
 
@@ -96,7 +96,7 @@ def _group(fronts: Fronts, first: int, stop: int, reach: int) -> _Group:
 
 
 def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
-    """Where to cut: between neighbours with least in common, with as many to do on both sides."""
+    """The cut: between neighbours with the shortest common prefix, balancing both sides."""
     steps = fronts.shared[group.first : group.stop - 1]
     done = np.cumsum(steps >= group.shared + reach)
     places = np.flatnonzero(steps == group.shared)
@@ -104,7 +104,7 @@ def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
 
 
 def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
-    """The least bytes that tell each group from the one before, and those that its values share."""
+    """The shortest bytes that separate each group from the one before, and its common prefix."""
     points: list[Point] = []
     for group in groups:
         apart = int(fronts.shared[group.first - 1]) + 1 if group.first else 0
@@ -112,21 +112,21 @@ def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
         start = fronts.bytes[group.first, :size].tobytes()
         if not group.first:
             start = start.rstrip(b"\0")
-        # A point must lie above the group before; where none can, the group joins that one.
+        # A point must be above the group before; if none can, the group joins that one.
         if apart <= size and (not group.first or not start.endswith(b"\0")):
             points.append(Point(start, min(group.shared, len(start))))
     return points
 
 
 def _digits_of(fronts: Fronts, skipped: npt.NDArray[np.int64], digits: int) -> bytes:
-    """The bytes that follow the shared ones of each value."""
+    """The bytes after the shared ones of each value."""
     columns = np.minimum(skipped[:, None] + np.arange(digits), _WIDTH - 1)
     counts = np.bincount(np.take_along_axis(fronts.bytes, columns, 1).ravel(), minlength=256)
     return _alphabet(counts, len(skipped) * STRAYS)
 
 
 def _alphabet(counts: npt.NDArray[np.int64], strays: float) -> bytes:
-    """The bytes that occur, without the rarest; none where they are too many to be of use."""
+    """The bytes that occur, without the rarest; empty if there are too many to be useful."""
     counts = counts.copy()
     counts[0] = 0
     rarest = np.argsort(counts, kind="stable")

@@ -1,4 +1,4 @@
-"""What a build knows of a column before it reads it all: rows of each file, and a sample."""
+"""Column profile: row counts per file and a sample, known before a build reads the column."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from sieve.tables.table import LOCATION, Column
 
 _SHARE_BESIDE_MAP = 20
 _LITTLE = 100
-"""Bytes of an index hardly count up to one in so many of its column's, or up to `_LEAST_LITTLE`."""
+"""Index bytes are negligible up to 1/100 of the column's bytes, or up to `_LEAST_LITTLE`."""
 _LEAST_LITTLE = 8 << 10
 _ALLOWED = 320 << 10
-"""Bytes of intervals that cuts are read for at least: one task weighs as many cuts."""
+"""Minimum bytes of intervals that cuts are read for: one task weighs as many cuts."""
 _WIDER = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Profile:
-    """What is known of a column, and how many bytes its index may have.
+    """The profile of a column, and the index bytes that a budget allows.
 
     Attributes:
-        n_files: how many locations there are.
+        n_files: number of locations.
         table_bytes: of the files.
-        sample: of the column, or of a part of its domain.
-        wide: whether more cuts are read than a column needs mostly, for the budget ``auto``.
+        sample: of the column, or of part of its domain.
+        wide: whether to read more cuts than most columns need, for the budget ``auto``.
     """
 
     n_files: int
@@ -51,15 +51,15 @@ class Profile:
 
     @property
     def little(self) -> float:
-        """Bytes that hardly count beside the column."""
+        """Bytes that are negligible beside the column."""
         return self.sample.share * max(_LEAST_LITTLE, self.column_bytes // _LITTLE)
 
     def skip_probability(self, options: IndexOptions) -> Worth:
-        """What reads are worth, for the budget ``auto``."""
+        """The trade-off between index bytes and bytes read, for the budget ``auto``."""
         return Worth(self.n_files, self.table_bytes, options.payback, self.sample.share)
 
     def budget(self, options: IndexOptions) -> int:
-        """Bytes that a run may have."""
+        """Maximum bytes of a run."""
         if options.automatic:
             whole = max(SMALLEST_SHARE, self.table_bytes // MOST_OF_TABLE)
         else:
@@ -67,13 +67,13 @@ class Profile:
         return max(1, int(whole * self.sample.share))
 
     def most(self, options: IndexOptions) -> float:
-        """Bytes above which a run is made again: a map keeps its budget by the bits of a key."""
+        """Bytes above which a run is made again; a map keeps its budget by its bits per key."""
         return math.inf if options.shape in ("sieve", "map") else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
-        """What of it is for ranges: all, but for a map, whose intervals are the lesser part.
+        """The part of the budget for intervals: all of it, or the smaller part beside a map.
 
-        Of the budget ``auto`` it is as much as the cuts that travel are read for.
+        For the budget ``auto``, the bytes of the cuts that are sent on.
         """
         budget = self.budget(options)
         if options.automatic:
@@ -82,14 +82,14 @@ class Profile:
         return beside_map(budget) if shape == "map" else budget
 
     def most_cuts(self, options: IndexOptions) -> int:
-        """Cuts that a build sends on at most, and about as many where keys are random."""
+        """Maximum number of cuts that a build sends on, approximate for random keys."""
         if options.shape == "sieve":
             return max(1, self.sample.shown)
         budget = self.intervals_budget(options, options.shape)
         return max(1, generous_total(self.sample.shown, self.n_files, budget))
 
     def wider(self, options: IndexOptions) -> Self | None:
-        """The same with which more cuts are read; None where no more may be."""
+        """The profile for reading more cuts; None if the maximum is reached."""
         if self.wide or not options.automatic:
             return None
         wider = replace(self, wide=True)
@@ -99,12 +99,12 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ColumnProfile(Profile):
-    """A column of some files.
+    """The profile of a column of some files.
 
     Attributes:
         values: all rows, the column as ``v`` and their `LOCATION`.
-        counted: int64[n_files], rows of each by a count that reads no column; None where the
-            format does not tell.
+        counted: int64[n_files], rows of each by a count that reads no column; None if the format
+            has no row counts.
     """
 
     values: DataFrame
@@ -112,7 +112,7 @@ class ColumnProfile(Profile):
 
 
 def beside_map(budget: int) -> int:
-    """Bytes of a map's budget that go to the intervals that answer ranges."""
+    """Bytes of a map's budget for the intervals that answer ranges."""
     return max(budget // _SHARE_BESIDE_MAP, min(budget // 2, SMALLEST_SHARE // 2))
 
 
@@ -125,14 +125,14 @@ def column_profile(
     describe_job: Callable[[str], None],
     encoder: Encoder | None = None,
 ) -> ColumnProfile:
-    """Count and sample.
+    """Counts rows and takes a sample.
 
     Args:
         frame: all rows of some files, read as a query reads them, with their `LOCATION`.
-        column: which one.
+        column: the column.
         sizes: bytes of each file.
-        counted: whether the format's metadata tell how many rows a file has.
-        describe_job: told what the next job does, for its label.
+        counted: whether the format's metadata has row counts of files.
+        describe_job: sets the description of the next job.
         encoder: for the values; None: the one that suits the sample.
     """
     values = frame.select(sf.col(column.expression).alias("v"), LOCATION)

@@ -1,4 +1,4 @@
-"""The sample before a build: how wide values are, where keys lie, how many rows there are."""
+"""Column sample: width of values, distribution of keys and number of rows, before a build."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from sieve.segments.query_model import QueryModel
 from sieve.tables.table import Column
 
 WANTED = 40_000
-"""Rows to sample: a share of 1 % of them is known to about 5 % of itself."""
-# Text files do not tell their rows; what a row takes at least is all that can be said before.
+"""Rows to sample: a share of 1 % is then estimated with a relative error of about 5 %."""
+# Text files have no row counts; a minimum size per row bounds their number.
 _BYTES_PER_ROW = 20
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """What a sample tells of a column.
+    """A sample of a column.
 
     Attributes:
-        encoder: how its values become key codes.
-        query_model: where the keys lie; None where no key was seen.
+        encoder: maps its values to key codes.
+        query_model: the distribution of the keys; None if no key was sampled.
         codes: int64[n], key code of each sampled value.
         hashes: uint64[n], its hash.
-        rows: rows of the table, counted or else estimated.
+        rows: rows of the table, counted or estimated.
         width: mean bytes of a value.
-        shown: those of them that the rest is of.
-        domain_sample: the part of the domain that `query_model`, `codes` and `hashes` are of; None:
-            all of it.
+        shown: number of rows in the windows; all rows without windows.
+        domain_sample: the windows of the domain that `query_model`, `codes` and `hashes` are
+            restricted to; None: the whole domain.
     """
 
     encoder: Encoder
@@ -54,17 +54,17 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """Of all that queries ask for, how much lies in the part that this is of."""
+        """The share of all queried keys that lies in the windows."""
         return 1.0 if self.domain_sample is None else self.domain_sample.share
 
 
 def zoomed(sample: Sample, share: float, asked: Intervals) -> Sample:
-    """The sample of a share of the column, that in some windows of the domain.
+    """Restricts a sample to windows of the domain with a share of the column.
 
     Args:
-        sample: of all of it.
-        share: above 0; all is taken at 1 or more.
-        asked: int64[k, 2], key codes of a query that must be seen.
+        sample: of the whole domain.
+        share: above 0; 1 or more takes everything.
+        asked: int64[k, 2], key codes of a query that the windows must include.
     """
     if sample.query_model is None or share >= 1:
         return sample
@@ -73,7 +73,7 @@ def zoomed(sample: Sample, share: float, asked: Intervals) -> Sample:
     query_model = domain_sample.of_mass(sample.query_model)
     if query_model is None:
         return sample
-    # Drawn again by what each stands for, so that later draws need no weights.
+    # Resamples by weight, so that later draws need no weights.
     weights = domain_sample.rates(sample.query_model, sample.codes[inside])
     drawn = np.random.default_rng(3).choice(inside, len(inside), p=weights / weights.sum())
     return Sample(
@@ -95,12 +95,12 @@ def take_sample(
     size: int,
     encoder: Encoder | None = None,
 ) -> Sample:
-    """Sample a column, from every file alike.
+    """Samples a column uniformly over all files.
 
     Args:
         values: the column as ``v``, of all files.
-        column: which one it is.
-        counted: its rows, where the format's metadata tell them.
+        column: the column.
+        counted: its rows, if the format's metadata has row counts.
         size: bytes of the files.
         encoder: for the values; None: the one that suits the sample.
     """
@@ -108,7 +108,7 @@ def take_sample(
     share = min(1.0, WANTED / expected)
     drawn = values.select("v")
     if share < 1:
-        # By name: Spark 4.1 draws with another seed each time if the share alone has none.
+        # With an explicit seed: given the share alone, Spark 4.1 draws with another seed each time.
         drawn = drawn.sample(fraction=share, seed=1)
     text = column.any_width
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
@@ -141,14 +141,14 @@ def take_sample(
 
 
 def _width(type_name: str) -> int:
-    """Bytes of a value of a type whose values are all as wide."""
+    """Bytes of a value of a fixed-width type."""
     if type_name.startswith("decimal"):
         return 8 if int(type_name[8:].partition(",")[0]) <= 18 else 16
     return _WIDTHS.get(type_name, 8)
 
 
 def _packed(batches: Batches) -> Batches:
-    """A task's sample as one value: drivers of every Spark can fetch that without loss."""
+    """Packs a task's sample into one value: drivers of every Spark can fetch that without loss."""
     drawn = list(batches)
     if not sum(batch.num_rows for batch in drawn):
         return

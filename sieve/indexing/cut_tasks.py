@@ -1,8 +1,8 @@
-"""The first step of a build on executors: read a column, sort its codes, cut them. No PySpark here.
+"""The first step of a build on executors: reads a column, sorts and cuts its codes. No PySpark.
 
-Reading makes *cuts*: intervals of keys of one location, one for each key where the shape asks for
-that. The later steps (`segment_tasks`) work on cuts, which are few, and never on rows. All of it
-goes by Arrow record batches in bounded memory.
+Reading makes *cuts*: intervals of keys of one location, one for each key if the shape needs that.
+The later steps (`segment_tasks`) process cuts, which are few, and never rows. All steps exchange
+Arrow record batches in bounded memory.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from sieve.segments.intervals import Intervals, cut_location, generous_most
 from sieve.segments.query_model import QueryModel
 
 KEY, ROWS, NULLS, NANS, PROBE, DAMAGED = range(6)
-"""What a line of the first step is: a cut; a count of its location's rows of a kind; how many of a
-task's locations hold a key of a probe; or a damaged record of its location."""
+"""Kinds of output lines of the first step: a cut; a count of a location's rows of a kind; the
+number of a task's locations that hold a key of a probe; or a corrupt record of a location."""
 
 CUTS_SCHEMA = "kind INT, location INT, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT"
 _CUTS = pa.schema(
@@ -32,19 +32,19 @@ _CUTS = pa.schema(
     + [(name, pa.int64()) for name in ("first", "last", "keys", "rows")]
 )
 _HELD = 1 << 22
-"""Codes held before they are sorted and cut: 32 MB."""
+"""Codes buffered before they are sorted and cut: 32 MB."""
 _ORDERED = 16
-"""Codes for each that is below the one before, in what counts as mostly in order."""
+"""Codes per descent (a code below the one before) from which they count as mostly sorted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cutting:
-    """How finely a location's keys are cut while they are read.
+    """The granularity of cuts while a location's keys are read.
 
     Attributes:
-        query_model: what queries ask; None: every key is a cut.
-        threshold: least worth of a gap.
-        budget: bytes of the run at most.
+        query_model: the distribution of queries; None: every key is a cut.
+        threshold: minimum skip probability of a gap.
+        budget: maximum bytes of the run.
         rows: of the table.
         locations: of the table.
     """
@@ -56,7 +56,7 @@ class Cutting:
     locations: int = 0
 
     def of(self, codes: Codes, rows: npt.NDArray[np.int64], location: int) -> Intervals:
-        """The cuts of some distinct keys of a location, ascending."""
+        """The cuts of distinct, ascending keys of a location."""
         if self.query_model is None:
             place = np.full(len(codes), location, np.int32)
             return Intervals(codes, codes, place, np.ones_like(rows), rows)
@@ -67,14 +67,14 @@ class Cutting:
 def read_column(
     encoder: Encoder, domain_sample: DomainSample | None, cutting: Cutting, probes: dtypes.Intervals
 ) -> Callable[[Batches], Batches]:
-    """The first step: (value, location) rows to cuts and counts of each location.
+    """The first step: from (value, location) rows to cuts and counts of each location.
 
-    The row that stands for a damaged record has -1 less the location's number; see `LOCATION`.
+    The row of a corrupt record has -1 minus the location's number; see `LOCATION`.
 
     Args:
         encoder: the column's.
-        domain_sample: the part of the domain to look at; None: all.
-        cutting: how fine.
+        domain_sample: the windows of the domain to index; None: the whole domain.
+        cutting: the granularity of cuts.
         probes: int64[k, 2], intervals of key codes whose true locations are counted.
     """
 
@@ -121,7 +121,7 @@ def _hits(hits: npt.NDArray[np.int64]) -> pa.RecordBatch:
 
 
 class _File:
-    """One file's codes and counts while its rows go by."""
+    """One file's codes and counts while its rows are read."""
 
     def __init__(
         self,
@@ -178,8 +178,8 @@ class _File:
 
 
 def _distinct(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
-    """Distinct codes, ascending, and how often each occurs; sorts what it is given, at least 1."""
-    # Merging what is in order already pays where that is most of it, as in a file of late rows.
+    """Distinct codes, ascending, and their counts; sorts the argument (not empty) in place."""
+    # Merging sorted runs pays if most codes are in order, as in a file with a few late rows.
     falls = np.count_nonzero(codes[1:] < codes[:-1])
     if falls:
         codes.sort(kind="stable" if falls * _ORDERED < len(codes) else None)

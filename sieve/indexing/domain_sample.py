@@ -1,9 +1,9 @@
-"""Windows of a column's domain, and the column as if they were all of it.
+"""Domain sample: windows of a column's domain, and the column restricted to them.
 
-What a structure costs and reads hangs on how the keys of each file lie next to each other, which a
-sample of rows does not show. A sample of stretches of the domain does: inside a window each key of
-each file is there. With the windows moved together, everything that is done with a column can be
-done with what they show of it, at a known share of its size.
+The size of a structure and the files that queries read depend on how the keys of each file lie next
+to each other, which a sample of rows does not show. A sample of stretches of the domain does: a
+window contains every key of every file in it. With the gaps between windows removed, every
+algorithm for a column works on its windows, at a known share of its size.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), one window a stratum.
 """
@@ -27,14 +27,14 @@ _BISECTIONS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DomainSample:
-    """Disjoint windows of the domain, and what a query asks for that must stay in sight.
+    """Disjoint windows of the domain, and the key codes of a query that must be represented.
 
     Attributes:
         first: int64[w], ascending.
         last: int64[w], not below `first`.
-        asked: int64[k, 2], ascending and disjoint; keys of these that lie between windows are shown
-            as the last of the window before.
-        share: of all that queries ask for, about that much lies in the windows.
+        asked: int64[k, 2], ascending and disjoint; a key of these between two windows is mapped to
+            the last key of the window before.
+        share: approximate share of all queried keys that lies in the windows.
     """
 
     first: Codes
@@ -43,12 +43,12 @@ class DomainSample:
     share: float
 
     def of_mass(self, query_model: QueryModel) -> QueryModel | None:
-        """What is seen of where the keys lie; None where no key is."""
+        """The query model restricted to the windows; None if they contain no key."""
         inside = np.flatnonzero(self.within(query_model.codes))
         if len(inside) == 0:
             return None
         codes = self.codes(query_model.codes[inside])
-        # Keys that are seen for their many rows would else count as many times more.
+        # Without this correction, heavy keys, which are always sampled, would count too often.
         rows = np.maximum(
             1, (query_model.rows * self.rates(query_model, query_model.codes))[inside].round()
         )
@@ -62,13 +62,13 @@ class DomainSample:
         )
 
     def rates(self, query_model: QueryModel, codes: Codes) -> Numbers:
-        """How much a key in a window stands for, against one of many rows, which is always seen."""
+        """The weight of a key in a window, relative to a heavy key, which is always in one."""
         heavy = np.isin(codes, query_model.codes[_heavy(query_model)])
         rates: Numbers = np.where(heavy, 1.0, 1 / self.share)
         return rates
 
     def codes(self, codes: Codes) -> Codes:
-        """What is seen of some key codes: those in windows, moved together, order kept."""
+        """The key codes in windows, with the gaps between windows removed; keeps the order."""
         window, inside = locate(self.first, self.last, codes)
         moved = self._moved(codes[inside], window[inside])
         if len(self.asked) == 0:
@@ -78,11 +78,11 @@ class DomainSample:
         return np.append(moved, self._moved(self.last[window[wanted]], window[wanted]))
 
     def within(self, codes: Codes) -> npt.NDArray[np.bool_]:
-        """Which key codes lie in a window."""
+        """Whether each key code lies in a window."""
         return locate(self.first, self.last, codes)[1]
 
     def intervals(self, intervals: Intervals) -> Intervals:
-        """What is seen of some intervals; first is above last for one between two windows."""
+        """Intervals restricted to the windows; first is above last for one between two windows."""
         low = np.searchsorted(self.last, intervals[:, 0], side="left")
         high = np.searchsorted(self.first, intervals[:, 1], side="right") - 1
         seen = np.empty_like(intervals)
@@ -94,7 +94,7 @@ class DomainSample:
         return seen
 
     def _moved(self, codes: Codes, window: npt.NDArray[np.intp]) -> Codes:
-        # Lengths and distances may need all 64 bits, so they are counted modulo 2^64.
+        # Lengths and distances may need all 64 bits, so they are computed modulo 2^64.
         lengths = self.last.view(np.uint64) - self.first.view(np.uint64) + np.uint64(1)
         begin = np.cumsum(lengths) - lengths + np.int64(LEAST).view(np.uint64)
         within = codes.view(np.uint64) - self.first[window].view(np.uint64)
@@ -103,18 +103,18 @@ class DomainSample:
 
 
 def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSample:
-    """Windows over about a share of what queries ask for, one at random in each of 32 strata.
+    """Windows over about a share of all queried keys, one at random in each of 32 strata.
 
     Args:
-        query_model: where the keys lie.
+        query_model: the distribution of keys.
         share: above 0 and below 1.
-        asked: int64[k, 2], of a query whose ends must be seen: each gets a window around it.
+        asked: int64[k, 2], of a query whose ends must be included: each gets a window around it.
     """
     random = np.random.default_rng(2)
     begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA
     ends = np.clip(asked.ravel(), query_model.codes[0], query_model.codes[-1])
     begin = np.append(begin, query_model.up_to(ends) - share / _STRATA / 2)
-    # A window ends with a key if the key's own weight does, so that each is as likely to be in one.
+    # A window ends with a key if the key's own weight does, so that all keys are equally likely.
     first, last = _code_at(query_model, begin), _code_at(query_model, begin + share / _STRATA)
     first += first < last
     heavy = query_model.codes[_heavy(query_model)]
@@ -130,12 +130,12 @@ def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSa
 
 
 def _heavy(query_model: QueryModel) -> npt.NDArray[np.intp]:
-    """Keys of so many rows that a chance to be seen is not enough, as places among the codes."""
+    """Indices of heavy keys: those with so many rows that random sampling is not enough."""
     return np.flatnonzero(query_model.rows * 2 * _STRATA >= query_model.rows.sum())
 
 
 def _code_at(query_model: QueryModel, share: Numbers) -> Codes:
-    """The least code up to which a share lies."""
+    """The smallest code at which the cumulative share is reached."""
     low = np.full(len(share), int(query_model.codes[0]), np.int64)
     high = np.full(len(share), int(query_model.codes[-1]), np.int64)
     for _ in range(_BISECTIONS):

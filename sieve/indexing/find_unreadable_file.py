@@ -1,4 +1,4 @@
-"""Which data file failed a build, where Spark's own error does not say (Spark 3.5 on Parquet)."""
+"""Finds the data file that failed a build if Spark's error does not name it (3.5 on Parquet)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sieve.tables.table import LOCATION, CatalogTable, Column, DataFile
 
 _FAILURES = (Py4JJavaError, PySparkException)
 _READER: Final = "FileScanRDD"
-"""The class at work in a task that fails to read a file, but not where a job was cancelled."""
+"""The class in the stack of a task that fails to read a file, but not of a cancelled job."""
 
 
 @contextmanager
@@ -28,20 +28,20 @@ def named_if_unreadable(
     numbers: Sequence[int],
     environment: Environment,
 ) -> Iterator[None]:
-    """Raise an error that names the file when the block fails because one cannot be read.
+    """Raises an error that names the file if the block fails because a file cannot be read.
 
-    The files are read again by halves, which takes as long as to read them all once or twice.
+    Bisects the files by reading them again, which takes one to two times as long as reading all.
 
     Args:
         table: the table.
-        column: what is read of it.
-        files: those that the block reads.
-        numbers: of each, in the table's last listing.
-        environment: the means.
+        column: the column to read.
+        files: the files that the block reads.
+        numbers: their numbers in the table's last listing.
+        environment: the environment.
 
     Raises:
         UnavailableError: a file cannot be read; the cause is Spark's error.
-        Py4JJavaError, PySparkException: the reading was cancelled.
+        Py4JJavaError, PySparkException: the read was cancelled.
     """
     try:
         yield
@@ -54,7 +54,7 @@ def named_if_unreadable(
             half = suspects[: len(suspects) // 2]
             suspects = half if _fails(table, column, half) else suspects[len(half) :]
         if not _fails(table, column, suspects):
-            # It was something else, or has passed.
+            # The error had another cause, or was transient.
             raise
         raise UnavailableError(
             "SIEVE_FILE_UNREADABLE",
@@ -64,7 +64,7 @@ def named_if_unreadable(
 
 
 def _names_one(error: Exception, files: Sequence[DataFile]) -> bool:
-    """Whether those who read Spark's message learn which file it is; nothing else is made of it."""
+    """Whether Spark's message names the file for its readers; the text has no other use."""
     words = str(error)
     return any(file.path.rpartition("/")[2] in words for file in files)
 

@@ -1,4 +1,4 @@
-"""Cuts to the rows of a run: the price that the budget allows, then segments and maps at it."""
+"""Budget fitting: finds the cost per byte that the budget allows, then makes segments and maps."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from sieve.segments.stopping_rule import Stop, Trial
 
 _PAIRS_PER_TASK = 4_000_000
 CUTS_PER_TASK = 500_000
-"""Cuts of a stretch of the domain: one task weighs them and makes one run file of them."""
+"""Cuts per stretch of the domain: one task weighs them and writes one run file of them."""
 _HOLES_PER_SPAN = 100
 """A gap of more than a hundredth of the keys' span closes a segment (Tong et al., PVLDB 2023)."""
 FILE_OVERHEAD = 2_100
-"""Bytes of a run file besides its segments: Parquet's footer, and the pages' heads."""
+"""Bytes of a run file besides its segments: Parquet's footer and page headers."""
 
 Make = Callable[[float], DataFrame]
 
@@ -48,18 +48,18 @@ def run_maker(
     most_bits: int = MOST_WORTHWHILE,
     pairs: SharedPairs | None = None,
 ) -> Iterator[Make | None]:
-    """Makes the rows of a run at so many times the price that the budget seems to allow.
+    """Yields a function that makes the rows of a run at a multiple of the budget's cost per byte.
 
-    None where there is no key. The rows must be used before the block ends.
+    Yields None if there is no key. The rows must be used before the block ends.
 
     Args:
         cuts: of the reading step.
         seen: its counts.
-        column_profile: what it was read with.
+        column_profile: the profile that it was read with.
         options: shape and budget.
-        describe_job: told what the next job does, for its label.
-        stop: when spending on intervals stops; None: where the budget is used.
-        most_bits: of a map's fingerprints.
+        describe_job: sets the description of the next job.
+        stop: the stop criterion for intervals; None: use the whole budget.
+        most_bits: maximum bits of a map's fingerprints.
         pairs: for the maps of several runs; None: this run reads its own.
 
     Raises:
@@ -71,7 +71,7 @@ def run_maker(
     elif options.shape == "sieve":
         yield lambda _: _sieve_rows(cuts, n, greatest - least, options)
     else:
-        # A sample that met no key where there are some: every query is as likely as any other.
+        # The sample has no key though the column has some: all queries count as equally likely.
         query_model = column_profile.sample.query_model or QueryModel.of_sample(
             np.array([least, greatest], np.int64)
         )
@@ -112,7 +112,7 @@ def _priced(
         stop = replace(stop, budget=left)
         prices = stop.prices(column_profile.n_files)
     if stretches == 1:
-        # One task sees all there is, so it finds the price by itself.
+        # One task has all cuts, so it finds the cost per byte itself.
         def whole(times: float) -> DataFrame:
             if stop is None:
                 step = segment_tasks.write_whole(query_model, shape, prices, left, times)
@@ -123,7 +123,7 @@ def _priced(
         yield whole
         return
     describe_job("weighing")
-    # Both to be weighed and to be written.
+    # Persisted because the pieces are both weighed and written.
     pieces = pieces.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         if stop is None:
@@ -141,7 +141,7 @@ def _priced(
 def _price_of(
     pieces: DataFrame, query_model: QueryModel, shape: str, prices: Numbers, budget: float, n: int
 ) -> float:
-    """The price that a budget for n cuts allows."""
+    """The cost per byte that a budget for n cuts allows."""
     curve = np.zeros(len(prices))
     weigh = segment_tasks.weigh_stretches(query_model, shape, prices, budget / n)
     weighed = (
@@ -155,7 +155,7 @@ def _price_of(
 def _trial(
     pieces: DataFrame, query_model: QueryModel, shape: str, price: float, stop: Stop
 ) -> Trial:
-    """What a price leads to, over all stretches."""
+    """The result of a cost per byte, over all stretches."""
     tried = map_batches(
         pieces,
         segment_tasks.try_stretches(query_model, shape, float(price), stop),
@@ -166,12 +166,12 @@ def _trial(
 
 
 def run_files(n: int, column_profile: ColumnProfile) -> int:
-    """How many run files a build makes of a column of which so many cuts are shown."""
+    """Number of run files that a build makes of a column with so many cuts in its sample."""
     return math.ceil(n / column_profile.sample.share / CUTS_PER_TASK)
 
 
 def _in_stretches(cuts: DataFrame, query_model: QueryModel, stretches: int) -> DataFrame:
-    """Cuts clipped to stretches of the domain; each stretch together and in one partition."""
+    """Clips cuts to stretches of the domain; each stretch is contiguous and in one partition."""
     places = np.arange(1, stretches) * len(query_model.codes) // stretches
     borders = query_model.codes[places]
     pieces = map_batches(cuts, segment_tasks.split_cuts(borders), segment_tasks.PIECES_SCHEMA)

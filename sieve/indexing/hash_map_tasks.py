@@ -1,8 +1,8 @@
-"""What executors do to build maps, on Arrow record batches; no PySpark here.
+"""The tasks that build hash maps on executors, on Arrow record batches; no PySpark here.
 
-Pairs of hash and location travel packed: one row holds the pairs of a task whose hashes lie in one
-range, as two arrays of bytes. A row for each pair would cost Spark some twenty times as much to
-take from Python, sort and give back as numpy takes to do the same.
+Pairs of hash and location are packed: one row holds the pairs of a task in one range of hashes, as
+two byte arrays. With a row per pair, Spark would take about twenty times as long to receive, sort
+and return them as numpy does.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _PACKED = pa.schema(
     ]
 )
 SKETCH: Final = 4_096
-"""Smallest hashes that are kept to count distinct ones, which is then right to 1.6 %."""
+"""Number of smallest hashes in the distinct-count sketch, which is then accurate to 1.6 %."""
 _HELD: Final = 1 << 20
-"""Pairs held before they are packed: 12 MB."""
+"""Pairs buffered before they are packed: 12 MB."""
 _SIGN: Final = np.uint64(1 << 63)
 
 
 def pack_hashes(
     encoder: Encoder, domain_sample: DomainSample | None, parts: int, proves: Flags | None
 ) -> Callable[[Batches], Batches]:
-    """(value, location, hash by the JVM) rows to packed pairs, most of them once.
+    """A step from (value, location, JVM's hash) rows to packed pairs, mostly without duplicates.
 
     Args:
         encoder: the column's.
-        domain_sample: the part of the domain to look at; None: all.
-        parts: ranges of hashes, of one length each, in signed order.
+        domain_sample: the windows of the domain to index; None: the whole domain.
+        parts: number of ranges of hashes of equal length, in signed order.
         proves: bool[n], locations to take; None: all.
     """
 
@@ -83,7 +83,7 @@ def _hashes(encoder: Encoder, domain_sample: DomainSample | None, rows: pa.Recor
 
 
 def _once(words: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Each of some ordered words once; numpy's `unique` takes ten times as long."""
+    """Removes duplicates from sorted words; numpy's `unique` takes ten times as long."""
     return words[np.append(True, words[1:] != words[:-1])] if len(words) else words
 
 
@@ -92,7 +92,7 @@ def _joined(held: list[tuple[Hashes, Ordinals]]) -> tuple[Hashes, Ordinals]:
 
 
 def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
-    """Rows of `PACKED_SCHEMA`, one for each range of hashes that occurs; at least one pair."""
+    """Rows of `PACKED_SCHEMA`, one for each range with hashes; at least one pair is required."""
     order = np.argsort(hashes.view(np.int64))
     hashes, locations = hashes[order], locations[order]
     upper = (hashes ^ _SIGN) >> np.uint64(32)
@@ -114,10 +114,10 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 
 def distinct(found: int, greatest: int) -> int:
-    """About how many distinct hashes there are.
+    """Estimated number of distinct hashes.
 
     Args:
-        found: how many of the `SKETCH` smallest ones there are.
+        found: number of the `SKETCH` smallest hashes that exist.
         greatest: the greatest of these.
 
     Source: Bar-Yossef et al., "Counting Distinct Elements in a Data Stream" (k minimum values).
@@ -128,7 +128,7 @@ def distinct(found: int, greatest: int) -> int:
 
 
 def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:
-    """Packed pairs, the rows of a range together, to a map each: rows of a run file.
+    """A step from packed pairs, grouped by range, to one map per range: rows of a run file.
 
     Args:
         n_locations: of the run.

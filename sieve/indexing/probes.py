@@ -1,4 +1,4 @@
-"""What an index is expected to read, measured at build time on queries made from the sample."""
+"""Probes: queries drawn from the sample, to measure expected reads of an index at build time."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from sieve.segments.query_model import SHORT_RANGE
 from sieve.segments.stopping_rule import KINDS
 
 EACH: Final = 400
-"""Probes of a kind: a mean over them is known to about a twentieth of its spread."""
-# Intervals that read no more than this many times the least leave a map nothing to save.
+"""Probes per kind: the standard error of their mean is about a twentieth of their spread."""
+# If intervals read at most this many times the minimum, a map has nothing to save.
 _CLOSE: Final = 1.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Probes:
-    """Queries to measure with.
+    """The probe queries.
 
     Attributes:
-        intervals: int64[k, 2], key codes from first to last: keys that occur, by rows; then keys
-            anywhere in the domain; then ranges of 0.05 % of it.
-        kinds: int64[k], place of each in `KINDS`.
-        hashes: uint64[k], of the keys; means nothing for ranges.
+        intervals: int64[k, 2], key codes from first to last: keys that occur, weighted by rows;
+            then keys anywhere in the domain; then ranges of 0.05 % of it.
+        kinds: int64[k], index of each in `KINDS`.
+        hashes: uint64[k], of the keys; unused for ranges.
     """
 
     intervals: npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ class Probes:
 
 
 def make_probes(sample: Sample) -> Probes:
-    """Probes for keys that lie as a sample of them does; none where there is no key."""
+    """Draws probes from the key distribution of a sample; none if there is no key."""
     query_model = sample.query_model
     if query_model is None:
         none = np.empty(0, np.int64)
@@ -61,7 +61,7 @@ def make_probes(sample: Sample) -> Probes:
             axis=1,
         ),
         np.repeat(np.arange(len(KINDS)), EACH),
-        # What is not there has the hash of any other value.
+        # An absent key gets the hash of any other value.
         np.concatenate([sample.hashes[drawn], hash_codes(anywhere), hash_codes(begin)]),
     )
 
@@ -69,7 +69,7 @@ def make_probes(sample: Sample) -> Probes:
 def expectations(
     probes: Probes, run: Run, hits: Counts, least: Counts, greatest: Counts
 ) -> Iterator[Expected]:
-    """What each kind of query reads: with the index, at the very least, and by min and max.
+    """Expected reads of each kind of query: with the index, at minimum, and by min/max.
 
     Args:
         probes: k queries.
@@ -86,7 +86,7 @@ def expectations(
     for number, kind in enumerate(KINDS):
         chosen = probes.kinds == number
         if kind == "absent":
-            # In a dense domain keys that were thought absent occur.
+            # In a dense domain, keys drawn as absent may occur.
             chosen &= hits == 0
         if chosen.any():
             means = (float(counts[chosen].mean()) for counts in (read, hits, by_ends))
@@ -94,9 +94,9 @@ def expectations(
 
 
 def _read(probes: Probes, run: Run, n: int) -> Counts:
-    """How many of the locations a run tells each probe to read."""
+    """Number of locations that a run keeps for each probe."""
     found = np.empty((len(probes.intervals), -(-n // 8)), np.uint8)
-    # In their order, so that no part of a large run is read or decoded twice.
+    # In key order, so that no part of a large run is read or decoded twice.
     for k in np.argsort(probes.intervals[:, 0]).tolist():
         found[k] = np.packbits(run.locations_in(probes.intervals[k : k + 1]))
     if run.has_maps:
@@ -126,7 +126,7 @@ def map_may_pay(
         keys: distinct keys of each location, summed, at least.
         n_locations: of the run.
         budget: bytes.
-        exact: whether no two values share a key code; a map tells apart those that do.
+        exact: whether no two values share a key code; a map distinguishes those that do.
     """
     point = next((kind for kind in expected if kind.kind == "present"), None)
     if point is None or point.files <= _CLOSE * (point.exact if exact else 1):

@@ -1,4 +1,4 @@
-"""The step that reads the whole column: its cuts, and what is counted on the way."""
+"""The reading step: reads the whole column once for its cuts and counts."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from sieve.segments.intervals import generous_threshold
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What was counted, by location, and by probe.
+    """The counts, by location and by probe.
 
     Attributes:
         rows, nulls, nans: int64[n].
-        least, greatest: int64[n], key codes; least above greatest where there is no key.
+        least, greatest: int64[n], key codes; least is above greatest if there is no key.
         hits: int64[k], locations that hold a key of each probe.
-        partial: bool[n], locations that prove nothing: without rows, with a damaged record, or not
-            read whole.
-        cuts: how many there are of the others, their least and their greatest key code.
+        partial: bool[n], locations that prove nothing: without rows, with a corrupt record, or read
+            incompletely.
+        cuts: of the other locations, the number of cuts, and their least and greatest key code.
     """
 
     rows: Counts
@@ -45,7 +45,7 @@ class Seen:
 
     @property
     def whole(self) -> list[int] | None:
-        """The locations that were read whole; None: all."""
+        """The locations that were read completely; None: all."""
         return [int(k) for k in np.flatnonzero(~self.partial)] if self.partial.any() else None
 
 
@@ -56,13 +56,13 @@ def read_cuts(
     probes: Probes,
     may_be_empty: Flags | None = None,
 ) -> Iterator[tuple[DataFrame, Seen]]:
-    """Cuts of all locations that were read whole, kept until the block ends, and the counts.
+    """Cuts of all completely read locations, persisted until the block ends, and the counts.
 
     Args:
         column_profile: of the column.
         options: shape and budget.
-        probes: what is counted on the way.
-        may_be_empty: bool[n], locations that show something even without rows; None: none does.
+        probes: the probes to count.
+        may_be_empty: bool[n], locations that prove something even without rows; None: none does.
 
     Raises:
         Py4JJavaError: a file cannot be read; names it.
@@ -92,7 +92,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = generous_threshold(column_profile.n_files, budget)
     if options.automatic:
-        # An interval takes about a byte at least.
+        # An interval takes at least about a byte.
         threshold = max(threshold, column_profile.skip_probability(options).price)
     return cut_tasks.Cutting(
         sample.query_model, threshold, budget, sample.shown, column_profile.n_files
@@ -102,7 +102,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
 def _seen(
     lines: DataFrame, column_profile: ColumnProfile, n_probes: int, may_be_empty: Flags
 ) -> Seen:
-    """The counts of the reading step; what is read by several tasks is added up."""
+    """The counts of the reading step, summed over the tasks."""
     n = column_profile.n_files
     kinds = (cut_tasks.ROWS, cut_tasks.NULLS, cut_tasks.NANS, cut_tasks.KEY, cut_tasks.DAMAGED)
     counts = {kind: np.zeros(n, np.int64) for kind in kinds}
@@ -115,8 +115,8 @@ def _seen(
         if kind == cut_tasks.KEY:
             least[place], greatest[place] = low, high
     read, hits = counts[cut_tasks.ROWS], np.minimum(counts[cut_tasks.PROBE], n)
-    # A location without rows shows nothing, and one read in part shows too little. What a damaged
-    # record shows depends on the columns that a query reads.
+    # A location without rows proves nothing, and an incompletely read one too little. The rows of a
+    # corrupt record depend on the columns that a query reads.
     partial = ((read == 0) & ~may_be_empty) | (counts[cut_tasks.DAMAGED] > 0)
     if column_profile.counted is not None:
         partial |= read != column_profile.counted

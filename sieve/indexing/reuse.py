@@ -1,4 +1,8 @@
-"""What of a version still holds for the table as it is now: a refresh need not read it again."""
+"""Reuse planning: the runs of a version that remain valid for the current table.
+
+A refresh reads only the other files. It merges runs when they become many, and rebuilds when little
+of the base remains, like the compactions of a log-structured merge tree.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +22,26 @@ from sieve.tables.file_status import AS_IT_WAS, file_statuses
 from sieve.tables.snapshot import Snapshot
 
 MOST_DELTAS: Final = 8
-"""Runs beside the base that a look-up may have to ask; one more makes them one (minor compaction).
+"""Maximum number of runs beside the base; one more merges them (minor compaction).
 
-Whatever a refresh adds is read again at most once before it is an eighth of its run.
+A refresh's new data is then read again at most once before it is an eighth of its run.
 """
 LEAST_BASE: Final = 0.5
-"""Share of the table's bytes, and of its own locations, that the base must keep.
+"""Minimum share of the table's bytes, and of its own locations, that the base must retain.
 
-Below it a refresh reads all of the table and makes a new base (major compaction).
+Below it a refresh reads the whole table and makes a new base (major compaction).
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReusedRuns:
-    """Part of a version.
+    """The reused part of a version.
 
     Attributes:
-        runs: those that a location is left of, the base first.
-        locations: what is left, with its slots in these runs.
-        stats: of the version; None where nothing is left.
-        appended: paths of those that have more rows by now, of which the version tells the others.
+        runs: runs with at least one valid location, the base first.
+        locations: the valid locations, with their slots in these runs.
+        stats: of the version; None if nothing is reused.
+        appended: paths of locations with appended log files; the version has their earlier rows.
     """
 
     runs: tuple[RunRef, ...]
@@ -47,12 +51,12 @@ class ReusedRuns:
 
     @property
     def encoder(self) -> Encoder | None:
-        """How all its runs code values, so that one look-up serves them; None without a run."""
+        """The common encoder of the runs, so that one look-up serves them; None without a run."""
         return Encoder.from_json(dict(self.runs[0].encoder)) if self.runs else None
 
     @property
     def column_bytes(self) -> float:
-        """Uncompressed bytes of the column in its locations, about."""
+        """Approximate uncompressed bytes of the column in its locations."""
         if self.stats is None:
             return 0.0
         return self.stats.column_bytes * int(self.locations.rows.sum()) / max(1, self.stats.rows)
@@ -62,9 +66,9 @@ NOTHING: Final = ReusedRuns((), NO_LOCATIONS, None)
 
 
 def is_current(known: Locations, snapshot: Snapshot) -> bool:
-    """Whether a version's locations are exactly the table's files of now.
+    """Whether a version's locations are exactly the table's current files.
 
-    One that was unsettled and still is, is as it was.
+    A file that was racy and still is counts as unchanged.
     """
     found = zip(file_statuses(known, snapshot.files), snapshot.stable, strict=True)
     same = all(status in AS_IT_WAS if stable else status == "unsettled" for status, stable in found)
@@ -72,13 +76,13 @@ def is_current(known: Locations, snapshot: Snapshot) -> bool:
 
 
 def is_one_run(base: Manifest, known: Locations) -> bool:
-    """Whether a version is one run whose places all have a file; so is one without a key."""
+    """Whether a version is one run without removed locations; also true without keys."""
     held = int(np.count_nonzero(known.slots >= 0))
     return len(base.runs) <= 1 and held == sum(run.locations for run in base.runs)
 
 
 def _unchanged(known: Locations, snapshot: Snapshot) -> Flags:
-    """bool[n]: which locations of a version are settled files of the table as they were."""
+    """bool[n]: locations of a version that are stable, unchanged files of the table."""
     found = zip(snapshot.files, file_statuses(known, snapshot.files), snapshot.stable, strict=True)
     same = {f.path for f, status, stable in found if stable and status in AS_IT_WAS}
     return np.array([path in same for path in known.paths], np.bool_)
@@ -87,14 +91,14 @@ def _unchanged(known: Locations, snapshot: Snapshot) -> Flags:
 def plan_reuse(
     base: Manifest, known: Locations, snapshot: Snapshot, appended: frozenset[str] = frozenset()
 ) -> ReusedRuns:
-    """What a refresh takes over from a version; `NOTHING` where a new base is due.
+    """The runs that a refresh reuses; `NOTHING` if a new base is due.
 
     Args:
         base: the version.
         known: its locations.
-        snapshot: the table as it is now.
-        appended: paths of changed ones that have only been added to, so that what is known of them
-            still holds for what they had.
+        snapshot: the current table.
+        appended: paths of changed locations that were only appended to, so that their known rows
+            remain valid.
     """
     still = _unchanged(known, snapshot) | np.array([p in appended for p in known.paths], np.bool_)
     number = runs_of(known.places, base.runs)
@@ -108,7 +112,7 @@ def plan_reuse(
 
 
 def runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:
-    """Number of the run that each slot lies in, -1 for that of a location of no run; same shape."""
+    """Number of the run that each slot lies in, -1 for a location in no run; same shape."""
     ends = np.cumsum([run.locations for run in runs])
     return np.where(slots < 0, -1, np.searchsorted(ends, slots, side="right"))
 
@@ -117,7 +121,7 @@ def _base_is_worth_it(
     number: npt.NDArray[np.int64], runs: Sequence[RunRef], left: Locations, snapshot: Snapshot
 ) -> bool:
     if not runs:
-        # No location has a key, so there is nothing that a new base could do better.
+        # No location has a key, so a new base would not help.
         return True
     in_base = number == 0
     total = sum(file.length for file in snapshot.files)

@@ -1,8 +1,7 @@
 """The later steps of a build on executors: weigh cuts, merge them into segments, emit run rows.
 
-Cuts are split at borders of stretches of the domain. One task then has all pieces of a stretch: it
-tries what a price per byte leads to there, and writes the segments at the price that is chosen. No
-PySpark here.
+Cuts are split at the borders of stretches of the domain. One task then has all pieces of a stretch:
+it tries costs per byte there, and writes the segments at the chosen one. No PySpark here.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ RUN = pa.schema(
 )
 
 _FITTED = 0.98
-"""Of a budget, what payloads may take: pages have heads, and not all are compressed alike."""
+"""Share of a budget for payloads: pages have headers, and compression varies."""
 
 
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
-    """Cuts (without their kind) to pieces that lie in one stretch of the domain each."""
+    """A step that splits cuts (without their kind) at the borders: one stretch for each piece."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
@@ -57,12 +56,12 @@ def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
 def weigh_stretches(
     query_model: QueryModel, shape: str, prices: Numbers, budget_each: float
 ) -> Callable[[Batches], Batches]:
-    """Pieces in order of their stretch to the bytes that each price would cost there.
+    """A step from pieces sorted by stretch to the bytes that each cost per byte leads to there.
 
     Args:
-        query_model: what queries ask.
+        query_model: the distribution of queries.
         shape: of the segments.
-        prices: float64[p], falling.
+        prices: float64[p], descending.
         budget_each: bytes for each of the pieces.
     """
 
@@ -80,13 +79,13 @@ def weigh_stretches(
 def try_stretches(
     query_model: QueryModel, shape: str, price: float, stop: Stop
 ) -> Callable[[Batches], Batches]:
-    """Pieces in order of their stretch to what a price leads to there: bytes, and files read.
+    """A step from pieces sorted by stretch to the result of a cost there: bytes, and files read.
 
     Args:
-        query_model: what queries ask.
+        query_model: the distribution of queries.
         shape: of the segments.
-        price: files read a query, per byte.
-        stop: knows the probes.
+        price: files read per query, per byte.
+        stop: has the probes.
     """
 
     def run(batches: Batches) -> Batches:
@@ -101,14 +100,14 @@ def try_stretches(
 def write_until(
     query_model: QueryModel, shape: str, prices: Numbers, stop: Stop, times: float
 ) -> Callable[[Batches], Batches]:
-    """The pieces of the only stretch to rows of a run file, at the price where spending stops.
+    """A step from the pieces of a single stretch to run rows, at the cost given by the criterion.
 
     Args:
-        query_model: what queries ask.
+        query_model: the distribution of queries.
         shape: of the segments.
-        prices: float64[p], falling.
-        stop: when it does.
-        times: what to multiply the price by.
+        prices: float64[p], descending.
+        stop: the stop criterion.
+        times: factor of the cost per byte.
     """
 
     def made(planned: Plan) -> Iterable[Segment]:
@@ -121,21 +120,21 @@ def write_until(
 def write_stretches(
     query_model: QueryModel, shape: str, price: float
 ) -> Callable[[Batches], Batches]:
-    """Pieces in order of their stretch to rows of a run file."""
+    """A step from pieces sorted by stretch to rows of a run file."""
     return _writer(query_model, shape, lambda planned: planned.emit(price))
 
 
 def write_whole(
     query_model: QueryModel, shape: str, prices: Numbers, budget: float, times: float
 ) -> Callable[[Batches], Batches]:
-    """The pieces of the only stretch to rows of a run file, at a price found on the way.
+    """A step from the pieces of a single stretch to run rows, at a cost found for the budget.
 
     Args:
-        query_model: what queries ask.
+        query_model: the distribution of queries.
         shape: of the segments.
-        prices: float64[p], falling.
+        prices: float64[p], descending.
         budget: bytes for all of it.
-        times: what to multiply the price by.
+        times: factor of the cost per byte.
     """
 
     def made(planned: Plan) -> Iterable[Segment]:
@@ -158,7 +157,7 @@ def _writer(
 
 
 def _stretches(batches: Batches) -> Iterator[Intervals]:
-    """The pieces of one stretch after another; a stretch's batches come together."""
+    """The pieces of each stretch in turn; the batches of a stretch are contiguous."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         for stretch, part in together(batch, 0):
@@ -192,11 +191,11 @@ def _arrays(intervals: Intervals) -> list[pa.Array]:
 
 
 def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
-    """Sorted (code, location, rows) pairs to rows of a run file of the seed's shape.
+    """A step from sorted (code, location, rows) pairs to rows of a run file of the seed's shape.
 
     Args:
         error: bound of the shrinking cone.
-        hole: gap between keys beyond which a segment closes.
+        hole: gap between keys above which a segment closes.
     """
 
     def run(batches: Batches) -> Batches:
@@ -210,11 +209,11 @@ def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
 
 
 def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
-    """Rows of a run file as they are, if a file of the driver's is there; else the task fails.
+    """A step that passes rows of a run file if it sees a file of the driver; else the task fails.
 
     Args:
         witness: URI of the file.
-        failure: how the job's error is told from others.
+        failure: text that identifies the job's error.
     """
 
     def run(batches: Batches) -> Batches:
@@ -245,6 +244,6 @@ class _Counter:
             yield codes, locations, rows
 
     def take(self) -> int:
-        """Pairs since the last call: right in sum over a task's segments."""
+        """Pairs since the last call: correct in sum over a task's segments."""
         seen, self._seen = self._seen, 0
         return seen

@@ -1,4 +1,4 @@
-"""Whether executors write where the driver reads: a machine's own files are not another's."""
+"""Shared storage: checks that executors write where the driver reads, since local files differ."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _CONDITION: Final = "SIEVE_ROOT_NOT_SHARED"
 
 
 def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
-    """Rows of a run whose tasks fail where a file that the driver has made is not to be seen.
+    """Rows of a run whose tasks fail if they cannot see a file that the driver has just created.
 
-    What the driver can list says little: an executor on its own machine writes into the same
-    folder, and what the others wrote would be missed by nobody.
+    A listing by the driver is no proof: an executor on the driver's machine writes into the same
+    folder, and nothing would show that the files of other machines are missing.
 
     Args:
         rows: about to be written.
-        witness: URI of a file that the driver has made just now.
+        witness: URI of a file that the driver has just created.
     """
-    # Any other file system is the same from everywhere.
+    # All other file systems look the same from every machine.
     if split(witness)[0] != "file" or on_this_machine(rows.sparkSession.sparkContext):
         return rows
     return map_batches(rows, only_if_seen(witness, _CONDITION), SPARK_SCHEMA)
@@ -44,7 +44,7 @@ def on_this_machine(context: SparkContext) -> bool:
 
 @contextmanager
 def named_if_unseen(folder: str) -> Iterator[None]:
-    """Failures of such a task as one line. Raises UnavailableError."""
+    """Reports failures of such tasks as one line. Raises UnavailableError."""
     try:
         yield
     except (Py4JError, PySparkException) as error:
@@ -54,7 +54,7 @@ def named_if_unseen(folder: str) -> Iterator[None]:
 
 
 def not_shared(folder: str) -> UnavailableError:
-    """The error for a folder of the executors that is not the driver's."""
+    """The error for a folder that executors and driver do not share."""
     return UnavailableError(
         _CONDITION,
         f"what the executors write to {folder} cannot be seen by the driver, or not all of it; set "

@@ -1,4 +1,4 @@
-"""The contents of a version: list the table, read it, write run and list of locations."""
+"""Builds the contents of a version: lists and reads the table, writes run and file list."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_RUN = BuiltRun(None, _NONE, _NONE, _NONE, (), 0.0)
 
 
 class ReaderChangedError(ConflictError):
-    """What was read before and after a setting was changed does not belong together."""
+    """A reader setting was changed during the build, so its reads are inconsistent."""
 
 
 def build_contents(
@@ -46,26 +46,27 @@ def build_contents(
     kept: ReusedRuns = NOTHING,
     before: Stored = NOTHING_STORED,
 ) -> Contents:
-    """Index what a table has beside what is kept; nothing refers to the files that are written.
+    """Indexes the files of a table that are not reused; no version refers to the written files yet.
 
-    What fails leaves none of them.
+    A failed build deletes them.
 
     Args:
         table: the table.
         column: the column to index.
         options: shape and budget.
-        store: where the index lies.
+        store: the store of the index.
         index_dir: the index's folder.
-        environment: the means.
+        environment: the environment.
         snapshot: the table's last listing.
-        kept: of an earlier version; its files are not read, but for what is new in grown ones.
-        before: the list of that version; the new one is laid over it.
+        kept: reused part of an earlier version; its files are not read, except for appended log
+            files.
+        before: the file list of that version; the new list is merged onto it.
 
     Raises:
         UnsupportedError: a build cannot read the table; see `refuse_build`.
-        Py4JJavaError: Spark failed; where a data file cannot be read its message names it.
+        Py4JJavaError: Spark failed; if a data file cannot be read, its message names it.
         UnavailableError: a data file cannot be read, and Spark's message does not name it.
-        ReaderChangedError: what decides how files are read was changed meanwhile.
+        ReaderChangedError: a setting that affects how files are read was changed meanwhile.
     """
     refuse_build(table.info)
     started = time.monotonic()
@@ -102,7 +103,7 @@ def build_contents(
     first_slot = sum(run.locations for run in kept.runs)
     try:
         environment.check_cancelled()
-        # A table that was not listed whole is none whose files change.
+        # An incremental listing implies a format with immutable files.
         now = snapshot.files if snapshot.taken_over else table.files()
         if files:
             _check_reader(table)
@@ -168,7 +169,7 @@ def _unchanged(
 
 
 def _with_news(kept: ReusedRuns, read: Locations) -> Locations:
-    """What is known of all: of a grown location what was known and what was read of it."""
+    """Merges reused and read locations: one with appended log files has both counts."""
     if not kept.appended:
         return concat(kept.locations, read)
     grew = np.array([path in kept.appended for path in kept.locations.paths], np.bool_)
@@ -182,13 +183,13 @@ def _with_news(kept: ReusedRuns, read: Locations) -> Locations:
         nulls=before.nulls[at] + news.nulls,
         nans=before.nans[at] + news.nans,
     )
-    # Of which too little was read, or that changed meanwhile, are left for the next refresh.
+    # Locations that were read incompletely, or changed meanwhile, are left for the next refresh.
     both = both.chosen(news.states != FileState.UNPROVEN)
     return concat(kept.locations.chosen(~grew), read.chosen(~added), both)
 
 
 def _packed(places: Counts) -> Counts:
-    """Places of locations, int64[n, k], those that are none last, and no column of these alone."""
+    """Compacts places of locations, int64[n, k]: -1 last, and no column of only -1."""
     order = np.argsort(places < 0, axis=1, kind="stable")
     packed = np.take_along_axis(places, order, axis=1)
     return packed[:, : max(1, int((places >= 0).sum(axis=1).max(initial=0)))]

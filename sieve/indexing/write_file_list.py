@@ -1,9 +1,9 @@
-"""Writing the list of locations of a version: one part, laid over those of the version before.
+"""Writes the file list of a version: one new part, merged onto those of the version before.
 
-Each part of a list has four times the rows of the next one at least, so that parts are few, about
-log4(n) for n locations, and a row is written again a few times in all. A part that would have less
-is taken into the new one; where it is the first, the list is written whole. (The logarithmic method
-of Bentley and Saxe, as log-structured merge trees have it.)
+Each part has at least four times the rows of the next one, so there are about log4(n) parts for n
+locations, and a row is rewritten a few times in all. A smaller part is merged into the new one; if
+that is the first part, the list is written as a whole. (The logarithmic method of Bentley and Saxe,
+as log-structured merge trees have it.)
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from sieve.reader.version_reader import read_parts, whole_list
 from sieve.storage.interface import Store
 
 STEP: Final = 4
-"""A part has so many times the rows of the next one at least."""
+"""Minimum ratio of the rows of a part to those of the next one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored:
-    """The list of a version.
+    """The stored file list of a version.
 
     Attributes:
-        refs: its parts.
-        parts: what they say.
-        roots: what their paths are relative to.
-        whole: the list that they make.
+        refs: references to its parts.
+        parts: the decoded parts.
+        roots: the folders that their paths are relative to.
+        whole: the merged list.
     """
 
     refs: tuple[PartRef, ...]
@@ -54,7 +54,7 @@ NOTHING_STORED: Final = Stored((), (), (), NO_LOCATIONS)
 
 
 def read_list(store: Store, index_dir: str, version: Manifest) -> Stored:
-    """The list of a version, verified. Raises CorruptError or UnavailableError."""
+    """Reads and verifies the file list of a version. Raises CorruptError or UnavailableError."""
     parts = read_parts(store, index_dir, version)
     return Stored(version.locations.parts, parts, version.roots, whole_list(version, parts))
 
@@ -66,23 +66,23 @@ def store_list(
     roots: Sequence[str],
     before: Stored,
 ) -> tuple[LocationsRef, tuple[str, ...]]:
-    """Write what makes a list of locations.
+    """Writes a file list.
 
     Args:
-        store: where the index lies.
+        store: the store of the index.
         index_dir: its folder.
         locations: the list.
-        roots: folders that it lies below.
-        before: a list whose parts may be used again.
+        roots: folders that contain the locations.
+        before: a list whose parts may be reused.
 
     Returns:
-        The list, and the roots that the paths in its parts are relative to.
+        The reference to the list, and the roots that the paths in its parts are relative to.
 
     Raises:
         UnavailableError: it cannot be written.
     """
     part, refs = _part_over(before, locations)
-    # Parts tell roots by their number, so those of folders that are gone stay until all is written.
+    # Parts refer to roots by number, so unused roots remain until the whole list is written.
     had = set(before.roots)
     joined = (*before.roots, *(root for root in roots if root not in had))
     if len(joined) > MAX_ROOTS:
@@ -94,7 +94,7 @@ def store_list(
 
 
 def _part_over(before: Stored, now: Locations) -> tuple[Locations, tuple[PartRef, ...]]:
-    """What to write, and the parts to lay it over; all of the list and none, where that is due."""
+    """The part to write and the parts it is merged onto; the whole list and none if that is due."""
     part, left = diff(before.whole, now), len(before.refs)
     rows = len(part.paths)
     while left and before.refs[left - 1].rows < STEP * max(1, rows):

@@ -1,4 +1,4 @@
-"""A run's rows to files of an index, and back to this process: only that may be published."""
+"""Writes a run to files of the index, and reads it back: only a verified run may be published."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def write_within(
     store: Store,
     index_dir: str,
 ) -> RunRef:
-    """The run that fits the budget; the curve that the price is read from is an estimate.
+    """Writes the run that fits the budget; the first cost per byte is an estimate.
 
     Args:
-        make: rows of a run file at so many times the price that the budget seems to allow.
+        make: makes rows of a run file at a multiple of the estimated cost per byte.
         column_profile: of the column.
         options: shape and budget.
-        store: where the index lies.
+        store: the store of the index.
         index_dir: the index's folder.
     """
 
@@ -61,9 +61,9 @@ def _write(rows: DataFrame, column_profile: ColumnProfile, store: Store, index_d
 
 
 def write_rows(rows: DataFrame, target: str, claim: str) -> None:
-    """Rows of a run to its files, by executors that see the driver's claim."""
+    """Writes the rows of a run to its files, on executors that see the driver's pending write."""
     with named_if_unseen(target):
-        # Else the footer repeats the least and the greatest payload, which can be all of them.
+        # Otherwise the footer repeats the minimum and maximum payload, which can be all of them.
         short = seen_by_all(rows, claim).write.option("parquet.statistics.truncate.length", 1)
         short.option("compression", "zstd").parquet(target)
 
