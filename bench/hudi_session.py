@@ -11,8 +11,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bench.session import start_session
+from sieve.client.spark_home import find_spark
 from sql_ext.launcher.launch import hudi_settings, shipped_settings
-from sql_ext.launcher.spark_home import find_spark
 
 HOME = Path(__file__).resolve().parent.parent
 KINDS = {"cow": "copy-on-write", "mor": "merge-on-read"}

@@ -11,8 +11,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from sieve.client.spark_home import find_spark
 from sql_ext.launcher.launch import shipped_settings
-from sql_ext.launcher.spark_home import find_spark
 
 SWITCH = "spark.sieve.enabled"
 

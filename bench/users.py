@@ -39,9 +39,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from sieve.client.spark_home import find_spark
 from sql_ext.launcher import servers
 from sql_ext.launcher.launch import environment
-from sql_ext.launcher.spark_home import find_spark
 
 READERS, WRITERS, FILES, ROWS = 32, 4, 1_000, 100
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-users"

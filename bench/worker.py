@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from sql_ext.launcher.spark_home import find_spark, shim_jar
+from sieve.client.spark_home import find_spark, shim_jar
 
 TIMES = 20
 

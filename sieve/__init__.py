@@ -1,3 +1,38 @@
-"""Sieve: a data-skipping index for Spark SQL tables."""
+"""Sieve: a data-skipping index for Spark SQL tables.
+
+``import sieve`` gives what a program or a notebook needs (`sieve.client`): `configure` loads Sieve
+into a Spark session, and the other functions are its statements.
+
+    import sieve
+    from pyspark.sql import SparkSession
+
+    spark = sieve.configure(SparkSession.builder).enableHiveSupport().getOrCreate()
+    sieve.create(spark, "orders", "id")
+    sieve.explain(spark, "SELECT * FROM orders WHERE id = 123457")
+"""
+
+from sieve.client.configure import configure
+from sieve.client.statements import (
+    check,
+    create,
+    describe,
+    drop,
+    estimate,
+    explain,
+    indexes,
+    refresh,
+)
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "check",
+    "configure",
+    "create",
+    "describe",
+    "drop",
+    "estimate",
+    "explain",
+    "indexes",
+    "refresh",
+]

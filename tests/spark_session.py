@@ -13,8 +13,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sql_ext.launcher.launch import wiring
-from sql_ext.launcher.spark_home import find_spark, shim_jar
+from sieve.client.spark_conf import wiring
+from sieve.client.spark_home import find_spark, shim_jar
 
 THRIFT_PORT = "spark.hadoop.hive.server2.thrift.port"
 

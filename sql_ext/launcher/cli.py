@@ -14,9 +14,11 @@ import click
 from rich.console import Console
 
 import sieve
+from sieve.client.spark_conf import read_properties, user_conf_dir, wiring
+from sieve.client.spark_home import SparkHome, find_spark, shim_jar
 from sieve.errors import SieveError
 from sql_ext.launcher import launch, metastore, servers
-from sql_ext.launcher.spark_home import SparkHome, conf_file, find_spark, log_option, shim_jar
+from sql_ext.launcher.spark_home import conf_file, log_option
 from sql_ext.statements.commands import quote
 
 # Options that are not Sieve's are passed to spark-submit unchanged and in order.
@@ -87,9 +89,7 @@ def beeline(args: tuple[str, ...]) -> NoReturn:
     Connects to the server started in this directory unless -u names another.
     """
     spark = find_spark(os.environ)
-    shown = [
-        f"--{k}={v}" for k, v in launch.read_properties(conf_file("beeline.properties")).items()
-    ]
+    shown = [f"--{k}={v}" for k, v in read_properties(conf_file("beeline.properties")).items()]
     options = [option for option in shown if not _given(option.partition("=")[0], args)]
     if not _given("-u", args):
         port = servers.the_one("thriftserver", None).port
@@ -148,7 +148,7 @@ def gc(database: str | None, retain_hours: float | None, args: tuple[str, ...]) 
 def conf() -> None:
     """Prints what an existing Spark's spark-defaults.conf needs to load Sieve."""
     spark = find_spark(os.environ)
-    lines = launch.wiring(shim_jar(spark))
+    lines = wiring(shim_jar(spark))
     click.echo(f"# Sieve {sieve.__version__} for Spark {spark.line} at {spark.path}")
     click.echo(
         "# Where a line of that name exists, add to its value: lists by comma, paths by colon."
@@ -260,7 +260,7 @@ def _refuse_held_metastore(spark: SparkHome, args: tuple[str, ...]) -> None:
     """For programs that surely open the metastore; a script may configure another."""
     given, _ = launch.split_arguments(args, stop_at_program=False)
     settings = launch.user_settings(spark, os.environ, given)
-    if metastore.is_embedded(settings, launch.user_conf_dir(spark, os.environ)):
+    if metastore.is_embedded(settings, user_conf_dir(spark, os.environ)):
         metastore.refuse_when_held(Path.cwd())
 
 

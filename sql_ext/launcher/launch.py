@@ -7,30 +7,30 @@ to them.
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sql_ext.launcher.spark_home import SparkHome, conf_file, find_java, log_option, shim_jar
+from sieve.client.spark_conf import (
+    EXTENSIONS,
+    SEPARATORS,
+    Settings,
+    merged,
+    read_properties,
+    user_conf_dir,
+    wiring,
+)
+from sieve.client.spark_home import SparkHome, shim_jar
+from sql_ext.launcher.spark_home import conf_file, find_java, log_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-EXTENSIONS = "org.apache.spark.sql.sieve.SieveExtensions"
 SPARK_SQL_CLASS = "org.apache.spark.sql.hive.thriftserver.SparkSQLCLIDriver"
 HUDI_EXTENSION = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"
 HUDI_VERSION = "1.2.0"
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
-# Settings to which Sieve's value is appended: to replace the user's would disable theirs.
-_SEPARATORS = {
-    "spark.sql.extensions": ",",
-    "spark.jars": ",",
-    "spark.jars.packages": ",",
-    "spark.driver.extraClassPath": ":",
-    "spark.driver.extraJavaOptions": " ",
-}
 # Other option names of spark-submit for these settings; they would override --conf.
 _ALIASES = {
     "--jars": "spark.jars",
@@ -39,29 +39,6 @@ _ALIASES = {
     "--driver-java-options": "spark.driver.extraJavaOptions",
 }
 _SWITCHES = {"--verbose", "-v", "--supervise", "--version", "--usage-error", "--help", "-h"}
-
-Settings = dict[str, str]
-
-
-def read_properties(path: Path) -> Settings:
-    """Reads a file like spark-defaults.conf: key, blanks or ``=``, value; ``#`` comments."""
-    settings = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if match := re.fullmatch(r"\s*([^#\s=:][^\s=:]*)[\s=:]+(.*?)\s*", line):
-            settings[match[1]] = match[2]
-    return settings
-
-
-def wiring(jar: Path) -> Settings:
-    """Settings that make Spark load Sieve: the lines for an existing cluster's spark-defaults."""
-    return {
-        "spark.sql.extensions": EXTENSIONS,
-        # On the driver's own class path, so that Spark and its Hive clients share one set of
-        # classes; and as a jar, so that executors get the classes too.
-        "spark.jars": str(jar),
-        "spark.driver.extraClassPath": str(jar),
-        "spark.sieve.python": sys.executable,
-    }
 
 
 def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
@@ -123,11 +100,6 @@ def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings)
     return (read_properties(Path(file)) if Path(file).exists() else {}) | given
 
 
-def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
-    """The folder in which Spark looks for the user's configuration files."""
-    return Path(environ.get("SPARK_CONF_DIR") or spark.path / "conf")
-
-
 def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
     """The environment for Spark's scripts, with one SPARK_HOME and one Python."""
     return {
@@ -164,22 +136,6 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
             key, _, value = value.partition("=")
         if key or option == "--properties-file":
             given[key or option] = value
-        if key not in _SEPARATORS:
+        if key not in SEPARATORS:
             rest += words
     return given, [*rest, *args[position:]]
-
-
-def merged(ours: Settings, theirs: Settings) -> Settings:
-    """The settings for the command line: Sieve's if the user has none; of lists, both joined."""
-    result: Settings = {}
-    for key, value in ours.items():
-        if key not in theirs:
-            result[key] = value
-        elif separator := _SEPARATORS.get(key):
-            parts = [part for part in theirs[key].split(separator) if part]
-            # Without duplicates: the lines of `sieve conf` may be in the user's file already.
-            parts += [part for part in value.split(separator) if part not in parts]
-            result[key] = separator.join(parts)
-    # These were removed from the command line for merging, but Sieve has nothing to append.
-    result |= {k: theirs[k] for k in _SEPARATORS if k in theirs and k not in result}
-    return result

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sieve.client.spark_home import SparkHome
 from sieve.errors import ConflictError, InvalidInputError
-from sql_ext.launcher.spark_home import SparkHome, conf_file, find_java, log_option
+from sql_ext.launcher.spark_home import conf_file, find_java, log_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

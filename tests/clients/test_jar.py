@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from client_smoke import cells, check, tour
 
-from sql_ext.launcher.spark_home import find_java, find_spark
+from sieve.client.spark_home import find_spark
+from sql_ext.launcher.spark_home import find_java
 
 if TYPE_CHECKING:
     from conftest import Site

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from processes import wait_until
 
+from sieve.client.spark_home import find_spark
 from sql_ext.launcher import metastore
-from sql_ext.launcher.spark_home import find_spark
 
 
 def never(_: bytes) -> bool:

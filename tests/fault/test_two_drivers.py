@@ -14,8 +14,8 @@ import pytest
 from driver import Driver, DriverError, driver
 from processes import alive, front_ends, wait_until
 
+from sieve.client.spark_home import find_spark
 from sql_ext.launcher import metastore
-from sql_ext.launcher.spark_home import find_spark
 
 ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, concat('k', id) AS s FROM range(1000)"
 POINT = "SELECT count(*) FROM shop.t WHERE id = 123"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sql_ext.launcher.launch import EXTENSIONS
-from sql_ext.launcher.spark_home import find_spark, shim_jar
+from sieve.client.spark_conf import EXTENSIONS
+from sieve.client.spark_home import find_spark, shim_jar
 
 VERSION = os.environ.get("HUDI_VERSION", "1.2.0")
 HUDI_EXTENSION = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "fault"))
 
 from driver import DriverError, driver
 
-from sql_ext.launcher.launch import EXTENSIONS
+from sieve.client.spark_conf import EXTENSIONS
 
 pytestmark = pytest.mark.hudi
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sql_ext.launcher.spark_home import find_spark, shim_jar
+from sieve.client.spark_home import find_spark, shim_jar
 from tests.mutants.running import MARKS, TIMED_OUT, Bench
 from tests.mutants.shim import repack
 

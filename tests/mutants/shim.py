@@ -9,7 +9,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from sql_ext.launcher.spark_home import SparkHome, find_java
+from sieve.client.spark_home import SparkHome
+from sql_ext.launcher.spark_home import find_java
 
 
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:

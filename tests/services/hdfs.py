@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sql_ext.launcher.spark_home import find_java, find_spark, log_option
+from sieve.client.spark_home import find_spark
+from sql_ext.launcher.spark_home import find_java, log_option
 from tests.services.jars import jar
 
 START_SECONDS = 180

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "fault"))
 
 from driver import Driver, DriverError, driver
 
-from sql_ext.launcher.launch import EXTENSIONS
-from sql_ext.launcher.spark_home import find_spark, shim_jar
+from sieve.client.spark_conf import EXTENSIONS
+from sieve.client.spark_home import find_spark, shim_jar
 from tests.services.jars import jar
 
 pytestmark = pytest.mark.services

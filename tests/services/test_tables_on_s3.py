@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "fault"))
 from driver import Driver, DriverError, driver
 from processes import wait_until
 
+from sieve.client.spark_home import find_spark, shim_jar
 from sql_ext.launcher import metastore
-from sql_ext.launcher.spark_home import find_spark, shim_jar
 from tests.services.jars import jar
 from tests.services.s3 import HEEDLESS, KEEPING, Fault, Gate, answers, free_port, jars
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sieve.client.spark_conf import wiring
 from sieve.encoding.encoder import Encoder
 from sieve.metadata.manifest import FORMAT, Manifest
 from sieve.metadata.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
@@ -20,7 +21,6 @@ from sieve.metadata.records import (
 )
 from sieve.reader.reason import Reason
 from sieve.tables.formats import COUNTED, INDEXED
-from sql_ext.launcher.launch import wiring
 from sql_ext.statements import commands
 from sql_ext.statements.functions import FUNCTIONS
 

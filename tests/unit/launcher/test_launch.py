@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from sieve.client.spark_home import find_spark, inspect, shim_jar
 from sieve.errors import ConflictError, InvalidInputError, UnavailableError, UnsupportedError
 from sql_ext.launcher import cli, launch, metastore, servers
-from sql_ext.launcher.spark_home import conf_file, find_java, find_spark, inspect, shim_jar
+from sql_ext.launcher.spark_home import conf_file, find_java
 
 JAR = Path("/opt/sieve/sieve.jar")
 

@@ -1,0 +1,1 @@
+"""Sieve as a Python program uses it: settings of a session, statements as functions, answers."""

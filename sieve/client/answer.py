@@ -1,0 +1,118 @@
+"""An answer of a statement: a sequence of records that shows itself as a table.
+
+A terminal gets plain text; a notebook gets HTML (``_repr_html_``), in which every text is escaped
+and bars show shares. The HTML has styles of its own and loads nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from html import escape
+from typing import Any, Final, Generic, TypeVar, overload
+
+Record = TypeVar("Record")
+
+MOST_ROWS: Final = 200
+"""Rows that are shown; CHECK has one a file."""
+
+_EXPECTED: Final = re.compile(
+    r"([\d.]+) of (\d+) expected; at least [\d.]+, by min and max ([\d.]+)"
+)
+"""What DESCRIBE says of files read: by the index, of so many, and by min and max alone."""
+
+_CELL: Final = "padding:2px 8px;text-align:{align};vertical-align:top;white-space:pre-wrap"
+_TRACK: Final = "position:relative;height:6px;min-width:80px;background:rgba(128,128,128,.2)"
+_BAR: Final = "position:absolute;left:0;top:0;height:6px;width:{width:.1f}%;background:{colour}"
+_DARK, _PALE = "#2c6fad", "#a9c8e8"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer(Sequence[Record], Generic[Record]):
+    """The rows of a statement's answer.
+
+    Attributes:
+        record: the class of a row.
+        rows: the rows, in the order of the statement.
+    """
+
+    record: type[Record]
+    rows: Sequence[Record]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(field.name for field in fields(self.record))  # type: ignore[arg-type]
+
+    @overload
+    def __getitem__(self, place: int) -> Record: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Record]: ...
+    def __getitem__(self, place: int | slice) -> Record | Sequence[Record]:
+        return self.rows[place]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.rows)
+
+    def __repr__(self) -> str:
+        """A table in plain text: a line of names, then a line a row."""
+        lines = [list(self.columns), *self._texts()]
+        widths = [max(len(line[k]) for line in lines) for k in range(len(self.columns))]
+        rows = ("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in lines)
+        return "\n".join([*(row.rstrip() for row in rows), *self._rest()])
+
+    def _repr_html_(self) -> str:
+        """The same as an HTML table, for notebooks."""
+        head = "".join(_cell("th", escape(name), number=False) for name in self.columns)
+        body = "".join(
+            f"<tr>{''.join(self._cells(row, texts))}</tr>"
+            for row, texts in zip(self.rows, self._texts(), strict=False)
+        )
+        rest = "".join(f"<p>{escape(line)}</p>" for line in self._rest())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+    def _texts(self) -> list[list[str]]:
+        return [[_text(getattr(row, c)) for c in self.columns] for row in self.rows[:MOST_ROWS]]
+
+    def _cells(self, row: Any, texts: list[str]) -> Iterator[str]:
+        for column, text in zip(self.columns, texts, strict=True):
+            value = getattr(row, column)
+            number = isinstance(value, int | float)
+            yield _cell("td", escape(text) + _bars(row, column, value), number=number)
+
+    def _rest(self) -> list[str]:
+        more = len(self.rows) - MOST_ROWS
+        return [f"and {more:,} more rows"] if more > 0 else []
+
+
+def _cell(tag: str, content: str, *, number: bool) -> str:
+    style = _CELL.format(align="right" if number else "left")
+    return f'<{tag} style="{style}">{content}</{tag}>'
+
+
+def _bars(row: Any, column: str, value: object) -> str:
+    """The bar of a cell: dark by the index, pale behind it by minimum and maximum alone."""
+    if isinstance(value, str) and (found := _EXPECTED.match(value)):
+        read, files, minmax = map(float, found.groups())
+        return _track([(minmax / files, _PALE), (read / files, _DARK)]) if files else ""
+    whole = getattr(row, row.wholes.get(column, ""), None)
+    return _track([(value / whole, _DARK)]) if isinstance(value, int | float) and whole else ""
+
+
+def _track(bars: list[tuple[float, str]]) -> str:
+    drawn = "".join(
+        f'<div style="{_BAR.format(width=100 * min(max(share, 0), 1), colour=colour)}"></div>'
+        for share, colour in bars
+    )
+    return f'<div style="{_TRACK}">{drawn}</div>'
+
+
+def _text(value: object) -> str:
+    """A value as text; NULL is empty."""
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,126 @@
+"""Rows of the answers of statements, as records.
+
+A record has the columns of its statement, in their order, which docs/sql.md describes. A column
+that a later release adds is left out. ``wholes`` names, for a column that is a part of another one
+of its row, that other one: notebooks draw the share as a bar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """A row of SHOW SIEVE INDEXES."""
+
+    wholes: ClassVar[Mapping[str, str]] = {}
+
+    namespace: str
+    table: str
+    index: str
+    column: str
+    type: str | None
+    shape: str | None
+    state: str
+    version: int | None
+    instant: str | None
+    files: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A row of CREATE and REFRESH SIEVE INDEX."""
+
+    wholes: ClassVar[Mapping[str, str]] = {}
+
+    index: str
+    version: int | None
+    files: int | None
+    bytes: int | None
+    seconds: float | None
+    change: str | None
+    advice: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A row of DROP SIEVE INDEX."""
+
+    wholes: ClassVar[Mapping[str, str]] = {}
+
+    index: str
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A row of DESCRIBE SIEVE INDEX."""
+
+    wholes: ClassVar[Mapping[str, str]] = {}
+
+    property: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A row of EXPLAIN SIEVE: one scan of files."""
+
+    wholes: ClassVar[Mapping[str, str]] = {
+        "files_read": "files_total",
+        "bytes_read": "bytes_total",
+    }
+
+    scan: int
+    table: str
+    indexes: str | None
+    predicate: str | None
+    files_total: int | None
+    files_read: int | None
+    bytes_total: int | None
+    bytes_read: int | None
+    reasons: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """A row of ESTIMATE SIEVE INDEX: a column at a budget."""
+
+    wholes: ClassVar[Mapping[str, str]] = {
+        "files_present": "files",
+        "files_absent": "files",
+        "files_range": "files",
+        "files_predicate": "files",
+    }
+
+    column: str
+    budget: str | None
+    shape: str | None
+    bytes: int
+    percent: float | None
+    seconds: float | None
+    files: int
+    files_present: float | None
+    bytes_present: int | None
+    files_absent: float | None
+    bytes_absent: int | None
+    files_range: float | None
+    bytes_range: int | None
+    files_predicate: int | None
+    bytes_predicate: int | None
+    advice: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A row of CHECK SIEVE INDEX."""
+
+    wholes: ClassVar[Mapping[str, str]] = {}
+
+    index: str
+    file: str
+    status: str
+    detail: str | None

@@ -1,0 +1,68 @@
+"""The settings that make a Spark load Sieve, merged with those that its user has."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sieve.client.spark_home import SparkHome
+
+EXTENSIONS: Final = "org.apache.spark.sql.sieve.SieveExtensions"
+
+# Settings to which Sieve's value is appended: to replace the user's would disable theirs.
+SEPARATORS: Final = {
+    "spark.sql.extensions": ",",
+    "spark.jars": ",",
+    "spark.jars.packages": ",",
+    "spark.driver.extraClassPath": ":",
+    "spark.driver.extraJavaOptions": " ",
+}
+
+Settings = dict[str, str]
+
+
+def read_properties(path: Path) -> Settings:
+    """Reads a file like spark-defaults.conf: key, blanks or ``=``, value; ``#`` comments."""
+    settings = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if match := re.fullmatch(r"\s*([^#\s=:][^\s=:]*)[\s=:]+(.*?)\s*", line):
+            settings[match[1]] = match[2]
+    return settings
+
+
+def wiring(jar: Path) -> Settings:
+    """Settings that make Spark load Sieve: the lines for an existing cluster's spark-defaults."""
+    return {
+        "spark.sql.extensions": EXTENSIONS,
+        # On the driver's own class path, so that Spark and its Hive clients share one set of
+        # classes; and as a jar, so that executors get the classes too.
+        "spark.jars": str(jar),
+        "spark.driver.extraClassPath": str(jar),
+        "spark.sieve.python": sys.executable,
+    }
+
+
+def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
+    """The folder in which Spark looks for the user's configuration files."""
+    return Path(environ.get("SPARK_CONF_DIR") or spark.path / "conf")
+
+
+def merged(ours: Settings, theirs: Settings) -> Settings:
+    """The settings for the command line: Sieve's if the user has none; of lists, both joined."""
+    result: Settings = {}
+    for key, value in ours.items():
+        if key not in theirs:
+            result[key] = value
+        elif separator := SEPARATORS.get(key):
+            parts = [part for part in theirs[key].split(separator) if part]
+            # Without duplicates: the lines of `sieve conf` may be in the user's file already.
+            parts += [part for part in value.split(separator) if part not in parts]
+            result[key] = separator.join(parts)
+    # These were removed from the command line for merging, but Sieve has nothing to append.
+    result |= {k: theirs[k] for k in SEPARATORS if k in theirs and k not in result}
+    return result

@@ -1,0 +1,203 @@
+"""Statements as functions of a Spark session, for programs and notebooks.
+
+Each function sends one statement through ``spark.sql``, so it works in a session of Spark Connect,
+too, and returns an `Answer`. Tables, columns and databases are named as in SQL: ``shop.orders``,
+with backquotes where SQL needs them. Errors are those of the statement, raised by PySpark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any, Protocol, TypeVar
+
+from sieve.client.answer import Answer
+from sieve.client.records import (
+    Built,
+    CheckedFile,
+    Dropped,
+    Estimated,
+    IndexState,
+    Property,
+    Scan,
+)
+
+OptionValue = str | int | float | bool
+_Record = TypeVar("_Record")
+
+
+class Session(Protocol):
+    """What the functions need of a ``SparkSession``."""
+
+    def sql(self, query: str, /) -> Any:
+        """Runs a statement; its answer has ``collect()``."""
+        ...
+
+
+def indexes(spark: Session, db: str | None = None) -> Answer[IndexState]:
+    """The indexes of a database, by default the current one: SHOW SIEVE INDEXES."""
+    return _call(spark, IndexState, "show_indexes", database=db)
+
+
+def create(
+    spark: Session,
+    table: str,
+    columns: str | Iterable[str],
+    *,
+    index: str | None = None,
+    if_not_exists: bool = False,
+    replace: bool = False,
+    comment: str | None = None,
+    **options: OptionValue,
+) -> Answer[Built]:
+    """Makes an index of each column: CREATE SIEVE INDEX.
+
+    Args:
+        spark: a session with Sieve.
+        table: the table.
+        columns: one or more, ``"id, day"`` or ``["id", "day"]``.
+        index: its name, for a single column; ``<column>_sieve`` by default.
+        if_not_exists: leave an index of that name as it is.
+        replace: build it in the place of an index of that name.
+        comment: free text that DESCRIBE shows.
+        **options: options of the index, such as ``budget="2%"``.
+    """
+    return _call(
+        spark,
+        Built,
+        "create",
+        options,
+        table=table,
+        columns=_listed(columns),
+        index=index,
+        if_not_exists=if_not_exists,
+        replace=replace,
+        comment=comment,
+    )
+
+
+def refresh(
+    spark: Session, table: str, index: str | None = None, *, full: bool = False
+) -> Answer[Built]:
+    """Brings one index, or all of a table, up to date: REFRESH SIEVE INDEX.
+
+    Args:
+        spark: a session with Sieve.
+        table: the table.
+        index: the index; None for all.
+        full: read all files again, not the new and changed alone.
+    """
+    return _call(spark, Built, "refresh", table=table, index=index, full=full)
+
+
+def drop(
+    spark: Session,
+    table: str,
+    index: str | None = None,
+    *,
+    column: str | None = None,
+    if_exists: bool = False,
+) -> Answer[Dropped]:
+    """Drops the index of a name or of a column: DROP SIEVE INDEX."""
+    return _call(
+        spark, Dropped, "drop", table=table, index=index, column=column, if_exists=if_exists
+    )
+
+
+def describe(spark: Session, table: str, index: str, *, extended: bool = False) -> Answer[Property]:
+    """What an index is and what queries read with it: DESCRIBE SIEVE INDEX.
+
+    Args:
+        spark: a session with Sieve.
+        table: the table.
+        index: the index.
+        extended: compare it with the table as it is now.
+    """
+    return _call(spark, Property, "describe", table=table, index=index, extended=extended)
+
+
+def explain(spark: Session, query: str) -> Answer[Scan]:
+    """How many files each scan of a query would read: EXPLAIN SIEVE. The query is not run."""
+    return _answer(spark, Scan, f"EXPLAIN SIEVE {query}")
+
+
+def check(
+    spark: Session, table: str, index: str | None = None, *, sample: float | None = None
+) -> Answer[CheckedFile]:
+    """Proves that no query loses a row: CHECK SIEVE INDEX, which reads the table's files again.
+
+    Args:
+        spark: a session with Sieve.
+        table: the table.
+        index: the index; None for all.
+        sample: percent of the files that are read, above 0; None for all.
+    """
+    return _call(spark, CheckedFile, "check", table=table, index=index, sample=sample)
+
+
+def estimate(
+    spark: Session,
+    table: str,
+    columns: str | Iterable[str],
+    *,
+    predicate: str | None = None,
+    **options: OptionValue,
+) -> Answer[Estimated]:
+    """What an index would cost and read, before it is built: ESTIMATE SIEVE INDEX.
+
+    Args:
+        spark: a session with Sieve.
+        table: the table.
+        columns: as of `create`.
+        predicate: of a query, as behind WHERE; its files and bytes are estimated, too.
+        **options: options of the index; without a budget, several sizes are estimated.
+    """
+    return _call(
+        spark,
+        Estimated,
+        "estimate",
+        options,
+        table=table,
+        columns=_listed(columns),
+        predicate=predicate,
+    )
+
+
+def _call(
+    spark: Session,
+    record: type[_Record],
+    procedure: str,
+    options: dict[str, OptionValue] | None = None,
+    /,
+    **arguments: OptionValue | None,
+) -> Answer[_Record]:
+    """The answer of a procedure; arguments that are None or False are those of its defaults."""
+    given = [
+        f"{name} => {_literal(value)}"
+        for name, value in arguments.items()
+        if value is not None and value is not False
+    ]
+    given += [f"{_quoted(name)} => {_literal(value)}" for name, value in (options or {}).items()]
+    return _answer(spark, record, f"CALL sieve.{procedure}({', '.join(given)})")
+
+
+def _answer(spark: Session, record: type[_Record], statement: str) -> Answer[_Record]:
+    names = [field.name for field in fields(record)]  # type: ignore[arg-type]
+    rows = spark.sql(statement).collect()
+    return Answer(record, [record(**{name: row[name] for name in names}) for row in rows])
+
+
+def _listed(columns: str | Iterable[str]) -> str:
+    return columns if isinstance(columns, str) else ", ".join(columns)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal(value: OptionValue) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return repr(value)

@@ -1,0 +1,64 @@
+"""`import sieve`: statements as functions of a session, and a session that `configure` made."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+from pyspark.sql import SparkSession
+from spark_session import Lab
+
+import sieve
+
+HOME = Path(__file__).resolve().parents[2]
+
+
+def test_functions_do_what_their_statements_do(lab: Lab) -> None:
+    """Each function has the effect and the rows of its statement."""
+    with lab.database("functions"):
+        spark = lab.spark
+        rows = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, 'k' || id AS `my s` FROM range(1000)"
+        lab.sql(f"CREATE TABLE t USING parquet AS {rows}")
+        tried = sieve.estimate(spark, "t", "id", predicate="id = 5", budget="3%")
+        assert [(row.column, row.budget, row.files_predicate) for row in tried] == [("id", "3%", 1)]
+        built = sieve.create(spark, "t", ["id", "`my s`"], budget="50%")
+        assert [(row.index, row.change) for row in built] == [
+            ("id_sieve", "created"),
+            ("my s_sieve", "created"),
+        ]
+        lab.check("SELECT * FROM t WHERE id = 500", exactly=1)
+        (scan,) = sieve.explain(spark, "SELECT * FROM t WHERE id = 500")
+        assert (scan.files_total, scan.files_read) == (10, 1)
+        assert "width:10.0%" in sieve.explain(spark, "SELECT * FROM t WHERE id = 500")._repr_html_()
+        facts = {row.property: row.value for row in sieve.describe(spark, "t", "id_sieve")}
+        assert facts == dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON t"))
+        lab.sql("INSERT INTO t VALUES (5000, 'k')")
+        assert [row.state for row in sieve.indexes(spark)] == ["stale: 1 files"] * 2
+        assert [row.change for row in sieve.refresh(spark, "t")] == ["refreshed"] * 2
+        assert {row.status for row in sieve.check(spark, "functions.t", "id_sieve")} == {"ok"}
+        assert [row.index for row in sieve.drop(spark, "t", column="`my s`")] == ["my s_sieve"]
+        left = sieve.indexes(spark, "functions")
+        assert list(pd.DataFrame(list(left))["index"]) == ["id_sieve"]
+        assert sieve.configure(SparkSession.builder).getOrCreate().version == spark.version
+
+
+def test_the_page_on_python_is_true(tmp_path: Path) -> None:
+    """Its code runs in a process of its own, in which `configure` alone loads Sieve."""
+    page = (HOME / "docs" / "python.md").read_text(encoding="utf-8")
+    code = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    printed = "".join(re.findall(r"```\n```\n(.*?)```", page, re.DOTALL))
+    environ = {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "PYTHONPATH": str(HOME)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == printed

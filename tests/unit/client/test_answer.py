@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import pytest
+
+from sieve.client import records
+from sieve.client.answer import MOST_ROWS, Answer
+from sieve.metadata.records import Expected
+from sql_ext.statements import commands, describe
+
+HOSTILE = "<script>alert('x')</script> & \"q\""
+
+
+def scan(**changed: object) -> records.Scan:
+    """A scan that reads a quarter of the files and half of the bytes."""
+    row = {
+        "scan": 1,
+        "table": "spark_catalog.default.t",
+        "indexes": "id_sieve@1",
+        "predicate": "(id = 5)",
+        "files_total": 400,
+        "files_read": 100,
+        "bytes_total": 2000,
+        "bytes_read": 1000,
+        "reasons": None,
+    }
+    return records.Scan(**(row | changed))
+
+
+class Tags(HTMLParser):
+    """The tags and texts of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.texts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@pytest.mark.parametrize(
+    ("record", "command"),
+    [
+        (records.IndexState, commands.ShowIndexes),
+        (records.Built, commands.CreateIndex),
+        (records.Built, commands.RefreshIndex),
+        (records.Dropped, commands.DropIndex),
+        (records.Property, commands.DescribeIndex),
+        (records.Scan, commands.ExplainSieve),
+        (records.Estimated, commands.EstimateIndex),
+        (records.CheckedFile, commands.CheckIndex),
+    ],
+)
+def test_records_have_the_columns_of_their_statements(record: type, command: type) -> None:
+    """All columns, in order; and what is drawn as a share is a share of a column."""
+    assert Answer(record, []).columns == tuple(name for name, _ in command.result_columns)
+    columns = Answer(record, []).columns
+    assert {*record.wholes, *record.wholes.values()} <= set(columns)
+
+
+def test_html_escapes_every_text() -> None:
+    """A hostile name of a table, predicate or reason is text, in a page of table tags alone."""
+    page = Answer(
+        records.Scan, [scan(table=HOSTILE, predicate=HOSTILE, reasons=HOSTILE)]
+    )._repr_html_()
+    tags = Tags(page)
+    assert set(tags.tags) == {"table", "thead", "tbody", "tr", "th", "td", "div"}
+    assert tags.attributes == {"style"}
+    assert tags.texts.count(HOSTILE) == 3
+
+
+def test_html_loads_nothing() -> None:
+    """No address, no script, no file."""
+    page = Answer(records.Scan, [scan()])._repr_html_()
+    assert not re.search(r"https?:|src=|href=|url\(|<script", page)
+
+
+def test_bars_show_shares() -> None:
+    """Of files and of bytes; none where the whole is unknown or nothing."""
+    widths = re.findall(r"width:([\d.]+)%", Answer(records.Scan, [scan()])._repr_html_())
+    assert widths == ["25.0", "50.0"]
+    unknown = scan(files_total=0, files_read=0, bytes_total=None, bytes_read=None)
+    assert "width:" not in Answer(records.Scan, [unknown])._repr_html_().replace("min-width:", "")
+
+
+def test_bars_of_describe_compare_with_min_and_max() -> None:
+    """Pale by minimum and maximum, dark by the index, of what DESCRIBE says."""
+    stats = SimpleNamespace(
+        expected=[Expected(kind="present", files=1.5, exact=1.0, minmax=33.0)], files_total=100
+    )
+    rows = [records.Property(*row) for row in describe._expected(stats)]
+    page = Answer(records.Property, [records.Property("index", "id_sieve"), *rows])._repr_html_()
+    assert re.findall(r"width:([\d.]+)%", page) == ["33.0", "1.5"]
+
+
+def test_terminals_get_plain_text() -> None:
+    """Names, then a line a row, in columns; NULL is empty, large numbers have commas."""
+    answer = Answer(records.Scan, [scan(bytes_total=2000000)])
+    head, row = repr(answer).splitlines()
+    assert head.split() == list(answer.columns)
+    assert "2,000,000" in row
+    assert "None" not in row
+    assert head.index("bytes_read") == row.index("1,000")
+
+
+def test_an_answer_is_a_sequence_of_records() -> None:
+    """Length, places, slices and members, as of a list."""
+    rows = [scan(scan=number) for number in (1, 2, 3)]
+    answer = Answer(records.Scan, rows)
+    assert len(answer) == 3
+    assert answer[0].files_read == 100
+    assert list(answer) == list(answer[:]) == rows
+    assert rows[2] in answer
+
+
+def test_long_answers_are_cut_when_shown() -> None:
+    """The sequence has all rows, the table as many as one can look at."""
+    rows = [records.Dropped(f"i{number}") for number in range(MOST_ROWS + 1500)]
+    answer = Answer(records.Dropped, rows)
+    assert len(answer) == len(rows)
+    assert repr(answer).splitlines()[-1] == "and 1,500 more rows"
+    assert answer._repr_html_().count("<tr>") == MOST_ROWS + 1
+    assert answer._repr_html_().endswith("<p>and 1,500 more rows</p>")
+
+
+def test_an_empty_answer_shows_its_columns() -> None:
+    """No rows are a line of names."""
+    assert repr(Answer(records.Dropped, [])) == "index"

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import sieve
+from sql_ext.statements import commands
+from sql_ext.statements.parser import parse_statement as parse
+
+
+class FakeSession:
+    """Remembers statements; each is answered with a row of its own columns."""
+
+    def __init__(self) -> None:
+        self.parsed: list[Any] = []
+
+    def sql(self, query: str, /) -> FakeSession:
+        self.parsed.append(parse(query))
+        return self
+
+    def collect(self) -> list[dict[str, Any]]:
+        columns = self.parsed[-1].result_columns
+        return [{name: name for name, _ in columns} | {"column of a later release": 1}]
+
+
+def sent(function: Any, *args: Any, **named: Any) -> Any:
+    """The record of the statement that a function sends."""
+    spark = FakeSession()
+    (row,) = function(spark, *args, **named)
+    (record,) = spark.parsed
+    assert all(getattr(row, name) == name for name, _ in record.result_columns)
+    return record
+
+
+TABLE = commands.TableName(("shop", "t"))
+ID = commands.ColumnPath(("id",))
+HOSTILE = "it's a \\ 'test'); DROP TABLE t; --\n\"`"
+
+
+@pytest.mark.parametrize(
+    ("record", "function", "args", "named"),
+    [
+        (commands.ShowIndexes(), sieve.indexes, (), {}),
+        (
+            commands.ShowIndexes(namespace=commands.Namespace(("shop",))),
+            sieve.indexes,
+            ("shop",),
+            {},
+        ),
+        (
+            commands.CreateIndex(TABLE, (ID,), options={"budget": "2%", "payback": 7}),
+            sieve.create,
+            ("shop.t", "id"),
+            {"budget": "2%", "payback": 7},
+        ),
+        (
+            commands.CreateIndex(TABLE, (ID, commands.ColumnPath(("my col", "b")))),
+            sieve.create,
+            ("shop.t", ["id", "`my col`.b"]),
+            {},
+        ),
+        (
+            commands.CreateIndex(
+                TABLE, (ID,), name=HOSTILE, if_not_exists=True, comment=HOSTILE, replace=False
+            ),
+            sieve.create,
+            ("shop.t", "id"),
+            {"index": HOSTILE, "if_not_exists": True, "comment": HOSTILE},
+        ),
+        (commands.RefreshIndex(TABLE), sieve.refresh, ("shop.t",), {}),
+        (
+            commands.RefreshIndex(TABLE, name="i", full=True),
+            sieve.refresh,
+            ("shop.t", "i"),
+            {"full": True},
+        ),
+        (
+            commands.DropIndex(TABLE, column=ID, if_exists=True),
+            sieve.drop,
+            ("shop.t",),
+            {"column": "id", "if_exists": True},
+        ),
+        (
+            commands.DescribeIndex(TABLE, "i", extended=True),
+            sieve.describe,
+            ("shop.t", "i"),
+            {"extended": True},
+        ),
+        (
+            commands.ExplainSieve("SELECT '\\'' FROM t"),
+            sieve.explain,
+            ("SELECT '\\'' FROM t",),
+            {},
+        ),
+        (commands.CheckIndex(TABLE, sample=5.0), sieve.check, ("shop.t",), {"sample": 5}),
+        (
+            commands.EstimateIndex(
+                TABLE, (ID,), predicate="s = 'it\\'s'", options={"budget": "1%"}
+            ),
+            sieve.estimate,
+            ("shop.t", "id"),
+            {"predicate": "s = 'it\\'s'", "budget": "1%"},
+        ),
+    ],
+)
+def test_functions_send_statements(record: Any, function: Any, args: Any, named: Any) -> None:
+    """Each function sends the statement of its name, whatever characters its arguments have."""
+    assert sent(function, *args, **named) == record
+
+
+def test_an_option_is_a_name() -> None:
+    """A keyword argument that is no option is refused by the statement, not taken for SQL."""
+    with pytest.raises(Exception, match="SIEVE_SYNTAX_ERROR"):
+        sent(sieve.create, "t", "id", **{"a` => 1, `b": 2})
