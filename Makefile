@@ -42,7 +42,7 @@ ARCHIVE := build/spark-4.1.jsa
         bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi \
         mutants \
-        test-foreign test-sqlancer
+        test-foreign test-sqlancer docs
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
@@ -198,6 +198,24 @@ build/hudi/.fetched-%:
 	@mvn -B -q dependency:copy -Dartifact=org.apache.hudi:hudi-spark3.5-bundle_2.12:$* \
 	  -DoutputDirectory="$(CURDIR)/build/hudi"
 	@touch $@
+
+# MkDocs in an environment of its own, and the script that draws diagrams: once they are there, the
+# site is made without a network.
+MERMAID := 11.16.0
+
+build/docs-venv/.fetched: docs/requirements.txt Makefile | $(VENV_DONE)
+	@command -v npm >/dev/null || { \
+	  echo "The site's diagrams are drawn by a package of npm: run 'apt-get install npm'."; exit 1; }
+	@echo "Fetching MkDocs and mermaid $(MERMAID)"; rm -rf build/docs-venv; $(BIN)/python -m venv build/docs-venv
+	@build/docs-venv/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
+	@cd build/docs-venv && npm pack --silent mermaid@$(MERMAID) >/dev/null && \
+	  tar -xzf mermaid-$(MERMAID).tgz --strip-components=2 package/dist/mermaid.min.js && \
+	  rm mermaid-$(MERMAID).tgz
+	@touch $@
+
+docs: build/docs-venv/.fetched ## build/docs/index.html: the pages of docs/ as a site, broken links refused
+	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --strict >build/docs.log 2>&1 || \
+	  { cat build/docs.log; exit 1; }; echo build/docs/index.html
 
 # Spark publishes its tests, their SQL inputs among them, as jars beside its own.
 FOREIGN := build/foreign/spark-sql_2.13-4.1.1-tests.jar build/foreign/spark-sql_2.12-3.5.9-tests.jar

@@ -136,3 +136,16 @@ def test_variations_of_the_example_are_true(tree, skipped: str) -> None:
     names = [name for name, kept in zip("abc", _keep(tree), strict=True) if not kept]
     assert (", ".join(names) or "none") == skipped
     assert f"| {skipped} |" in READ_PATH
+
+
+SITE = (HOME / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+
+
+@pytest.mark.parametrize("name", re.findall(r"([\w/.-]+\.md)$", SITE, re.MULTILINE))
+def test_a_page_of_the_site_begins_with_what_it_is_for(name: str) -> None:
+    """Behind the heading comes a sentence; a table, a list or a block of code comes later."""
+    page = HOME / "docs" / name
+    text = (page if page.exists() else HOME / name).read_text(encoding="utf-8")
+    heading, _, rest = text.partition("\n")
+    assert heading.startswith("# ")
+    assert re.match(r"\n[A-Z][^\n|`#]{20,}", rest), name

@@ -1,0 +1,55 @@
+"""Hooks of MkDocs: pages that lie above docs/, and a check that no page loads anything remote."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+HOME = Path(__file__).resolve().parents[1]
+ABOVE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+MERMAID = "mermaid.min.js"
+
+# What makes a browser load something: attributes of tags, and addresses in style sheets.
+_LOADED = re.compile(
+    r"<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?\s(?:src|data)=[\"']?(?:https?:)?//"
+    r"|<link\b(?=[^>]*rel=[\"']?(?:stylesheet|preload|preconnect|icon|modulepreload))"
+    r"[^>]*?href=[\"']?(?:https?:)?//"
+    r"|@import\s+[\"']?(?:url\()?[\"']?(?:https?:)?//|url\([\"']?(?:https?:)?//"
+)
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds the pages above docs/, and the script that draws diagrams, from build/."""
+    for name in ABOVE:
+        files.append(File.generated(config, name, abs_src_path=str(HOME / name)))
+    script = HOME / "build" / "docs-venv" / MERMAID
+    files.append(File.generated(config, MERMAID, abs_src_path=str(script)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Links between docs/ and the pages above it, as they are in the site."""
+    if page.file.src_uri in ABOVE:
+        markdown = re.sub(r"\]\(docs/", "](", markdown)
+        markdown = re.sub(r"\]\(README\.md[^)]*\)", "](index.md)", markdown)
+    depth = page.file.src_uri.count("/")
+    up = "../" * (depth + 1)
+    return re.sub(rf"\]\({re.escape(up)}([A-Z]+\.md)", "](" + "../" * depth + r"\1", markdown)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Raises PluginError if a page would load something from another host."""
+    if found := _LOADED.search(output):
+        raise PluginError(f"{page.file.src_uri} loads from another host: {found[0]}")
+    return output
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Raises PluginError if a style sheet would."""
+    for sheet in Path(config.site_dir).rglob("*.css"):
+        if found := _LOADED.search(sheet.read_text(encoding="utf-8")):
+            raise PluginError(f"{sheet.name} loads from another host: {found[0]}")
