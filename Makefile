@@ -42,7 +42,7 @@ ARCHIVE := build/spark-4.1.jsa
         bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi \
         mutants \
-        test-foreign test-sqlancer docs
+        test-foreign test-sqlancer test-clients docs
 
 # Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
@@ -108,7 +108,7 @@ $(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar
 # Both lines of Spark side by side; what the second says is shown after the first has ended.
 test: setup lint type $(ARCHIVE) ## everything that needs no further services
 	@$(if $(ARGS),,$(MAKE) test-3.5 >build/test-3.5.log 2>&1 & beside=$$!;) \
-	$(PYTEST) -n 3 -m 'not services and not wheel and not soak and not hudi' $(ARGS); result=$$?; \
+	$(PYTEST) -n 3 -m 'not services and not wheel and not soak and not hudi and not tools' $(ARGS); result=$$?; \
 	$(if $(ARGS),,wait $$beside || result=1; cat build/test-3.5.log;) exit $$result
 
 unit: $(VENV_DONE) ## the unit tests, which need no Spark and no jar: below a minute
@@ -184,6 +184,15 @@ $(SERVICES_DONE): Makefile | $(VENV_DONE)
 
 test-services: setup $(SERVICES_DONE) ## PostgreSQL, HDFS, S3, other table formats (says what is missing)
 	@$(BIN)/python -m pytest -m services $(ARGS)
+
+# Tools have environments of their own: what they require is not what Sieve requires.
+build/dbt/.fetched: integrations/dbt/requirements.txt | $(VENV_DONE)
+	@echo "Fetching dbt-spark"; rm -rf build/dbt; $(BIN)/python -m venv build/dbt
+	@build/dbt/bin/python -m pip install --quiet --disable-pip-version-check -r integrations/dbt/requirements.txt
+	@touch $@
+
+test-clients: setup build/dbt/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt
+	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
 # There is a bundle for each line of Spark; VERSION=1.0.2 takes another release of Hudi.
 test-hudi: VERSION := $(HUDI)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _COPIED = (
     "sieve sql_ext udfs tests bench conf docs pyproject.toml spark-defaults.conf README.md "
-    "CHANGELOG.md Makefile"
+    "CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE mkdocs.yml Makefile"
 ).split()
 _TESTS = ("tests/unit", "tests/property")
 # Reading, surveying and writing run on executors, which no unit test has.
