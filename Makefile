@@ -191,7 +191,13 @@ build/dbt/.fetched: integrations/dbt/requirements.txt | $(VENV_DONE)
 	@build/dbt/bin/python -m pip install --quiet --disable-pip-version-check -r integrations/dbt/requirements.txt
 	@touch $@
 
-test-clients: setup build/dbt/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt
+build/sqlalchemy/.fetched: $(wildcard integrations/sqlalchemy/*) | $(VENV_DONE)
+	@echo "Fetching SQLAlchemy"; rm -rf build/sqlalchemy; $(BIN)/python -m venv build/sqlalchemy
+	@build/sqlalchemy/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -r integrations/sqlalchemy/requirements.txt ./integrations/sqlalchemy
+	@touch $@
+
+test-clients: setup build/dbt/.fetched build/sqlalchemy/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
 # There is a bundle for each line of Spark; VERSION=1.0.2 takes another release of Hudi.

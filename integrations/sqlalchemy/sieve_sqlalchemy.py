@@ -1,0 +1,97 @@
+"""A SQLAlchemy dialect, ``hive+sieve://host:10000/database``, for Spark's Thrift server.
+
+PyHive's dialect expects the answers of Hive. Spark answers SHOW TABLES with the database first, so
+every table has its name; it tells views from tables; and it says by SQLSTATE that a table is not
+there. Indexes are those of Sieve. The name of the backend stays ``hive``, by which tools such as
+Superset choose how to treat a database.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyhive.sqlalchemy_hive import HiveDialect
+from sqlalchemy import exc
+
+_NO_TABLE = "42P01"
+_NO_FUNCTION = "42883"
+
+
+class SieveDialect(HiveDialect):  # type: ignore[misc]
+    """PyHive's dialect with the catalog of Spark and the indexes of Sieve."""
+
+    driver = "sieve"
+    supports_statement_cache = False
+    # SQLAlchemy 2 asks for import_dbapi, and warns of a dialect that has the old name alone.
+    import_dbapi = HiveDialect.import_dbapi
+
+    def get_table_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
+        """The tables of a database, without views."""
+        views = set(self._names(connection, "VIEWS", schema))
+        return [name for name in self._names(connection, "TABLES", schema) if name not in views]
+
+    def get_view_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
+        """The permanent views of a database."""
+        return self._names(connection, "VIEWS", schema)
+
+    def has_table(
+        self, connection: Any, table_name: str, schema: str | None = None, **_: Any
+    ) -> bool:
+        """Whether a database has a table or view of a name."""
+        names = self._names(connection, "TABLES", schema)
+        return table_name.lower() in {name.lower() for name in names}
+
+    def get_indexes(
+        self, connection: Any, table_name: str, schema: str | None = None, **_: Any
+    ) -> list[dict[str, Any]]:
+        """The Sieve indexes of a table; none on a server without Sieve."""
+        database = "" if schema is None else _literal(_quoted(schema))
+        query = (
+            f"SELECT index, column FROM sieve_indexes({database}) "
+            f"WHERE lower(table) = {_literal(table_name.lower())} ORDER BY index"
+        )
+        try:
+            rows = _rows(connection, query)
+        except exc.DBAPIError as error:
+            if _state(error) == _NO_FUNCTION:
+                return []
+            raise
+        return [{"name": row[0], "column_names": [row[1]], "unique": False} for row in rows]
+
+    def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
+        """A text without parameters is sent as it is: its ``%`` are its own."""
+        raw = not parameters and context is not None and context.compiled is None
+        cursor.execute(statement, None if raw else parameters)
+
+    def _names(self, connection: Any, kind: str, schema: str | None) -> list[str]:
+        place = "" if schema is None else f" IN {_quoted(schema)}"
+        rows = _rows(connection, f"SHOW {kind}{place}")
+        # Rows are database, name, temporary; a temporary view belongs to the session alone.
+        return [row[1] for row in rows if not row[2]]
+
+    def _get_table_columns(self, connection: Any, table_name: str, schema: str | None) -> list[Any]:
+        parts = [table_name] if schema is None else [schema, table_name]
+        try:
+            return _rows(connection, f"DESCRIBE {'.'.join(map(_quoted, parts))}")
+        except exc.DBAPIError as error:
+            if _state(error) == _NO_TABLE:
+                raise exc.NoSuchTableError(".".join(parts)) from error
+            raise
+
+
+def _rows(connection: Any, statement: str) -> list[Any]:
+    return list(connection.exec_driver_sql(statement).fetchall())
+
+
+def _state(error: Any) -> str | None:
+    """The SQLSTATE of an error of the server."""
+    (answer, *_) = getattr(error.orig, "args", None) or (None,)
+    return getattr(getattr(answer, "status", None), "sqlState", None)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
