@@ -1,7 +1,8 @@
-"""Hudi tables for statements: which can be indexed, what has changed, what log files were appended.
+"""Hudi tables: support checks, changes since a commit, and appended log files.
 
-The shim hands out Hudi's timeline and file slices; all decisions on them are here. Sources: Hudi's
-``HoodieTimeline`` (actions of instants) and ``HoodieLogBlock`` (types and headers of log blocks).
+The shim passes on Hudi's timeline and file slices; this module makes all decisions on them.
+Sources: Hudi's ``HoodieTimeline`` (actions of instants) and ``HoodieLogBlock`` (types and headers
+of log blocks).
 """
 
 from __future__ import annotations
@@ -18,41 +19,41 @@ from pyspark.errors import PySparkException
 log = logging.getLogger(__name__)
 
 FAILURES: Final = (Py4JError, PySparkException)
-"""What calls of the JVM raise: PySpark translates some failures and passes others on."""
+"""Exceptions of JVM calls: PySpark converts some and passes others through."""
 
-# 8 is the first of which each log file is written by one commit and listed once that is complete.
+# From version 8 on, one commit writes a log file, and listings show it once that is complete.
 _VERSIONS: Final = frozenset({"8", "9"})
 
-# The metadata of a commit name the partitions that it wrote or replaced; others do not.
+# Only the metadata of these actions names the partitions that they wrote or replaced.
 _COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
 _HARMLESS: Final = frozenset({"clean", "savepoint", "indexing"})
 _ROLLBACKS: Final = frozenset({"rollback", "restore"})
 
-# Beyond, Hudi's own listing of all is not slower: it works in parallel or by its metadata table.
+# Above these, a full listing by Hudi is as fast: it runs in parallel or uses the metadata table.
 _MOST_COMMITS: Final = 50
 _MOST_PARTITIONS: Final = 100
 
-# Clocks of the store and of writers may be so far apart.
+# Maximum clock skew between the store and writers.
 _SKEW_MS: Final = 60_000
 
-# Once so much has been logged, a share of the base file, many of its rows may be hidden.
+# Above this ratio of log bytes to base file bytes, many rows of the base file may be hidden.
 _MOST_LOGGED: Final = 0.25
 
-# Reading the headers of a log file is mostly waiting for the store.
+# Reading the headers of a log file mostly waits for the store.
 _LOG_READERS: Final = 16
 
-# Deletes are not among them: they hide rows, and only reading all would show how many.
+# Without deletes: they hide rows, and only a full read would show how many.
 _ROW_BLOCKS: Final = frozenset({"AVRO_DATA_BLOCK", "PARQUET_DATA_BLOCK", "HFILE_DATA_BLOCK"})
-# Records that lack the columns that a MERGE did not assign; blocks that stand for earlier ones.
+# Partial records of a MERGE, without unassigned columns; blocks that replace earlier ones.
 _OTHER_HEADERS: Final = frozenset({"IS_PARTIAL", "COMPACTED_BLOCK_TIMES"})
 _WHOLE_RECORD_MODES: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
 
 
 def refusal(parts: Mapping[str, str]) -> str | None:
-    """Why a table cannot be indexed, as `formats.refuse_kind` takes it; None if it can.
+    """Why a table cannot be indexed, in the form of `formats.refuse_kind`; None if it can.
 
     Args:
-        parts: of the reader's fingerprint, which hold the table's properties.
+        parts: of the reader's fingerprint, with the table's properties.
     """
 
     def is_set(key: str) -> bool:
@@ -70,14 +71,14 @@ def refusal(parts: Mapping[str, str]) -> str | None:
 
 
 def takes_whole_records(parts: Mapping[str, str]) -> bool:
-    """Whether each record that is shown was written as it is, by one write.
+    """Whether every visible record is exactly as one write wrote it.
 
-    The others of its key may hide it but do not change it. Which of them is shown depends on all
-    that was ever written of the key.
+    Other records of its key may hide it but do not change it. All records ever written for a key
+    decide which one is visible.
 
     Args:
         parts: of the reader's fingerprint: the table's properties, and the settings and options
-            that a reader may go by, which must agree with them on merging.
+            that a reader may use, which must agree with them on merging.
     """
     table = {k.removeprefix("hudi."): v for k, v in parts.items() if k.startswith("hudi.")}
     read_with = {
@@ -97,15 +98,15 @@ def takes_whole_records(parts: Mapping[str, str]) -> bool:
 
 
 def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
-    """The partitions written to since the commit that was complete at a time.
+    """The partitions written to since the commit that completed at a time.
 
     Args:
-        access: the table, as the shim hands it out.
+        access: the shim's access to the table.
         instant_ms: ms since the epoch.
 
     Returns:
-        None where the timeline does not tell for certain: it does not have that commit any more, or
-        something else has happened, or the table has no partitions.
+        None if the timeline does not tell for certain: it no longer has that commit, or has other
+        actions since, or the table has no partitions.
     """
     timeline = list(enumerate(json.loads(access.timeline())))
     own = [action for _, (action, done, at) in timeline if done and at == instant_ms]
@@ -128,10 +129,10 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
 
 
 def _archived_since(access: Any, time_ms: int) -> bool:
-    """Whether commits have been archived since.
+    """Whether commits have been archived since a time.
 
-    Hudi archives by the time at which commits were requested, so one that took long may be gone
-    while an earlier one is still in the active timeline.
+    Hudi archives commits by their requested time, so one that took long may be archived while an
+    earlier one is still in the active timeline.
     """
     folder = access.path(str(access.client().getArchivePath().toString()))
     files = folder.getFileSystem(access.hadoopConf())
@@ -144,9 +145,9 @@ def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | N
     """The folders that may have been written to since an instant, and the locations in them.
 
     Returns:
-        URIs, and JSON as ``access.list()`` has it; None where only a listing of all can tell.
+        URIs, and JSON in the form of ``access.list()``; None if only a full listing can tell.
     """
-    # What fails here is no harm: a listing of all will do, or say why it will not.
+    # A failure here is harmless: a full listing follows, and succeeds or reports the error.
     try:
         partitions = changed_partitions(access, instant_ms)
         if partitions is None:
@@ -167,16 +168,16 @@ def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | N
 def find_appended(
     access: Any, files: Mapping[int, tuple[int, int, bool]], parts: Mapping[str, str]
 ) -> frozenset[int]:
-    """Slices whose log files since some state hold nothing but whole records; see `frame`.
+    """Slices whose log files since an earlier state have only whole records; see `frame`.
 
     Args:
-        access: the table, as the shim hands it out.
-        files: by number in the last listing the length and time that each slice had once, and
-            whether all rows are known that it ever had, those hidden from queries among them.
+        access: the shim's access to the table.
+        files: by number in the last listing: an earlier length and time of the slice, and whether
+            all rows that it ever had are known, hidden rows included.
         parts: of the reader's fingerprint.
 
     Returns:
-        Numbers of slices of which the frame reads the appended log files alone from now on.
+        Numbers of the slices for which the frame from now on reads only the appended log files.
     """
     if not files or not takes_whole_records(parts):
         return frozenset()
@@ -186,7 +187,7 @@ def find_appended(
         try:
             return _append(access, number, [length, mtime], all_rows=all_rows)
         except FAILURES as error:
-            # No harm: it is read whole, which will do or say why it will not.
+            # A failure is harmless: the whole slice is read, which succeeds or reports the error.
             log.warning("what was appended to a slice is not known, so all is read: %s", error)
             return False
 

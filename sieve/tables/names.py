@@ -1,4 +1,4 @@
-"""Names of tables and columns as Spark parses them."""
+"""Quoting: names of tables and columns as Spark parses them."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from collections.abc import Sequence
 
 
 def quoted(parts: Sequence[str]) -> str:
-    """A name of several parts, whatever its characters."""
+    """A qualified name in backquotes, so that its parts can contain any character."""
     return ".".join(f"`{part.replace('`', '``')}`" for part in parts)

@@ -1,4 +1,4 @@
-"""Resolving the table that a statement names: by Spark, in the user's session, with its checks."""
+"""Table resolution: Spark resolves the name in a statement in the user's session, and checks it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sieve.tables.table import CatalogTable
 def open_table(
     driver: Any, spark: SparkSession, session: Any, parts: Sequence[str]
 ) -> CatalogTable:
-    """Resolve a table that can be indexed.
+    """Resolves a table that can be indexed.
 
     Args:
         driver: the entry point of the gateway.
@@ -29,8 +29,8 @@ def open_table(
         parts: the name as typed.
 
     Raises:
-        InvalidInputError: Spark knows no table of the name; suggests near ones.
-        UnsupportedError: it is not a kind of table that can be indexed; says what to do.
+        InvalidInputError: Spark knows no table of that name; suggests similar names.
+        UnsupportedError: the table is of an unsupported kind; the message has a remedy.
         Py4JError, PySparkException: the user may not see it.
     """
     _forget_listing(session, parts)
@@ -54,7 +54,7 @@ def open_table(
 
 
 def _forget_listing(session: Any, parts: Sequence[str]) -> None:
-    """Drop an older listing of the table in the session: a build must see the files of now."""
+    """Invalidates the session's cached listing of the table: a build must see the current files."""
     if len(parts) == 3 and parts[0] == "spark_catalog":
         parts = parts[1:]
     if len(parts) > 2:
@@ -66,7 +66,7 @@ def _forget_listing(session: Any, parts: Sequence[str]) -> None:
 
 
 def plan_column(spark: SparkSession, parts: Sequence[str], column: Sequence[str]) -> None:
-    """Plan a query of a column: what keeps the user from it, such as an authorizer, raises here."""
+    """Plans a query of a column: raises if the user has no permission, such as by an authorizer."""
     frame = spark.table(quoted(parts)).select(quoted(column))
     frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - no other door
 

@@ -39,7 +39,7 @@ from sieve.tables.names import quoted
 _BYTES_OF_A_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 DAMAGED = "__sieve_damaged__"
-"""Name of the column that is true in the row of a damaged record of a text format."""
+"""Name of the column that is true in the row of a corrupt record of a text format."""
 
 LOCATION = "__sieve_location__"
 """Name of the column in `CatalogTable.frame` that identifies a row's file."""
@@ -173,11 +173,11 @@ class CatalogTable:
         return None if told < 0 else told
 
     def appended(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
-        """Files that have only been appended to since, and whose appended rows can be read alone.
+        """Files that were only appended to, and whose appended rows can be read alone.
 
         Args:
-            files: by number in the last listing: an earlier length and time of the file, and
-                whether all rows that it ever had are known, rows hidden from queries included.
+            files: by number in the last listing: an earlier length and time, and whether all rows
+                that the file ever had are known, hidden rows included.
         """
         if self.info.format_name not in UNCHANGING or not files:
             return frozenset()
@@ -190,10 +190,9 @@ class CatalogTable:
 
         Reads as a query reads, except that an unreadable or missing file fails the job. The column
         `LOCATION` has the position of a row's file in ``numbers``. For files in ``news``, which
-        `appended` has returned, only the appended log files are read.
-
-        In CSV and JSON a plan that needs `LOCATION` reads all columns of a record. A corrupt record
-        becomes one row with -1 minus the position, and rows after it are not read.
+        `appended` has returned, only appended log files are read. In CSV and JSON, a plan with
+        `LOCATION` reads all columns of a record. A corrupt record becomes one row with -1 minus the
+        position, and rows after it are not read.
         """
         session = self._session() if column.any_width else self._unmeasured
         found = self._access.frame(session, [*numbers], [*news], LOCATION)
@@ -210,7 +209,7 @@ class CatalogTable:
     def _unmeasured(self) -> Any:
         """The session without a limit on the bytes of a batch, for values of a fixed width.
 
-        From 4.1 on Spark measures a batch after each row, which takes longer than all else of it.
+        From 4.1 on, Spark measures a batch after each row, which takes longer than everything else.
         """
         if self._session().conf().getOption(_BYTES_OF_A_BATCH).isEmpty():
             return self._session()
@@ -226,8 +225,7 @@ class CatalogTable:
         Args:
             name: of the index.
             registration: the property's value.
-            in_place_of: expected value (compare and set); None for the value at the opening of
-                this table.
+            in_place_of: expected value (compare and set); None: the value in `info`.
 
         Raises:
             InvalidInputError: another statement has taken the name meanwhile.

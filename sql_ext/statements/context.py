@@ -82,16 +82,16 @@ class StatementContext:
     watch: Laps = field(default_factory=Laps)
 
     def table(self, name: commands.TableName, *, jobs: bool = True) -> CatalogTable:
-        """The table a statement names, resolved in a copy of the user's session to build in.
+        """The table that a statement names, resolved in a copy of the user's session.
 
-        What is set for a build does not show in the user's own session.
+        The copy has settings for builds, which do not affect the user's own session.
 
         Args:
             name: as typed.
             jobs: whether Spark may list partitions with a job, as it does for many partitions.
         """
         session = self.session.cloneSession()
-        # A build groups by file, a few lines a task: more groups than slots would only queue.
+        # A build groups by file, a few lines per task: more partitions than slots would only queue.
         slots = session.sparkContext().defaultParallelism()
         conf = {**_BUILD_CONF, "spark.sql.shuffle.partitions": str(slots)}
         if not jobs:

@@ -45,7 +45,7 @@ def call(body: Mapping[str, Any], at: StatementContext) -> Mapping[str, Any]:
 def _segments(given: Arguments, at: StatementContext) -> Sequence[Row]:
     table = at.table(_table(given))
     (index,) = select(at.indexes(table), table.info.label, given["index"], None)
-    # Its rows show keys, so whoever may not query the column must not see them.
+    # The rows contain keys: a user without permission to query the column must not see them.
     at.plan_column(given["table"], index.registration.column)
     return segments.segment_rows(usable(index))
 

@@ -199,7 +199,7 @@ def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
     checked: list[CheckedFile] = []
     for index in checkable:
         if index.manifest.fingerprint == table.info.fingerprint:
-            # A loss is told with a key, so whoever may not query the column must not see it.
+            # The report of a loss contains a key: a user must have permission to query the column.
             at.plan_column(command.table.parts, index.registration.column)
         checked += check_index(table, index, command.sample, at.environment)
     refuse_losses(table.info.label, checked)
