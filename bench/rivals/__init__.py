@@ -1,1 +1,1 @@
-"""Structures that say which files may hold a key, against each other at equal bytes."""
+"""Comparison of index structures that return the files that may hold a key, at equal bytes."""

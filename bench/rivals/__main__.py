@@ -1,8 +1,8 @@
-"""Files read at equal bytes, Sieve's shapes and their rivals: ``make bench-rivals``.
+"""Files read at equal bytes by Sieve's shapes and rival structures: ``make bench-rivals``.
 
-Bytes are in percent of the column's, and all structures work on the key codes that a build would
-choose. Files are the mean over six kinds of query, and each kind counts alike. Before anything is
-counted, every structure must have named every file that holds a matching key.
+Bytes are in percent of the column's, and all structures use the key codes that a build would
+choose. Files are the mean over six kinds of query, equally weighted. Every structure is first
+checked to return all files that hold a matching key.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "build" / "bench-rivals"
 
 
 def main() -> None:
-    """Measure, print a table a column, say which goals were missed, and draw a picture."""
+    """Measures, prints a table per column, reports missed goals, and draws a picture."""
     parser = argparse.ArgumentParser(prog="python -m bench rivals", description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--files", type=int, default=200)
@@ -52,7 +52,7 @@ def main() -> None:
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        # A column's budgets, and what needs none.
+        # The budgets of a column, and the structures without a budget.
         steps = len(args.budgets) + 2
         bar = progress.add_task("", total=steps * len(args.columns))
         for name in args.columns:
@@ -84,7 +84,7 @@ def _measure(
 
 
 def _keep(args: argparse.Namespace, found: list[Measured], least: dict[str, float]) -> None:
-    """The figures and the picture as files."""
+    """Writes the figures and the picture to files."""
     figures = args.json or args.picture.with_suffix(".json")
     for file in (args.picture, figures):
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Sieve's own shapes under a budget, built in the steps of a distributed build."""
+"""Sieve's shapes under a budget, built by the steps of a distributed build."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from sieve.segments.stopping_rule import KINDS, mean_read
 
 SHAPES = ("intervals", "runs", "map", "auto")
 ROW_BYTES = 50
-"""Of the table, which the budget `auto` weighs an index against."""
+"""Bytes per row of the table, which the budget `auto` compares with the index."""
 AUTOMATIC = "budget auto"
-"""Name of what a build makes of it."""
+"""Name of the structure that a build with the budget `auto` makes."""
 
 
 class Mapped:
-    """Maps from the hash of a key to its files, beside the intervals that answer ranges."""
+    """Maps from the hash of a key to its files, and intervals for range queries."""
 
     name = "map"
 
@@ -54,7 +54,7 @@ class Mapped:
         self._maps = [decode_map(payload) for payload in payloads]
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """A single key is in the files that both name."""
+        """Files for points are the intersection of both structures' files."""
         found = self._intervals.may_hold(low, high)
         points = np.flatnonzero(low == high)
         hashes = hash_codes(low[points])
@@ -69,7 +69,7 @@ class Builder:
     """Builds the shapes of one column.
 
     Args:
-        of: what is indexed.
+        of: the column.
         exact: every key of every file.
     """
 
@@ -77,7 +77,7 @@ class Builder:
         self._of = of
         self.query_model = sample(of)
         self._hashes: tuple[Hashes, npt.NDArray[np.int32]] | None = None
-        # The encoder's codes stand for the values, so they are hashed in their place.
+        # Hashes the encoder's codes, which stand for the values.
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
@@ -86,7 +86,7 @@ class Builder:
         self._hits = _counts(self._probes, exact)
 
     def within(self, budget: float, wanted: Sequence[str]) -> Iterator[Structure]:
-        """The wanted of `SHAPES` within a budget in bytes, but for a map that it cannot pay."""
+        """The requested `SHAPES` within a budget in bytes, without a map that it cannot pay for."""
         budget = max(1.0, budget - self._of.encoder)
         intervals = cut(self._of, self.query_model, budget)
         for shape in wanted:
@@ -99,7 +99,7 @@ class Builder:
                 yield shaped(self._of, self.query_model, intervals, shape, budget)
 
     def automatic(self) -> Structure:
-        """What a build makes with the budget `auto`, in a table of rows of `ROW_BYTES`."""
+        """The structure that a build makes with the budget `auto` and `ROW_BYTES` per row."""
         options, of = IndexOptions(), self._of
         table = ROW_BYTES * len(of.codes)
         asked: Profile | None = Profile(n_files=of.files, table_bytes=table, sample=self._sample)
@@ -120,7 +120,7 @@ class Builder:
         return made
 
     def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
-        """What comes of one reading, and whether a wider one may save more."""
+        """The result of one reading, and whether a second one with more cuts may save more."""
         of, skip_probability = self._of, asked.skip_probability(options)
         stop = stop_for(asked, options, self._probes, self._hits)
         threshold = max(skip_probability.price, generous_threshold(of.files, stop.budget))
@@ -145,7 +145,7 @@ class Builder:
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
-        """As a build does: a map where it may pay and probes read fewer files with it."""
+        """Chooses as a build does: a map if it may pay and probes read fewer files with it."""
         plain = shaped(self._of, self.query_model, intervals, "auto", budget)
         told = self._expected(plain)
         if not map_may_pay(told, len(self._pairs()[0]), self._of.files, int(budget), exact=True):
@@ -176,7 +176,7 @@ class Builder:
         return Mapped(lists, payloads, self._of.files)
 
     def _pairs(self) -> tuple[Hashes, npt.NDArray[np.int32]]:
-        """Each key's hash and file, in order of the hashes."""
+        """Each key's hash and file, sorted by hash."""
         if self._hashes is None:
             keys = [codes for codes, _ in self._of.keys_of_files()]
             hashes = hash_codes(np.concatenate(keys))
@@ -204,7 +204,7 @@ def _counts(probes: Probes, structure: Structure) -> Codes:
 
 
 def sample(column: Column) -> QueryModel:
-    """What a build learns of a column before it reads it: some rows of every file."""
+    """The sample that a build takes before it reads the column: some rows of every file."""
     return QueryModel.of_sample(_drawn(column))
 
 
@@ -216,7 +216,7 @@ def _drawn(column: Column) -> Codes:
 def cut(
     column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
 ) -> Intervals:
-    """What travels: each file cut by itself, more finely than the budget will allow."""
+    """The intermediate data: each file cut by itself, more finely than the budget allows."""
     least = generous_threshold(column.files, budget) if threshold is None else threshold
     parts = []
     for file, (codes, rows) in enumerate(column.keys_of_files()):
@@ -228,10 +228,10 @@ def cut(
 def shaped(
     column: Column, query_model: QueryModel, intervals: Intervals, shape: str, budget: float
 ) -> Lists:
-    """A version of one shape, without a map, that fits a budget if any of its size can.
+    """A structure of one shape, without a map, that fits a budget if any size of it can.
 
     Args:
-        column: what is indexed.
+        column: the column.
         query_model: of its sample.
         intervals: of `cut` at that budget.
         shape: `intervals`, `runs`, or `auto` for either.

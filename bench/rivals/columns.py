@@ -1,4 +1,4 @@
-"""The columns that structures are compared on: generated, and TPC-H's."""
+"""The columns of the comparison: generated ones, and TPC-H's."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column's rows, dealt out to files.
+    """A column's rows and their files.
 
     Attributes:
-        name: for people.
+        name: for reports.
         codes: int64[n], key code of each row.
         file: int32[n], its file, 0 to files - 1.
-        files: how many there are.
+        files: number of files.
         width: mean bytes of a value.
-        encoder: bytes of what turns values into codes.
+        encoder: bytes of the encoder's data.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Column:
         return self.width * len(self.codes)
 
     def keys_of_files(self) -> Iterator[tuple[Codes, npt.NDArray[np.int64]]]:
-        """Distinct keys of each file, ascending, and how many rows have them."""
+        """Distinct keys of each file, ascending, and the number of rows of each key."""
         order = np.lexsort((self.codes, self.file))
         codes = self.codes[order]
         bounds = np.searchsorted(self.file[order], np.arange(self.files + 1))
@@ -58,9 +58,9 @@ class Column:
             yield distinct, rows.astype(np.int64)
 
 
-# Budgets, in percent of the column's bytes, from which on `auto` is to read at most 1.10 times the
-# least possible: columns whose files hold few long runs of keys, few keys or late rows, and skewed
-# ones.
+# Minimum budgets, in percent of the column's bytes, at which `auto` must read at most 1.10 times
+# the lower bound: columns whose files have few long runs of keys, few keys or late rows, and
+# skewed ones.
 GOALS: Final[Mapping[str, float]] = {
     "late rows": 1.0,
     "tenant id": 1.0,
@@ -72,7 +72,7 @@ GOALS: Final[Mapping[str, float]] = {
 
 
 def _late(rng: Rng, rows: int, files: int) -> Codes:
-    """In order of time, but one row in a hundred anywhere in the past."""
+    """In time order, except one row in a hundred at a random earlier position."""
     times = np.arange(rows, dtype=np.int64) * 1_000_000 + rng.integers(0, 1_000_000, rows)
     late = rng.random(rows) < 0.01
     times[late] = (times[late] * rng.random(int(late.sum()))).astype(np.int64)
@@ -102,12 +102,12 @@ def _zipf(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _walk(rng: Rng, rows: int, files: int) -> Codes:
-    """A value that drifts up and down, as of a sensor; a file has nearly all on its way."""
+    """A random walk, as of a sensor; a file has nearly all keys between its minimum and maximum."""
     return np.cumsum(rng.integers(-10, 11, rows)).astype(np.int64)
 
 
 def _leaps(rng: Rng, rows: int, files: int) -> Codes:
-    """It drifts by so much that most values on the way are left out."""
+    """A random walk with steps so large that most keys between them do not occur."""
     return np.cumsum(rng.integers(-1000, 1001, rows)).astype(np.int64)
 
 
@@ -116,13 +116,13 @@ def _uniform(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _sawtooth(rng: Rng, rows: int, files: int) -> Codes:
-    """Every file counts from nought again, and steps over the keys of the others."""
+    """Every file counts from zero, and skips the keys of the others."""
     within = np.arange(rows, dtype=np.int64) % (rows // files)
     return within * files + _in_order(rows, files)
 
 
 def _hot(rng: Rng, rows: int, files: int) -> Codes:
-    """In order, but that half of the rows have one and the same key."""
+    """In order, except that half of the rows have the same key."""
     keys = np.arange(rows, dtype=np.int64)
     keys[rng.random(rows) < 0.5] = rows // 3
     return keys
@@ -137,7 +137,7 @@ def _uuids(rng: Rng, rows: int, files: int) -> pa.Array:
 
 
 def _urls(rng: Rng, rows: int, files: int) -> pa.Array:
-    """Pages of a hundred of 3,000 hosts in each file, large hosts more often."""
+    """Pages of 100 of 3,000 hosts in each file, with large hosts more frequent."""
     words = rng.integers(0, 26, (3000, 9), dtype=np.uint8) + ord("a")
     names = np.ascontiguousarray(words).view("S9").ravel().astype(str)
     weight = 1 / np.arange(1, 3001)
@@ -168,7 +168,7 @@ MADE: Final[Mapping[str, Callable[[Rng, int, int], Codes | pa.Array]]] = {
     "one hot key": _hot,
     "e-mail addresses": _mails,
 }
-# Type, and bytes of a value where all have as many.
+# Type, and bytes per value of fixed-width types.
 LINEITEM: Final = {
     "l_orderkey": ("bigint", 8),
     "l_shipdate": ("date", 4),
@@ -184,9 +184,9 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
 
     Args:
         name: one of `NAMES`.
-        rows: at most 6,001,215 of TPC-H.
-        files: as equal in rows as can be.
-        folder: where TPC-H's lineitem lies, or is generated to.
+        rows: at most 6,001,215 for TPC-H.
+        files: number of files, with as equal numbers of rows as possible.
+        folder: of TPC-H's lineitem, which is generated if missing.
     """
     rng = np.random.default_rng(NAMES.index(name))
     if name in MADE:
@@ -209,7 +209,7 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
 
 
 def _of_strings(name: str, values: pa.Array, files: int, rng: Rng) -> Column:
-    """With codes of the encoder that a build would choose, by as large a sample."""
+    """A string column in the encoder that a build would choose from a sample of its size."""
     rows = len(values)
     width = pc.mean(pc.binary_length(values)).as_py()
     seen = np.sort(rng.choice(rows, min(WANTED, rows), replace=False))

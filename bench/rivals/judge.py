@@ -1,4 +1,4 @@
-"""What structures read of one column, once it is sure that they miss nothing."""
+"""Measures the files that structures read of one column, and checks that they miss none."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Measured:
     Attributes:
         column: its name.
         structure: its name.
-        budget: percent it was to keep within; None for those that know no budget.
-        bytes: percent it needs.
+        budget: budget in percent; None for structures without a budget.
+        bytes: size in percent.
         files: files read by a query, by kind.
         mean: over the kinds.
     """
@@ -33,7 +33,7 @@ class Measured:
 
 
 class Judge:
-    """Asks structures about one column."""
+    """Queries structures of one column."""
 
     def __init__(self, of: Column, count: int) -> None:
         self._column = of
@@ -42,11 +42,11 @@ class Judge:
         self._truth = {kind: self.exact.may_hold(*q) for kind, q in self._queries.items()}
 
     def least(self) -> float:
-        """Files that hold a match."""
+        """Mean number of files that hold a match."""
         return float(np.mean([answer.sum(axis=1).mean() for answer in self._truth.values()]))
 
     def measured(self, structure: Structure, budget: float | None) -> Measured:
-        """What a structure reads.
+        """Measures the files that a structure reads.
 
         Raises:
             SystemExit: it leaves out a file that holds a match.

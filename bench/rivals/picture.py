@@ -1,4 +1,4 @@
-"""Files read against bytes: a panel a column, Sieve's shapes as lines and their rivals as dots."""
+"""Plot of files read against bytes: a panel per column, shapes as lines and rivals as dots."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.rivals.judge import Measured
 _ACROSS: Final = 4
 _LEAST: Final = "least possible"
 _TOLD: Final = 1.0
-"""The budget, in percent, whose figure stands in the panel."""
+"""The budget, in percent, whose figure is printed in the panel."""
 
 _LINES: Final[Mapping[str, Mapping[str, Any]]] = {
     "auto": {"color": "#0d4d94", "lw": 5, "alpha": 0.45, "marker": "o", "ms": 6.5, "mew": 0},
@@ -36,14 +36,14 @@ _DOTS: Final = {
 
 
 def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -> Figure:
-    """The figure; both axes by magnitude, and all panels have that of bytes in common.
+    """The figure; both axes are logarithmic, and all panels share that of bytes.
 
     Args:
         measured: structures on columns.
         least: files that hold a match, mean over the kinds of query, by column.
         files: of each column.
     """
-    # One more cell, for what lines and dots mean.
+    # One more cell for the legend.
     rows = len(least) // _ACROSS + 1
     figure = Figure(figsize=(13, 1 + 2.4 * rows), dpi=80, layout="constrained")
     panels = figure.subplots(rows, _ACROSS, sharex=True, squeeze=False)
@@ -74,7 +74,7 @@ def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -
         fontsize=12 if len(least) % _ACROSS < _ACROSS - 1 else 9,
         frameon=False,
     )
-    # It may be wider than its cell.
+    # The legend may be wider than its cell.
     legend.set_in_layout(False)
     return figure
 
@@ -97,7 +97,7 @@ def _panel(ax: Axes, name: str, measured: Sequence[Measured], least: float) -> N
 
 
 def _in_words(ax: Axes, measured: Sequence[Measured]) -> None:
-    """What minimum and maximum read, and what the build's own choice reads instead."""
+    """Text in a panel: files read by min/max, and by the build's own choice."""
     plain = next((m for m in measured if m.structure == "min/max"), None)
     auto = next((m for m in measured if m.structure == "auto" and m.budget == _TOLD), None)
     if plain and auto:
@@ -106,10 +106,10 @@ def _in_words(ax: Axes, measured: Sequence[Measured]) -> None:
 
 
 def _scales(ax: Axes, least: float, files: int) -> None:
-    """Both by magnitude; bytes are the same in all panels."""
+    """Logarithmic scales; that of bytes is the same in all panels."""
     ax.set_xscale("log")
     ax.set_yscale("log")
-    # Below the least is room for words.
+    # Leaves space for text below the lower bound.
     ax.set_ylim(least * (least / files) ** 0.6 / 1.8, 1.4 * files)
     ticks = [t for t in (0.1, 0.3, 1, 3, 10, 30, 50, 100, 300, 1000, 3000, 10000) if t <= files]
     for axis, places in ((ax.xaxis, (0.01, 0.1, 1, 10, 100)), (ax.yaxis, [*ticks, files])):

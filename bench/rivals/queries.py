@@ -1,4 +1,4 @@
-"""The six kinds of query that structures are judged by; the same that the build expects."""
+"""The six kinds of query of the comparison; a build uses the same kinds for its probes."""
 
 from __future__ import annotations
 

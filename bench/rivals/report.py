@@ -1,4 +1,4 @@
-"""What the comparison prints."""
+"""The printed report of the comparison."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from bench.rivals.columns import GOALS
 from bench.rivals.judge import Measured
 from bench.rivals.queries import KINDS
 
-# What `auto` may read more than the best that needs no more bytes, and than the least possible.
+# Tolerances of `auto`: files read relative to the best structure of no more bytes, and to the
+# lower bound.
 _SLACK = 1.02
 _NEAR = 1.10
 
@@ -25,7 +26,7 @@ def table(
     least: float,
     budgets: Sequence[float],
 ) -> None:
-    """One column: rivals with their bytes, then shapes by budget."""
+    """The table of one column: rivals with their bytes, then shapes by budget."""
     rows = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     rows.add_column(f"{name}\n[dim]least possible {least:.2f}[/dim]", no_wrap=True)
     rows.add_column("files\nread", justify="right", no_wrap=True)
@@ -49,7 +50,7 @@ def table(
 
 
 def summary(console: Console, measured: Sequence[Measured], least: Mapping[str, float]) -> None:
-    """Which goals `auto` missed: over all kinds of query one by one, for each kind a count."""
+    """Prints missed goals of `auto`: each one over all kinds of query, counts for each kind."""
     autos = [m for m in measured if m.structure == "auto"]
     missed = [text for auto in autos for text in _missed(auto, measured, least[auto.column])]
     missed += [text for m in measured if m.structure == AUTOMATIC for text in _dear(m, autos)]
@@ -74,7 +75,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """Files that one reads beyond what the other's allow it."""
+    """Files that one structure reads above the limit given by the other's files."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 
@@ -93,7 +94,7 @@ def _missed(auto: Measured, measured: Sequence[Measured], least: float) -> Itera
 
 
 def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
-    """Where the budget `auto` reads more than one per cent of the column does."""
+    """Columns for which the budget `auto` reads more files than the budget of 1 %."""
     for one in autos:
         if one.column == chosen.column and one.budget == 1 and chosen.mean > one.mean * _SLACK:
             yield f"{one.column}: {AUTOMATIC} reads {chosen.mean:.2f}, 1 % reads {one.mean:.2f}"
@@ -102,7 +103,7 @@ def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
 def _best(
     auto: Measured, measured: Sequence[Measured], files: Callable[[Measured], float]
 ) -> Measured | None:
-    """What reads fewest files of all that need no more bytes than `auto` does, or may."""
+    """The structure that reads the fewest files in the bytes that `auto` takes or may take."""
     budget = auto.budget or 0.0
     others = (
         m

@@ -1,4 +1,4 @@
-"""The rivals: each says which files may hold a key of an interval, and how many bytes it needs."""
+"""Rival structures: each returns the files that may hold a key of an interval, and has a size."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Answer = npt.NDArray[np.bool_]
 
 
 class Structure(Protocol):
-    """What is compared.
+    """A structure in the comparison.
 
     Attributes:
-        name: for people.
+        name: for reports.
         nbytes: bytes on disk.
     """
 
@@ -33,7 +33,7 @@ class Structure(Protocol):
 
 
 class Lists:
-    """Any structure that comes down to intervals of keys for each file."""
+    """Any structure that amounts to intervals of keys for each file."""
 
     def __init__(self, name: str, nbytes: int, entries: Entries, files: int) -> None:
         self.name, self.nbytes, self._files = name, nbytes, files
@@ -43,7 +43,7 @@ class Lists:
         self._reach = high
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """The last interval that begins before a query ends is the one that could reach it."""
+        """Checks the last interval that begins before a query ends: only that one can reach it."""
         found = np.zeros((len(low), self._files), np.bool_)
         for file in range(self._files):
             part = slice(self._bounds[file], self._bounds[file + 1])
@@ -55,12 +55,12 @@ class Lists:
 
 
 def truth(column: Column) -> Lists:
-    """Every key of every file: what the least possible would read."""
+    """Every key of every file: gives the lower bound of files read."""
     keys = [codes for codes, _ in column.keys_of_files()]
     files = np.repeat(np.arange(column.files, dtype=np.int32), [len(k) for k in keys])
     codes = np.concatenate(keys)
     distinct, number = np.unique(codes, return_inverse=True)
-    # As an inverted list: the keys, how many files each is in, and those files.
+    # Size as an inverted list: the keys, the number of files of each, and those files.
     order = np.lexsort((files, number))
     packed = (
         pack(np.diff(distinct.view(np.uint64), prepend=np.uint64(0))),
@@ -72,7 +72,7 @@ def truth(column: Column) -> Lists:
 
 
 def k_intervals(column: Column, k: int) -> Lists:
-    """HIndex's first layer: at most k intervals a file, cut at the longest gaps; 1 is min/max."""
+    """HIndex's first layer: at most k intervals per file, cut at the longest gaps; 1 is min/max."""
     low, high, location = [], [], []
     for file, (codes, _) in enumerate(column.keys_of_files()):
         gaps = np.diff(codes.view(np.uint64))
@@ -105,7 +105,7 @@ def joined(payloads: list[bytes]) -> Entries:
 
 
 class Bloom:
-    """A Bloom filter for each file, 10 bits a key and 7 hashes, beside its minimum and maximum."""
+    """A Bloom filter per file, 10 bits per key and 7 hashes, beside its minimum and maximum."""
 
     name = "Bloom filter a file"
     _BITS = 10
@@ -122,7 +122,7 @@ class Bloom:
         self.nbytes = self._minmax.nbytes + sum(len(bits) // 8 for bits in self._filters)
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """It answers points; of ranges it knows only what minimum and maximum tell."""
+        """Uses the filter for points, and only minimum and maximum for ranges."""
         found = self._minmax.may_hold(low, high)
         points = np.flatnonzero(low == high)
         for file, bits in enumerate(self._filters):
@@ -146,7 +146,7 @@ def _mixed(words: npt.NDArray[np.uint64], stream: int) -> npt.NDArray[np.uint64]
 
 
 def rivals(column: Column, exact: Lists) -> list[Structure]:
-    """Every structure that knows no budget."""
+    """All structures without a budget."""
     return [
         k_intervals(column, 1),
         k_intervals(column, 10),
