@@ -17,10 +17,10 @@ from sieve.reader.entry_table import Chunk, assemble
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.format import decode_map
 from sieve.segments.hash_map.lookup import MapSegment
-from sieve.segments.intervals import generous_threshold
+from sieve.segments.intervals import overprovisioned_threshold
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.format import decode
-from sieve.segments.stopping_rule import KINDS, Stop, Worth
+from sieve.segments.stopping_rule import KINDS, Payback, Stop
 
 SHAPES = ("sieve", "intervals", "runs", "map", "auto")
 
@@ -82,7 +82,7 @@ def build(
     query_model = QueryModel.of_sample(keys) if len(keys) else None
     cutting = cut_tasks.Cutting()
     if shape != "sieve" and query_model is not None:
-        threshold = generous_threshold(len(files), budget)
+        threshold = overprovisioned_threshold(len(files), budget)
         cutting = cut_tasks.Cutting(
             query_model, threshold, budget, sum(map(len, files)), len(files)
         )
@@ -115,7 +115,7 @@ def build(
 def _stop(query_model, n_files, budget, payback):
     """The stop criterion for files of a hundred bytes; no probe is ever near the minimum."""
     points = np.stack([query_model.codes, query_model.codes], axis=1)
-    price = Worth(n_files, 100 * n_files, payback).price
+    price = Payback(n_files, 100 * n_files, payback).price
     return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))
 
 

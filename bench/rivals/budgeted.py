@@ -29,8 +29,8 @@ from sieve.segments.intervals import (
     Intervals,
     concatenated,
     cut_location,
-    generous_most,
-    generous_threshold,
+    overprovisioned_most,
+    overprovisioned_threshold,
 )
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Segment, fitted, plan
@@ -108,9 +108,7 @@ class Builder:
             made, more = self._automatic(asked, options)
             attempts.append(
                 (
-                    asked.skip_probability(options).cost(
-                        made.nbytes, files_read(self._expected(made))
-                    ),
+                    asked.payback(options).cost(made.nbytes, files_read(self._expected(made))),
                     made,
                 )
             )
@@ -121,9 +119,9 @@ class Builder:
 
     def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
         """The result of one reading, and whether a second one with more cuts may save more."""
-        of, skip_probability = self._of, asked.skip_probability(options)
+        of, payback = self._of, asked.payback(options)
         stop = stop_for(asked, options, self._probes, self._hits)
-        threshold = max(skip_probability.price, generous_threshold(of.files, stop.budget))
+        threshold = max(payback.price, overprovisioned_threshold(of.files, stop.budget))
         intervals = cut(of, self.query_model, stop.budget, threshold)
         planned, prices = plan(intervals, self.query_model), stop.prices(of.files)
         trials = [partial(planned.trial, price, stop.probes) for price in prices.tolist()]
@@ -139,8 +137,7 @@ class Builder:
         except InvalidInputError:
             return plain, more
         costs = [
-            skip_probability.cost(one.nbytes, files_read(self._expected(one)))
-            for one in (plain, other)
+            payback.cost(one.nbytes, files_read(self._expected(one))) for one in (plain, other)
         ]
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
@@ -217,10 +214,10 @@ def cut(
     column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
 ) -> Intervals:
     """The intermediate data: each file cut by itself, more finely than the budget allows."""
-    least = generous_threshold(column.files, budget) if threshold is None else threshold
+    least = overprovisioned_threshold(column.files, budget) if threshold is None else threshold
     parts = []
     for file, (codes, rows) in enumerate(column.keys_of_files()):
-        most = generous_most(int(rows.sum()), len(column.codes), column.files, budget)
+        most = overprovisioned_most(int(rows.sum()), len(column.codes), column.files, budget)
         parts.append(cut_location(codes, rows, file, query_model, least, most))
     return concatenated(parts)
 

@@ -57,7 +57,7 @@ def stop_for(
         if len(of_kind):
             least[kind] = float(hits[chosen].mean())
     return Stop(
-        profile.skip_probability(options).price,
+        profile.payback(options).price,
         profile.intervals_budget(options, options.shape),
         profile.little,
         tuple(intervals),
@@ -108,8 +108,8 @@ def plan_map(
     after = served(reads) | {"present": least["present"]}
     if "absent" in after:
         after["absent"] = 1.0
-    skip_probability = profile.skip_probability(options)
-    cheaper = skip_probability.cost(size, after) < skip_probability.cost(index_bytes, reads)
+    payback = profile.payback(options)
+    cheaper = payback.cost(size, after) < payback.cost(index_bytes, reads)
     if not cheaper or size > profile.budget(options):
         return None
     share = profile.sample.share

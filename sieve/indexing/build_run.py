@@ -215,9 +215,9 @@ class _Building:
 
     def cheaper(self, asked: ColumnProfile, made: _Made, other: _Made) -> _Made:
         """The run with the lower cost, bytes read by queries included; removes the other one."""
-        skip_probability = asked.skip_probability(self.options)
+        payback = asked.payback(self.options)
         return self._better(
-            made, other, lambda one: skip_probability.cost(one.run.bytes, files_read(one.expected))
+            made, other, lambda one: payback.cost(one.run.bytes, files_read(one.expected))
         )
 
     def _better(self, made: _Made, other: _Made, cost: Callable[[_Made], float]) -> _Made:

@@ -15,8 +15,8 @@ from sieve.arrays.dtypes import Counts
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.column_sample import Sample, take_sample
 from sieve.metadata.options import SMALLEST_SHARE, IndexOptions
-from sieve.segments.intervals import generous_total
-from sieve.segments.stopping_rule import MOST_OF_TABLE, Worth
+from sieve.segments.intervals import overprovisioned_total
+from sieve.segments.stopping_rule import MOST_OF_TABLE, Payback
 from sieve.tables.table import LOCATION, Column
 
 _SHARE_BESIDE_MAP = 20
@@ -54,9 +54,9 @@ class Profile:
         """Bytes that are negligible beside the column."""
         return self.sample.share * max(_LEAST_LITTLE, self.column_bytes // _LITTLE)
 
-    def skip_probability(self, options: IndexOptions) -> Worth:
+    def payback(self, options: IndexOptions) -> Payback:
         """The trade-off between index bytes and bytes read, for the budget ``auto``."""
-        return Worth(self.n_files, self.table_bytes, options.payback, self.sample.share)
+        return Payback(self.n_files, self.table_bytes, options.payback, self.sample.share)
 
     def budget(self, options: IndexOptions) -> int:
         """Maximum bytes of a run."""
@@ -86,7 +86,7 @@ class Profile:
         if options.shape == "sieve":
             return max(1, self.sample.shown)
         budget = self.intervals_budget(options, options.shape)
-        return max(1, generous_total(self.sample.shown, self.n_files, budget))
+        return max(1, overprovisioned_total(self.sample.shown, self.n_files, budget))
 
     def wider(self, options: IndexOptions) -> Self | None:
         """The profile for reading more cuts; None if the maximum is reached."""

@@ -19,7 +19,7 @@ from sieve.arrays.dtypes import Codes
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.batches import Batches, together
 from sieve.indexing.domain_sample import DomainSample
-from sieve.segments.intervals import Intervals, cut_location, generous_most
+from sieve.segments.intervals import Intervals, cut_location, overprovisioned_most
 from sieve.segments.query_model import QueryModel
 
 KEY, ROWS, NULLS, NANS, PROBE, DAMAGED = range(6)
@@ -60,7 +60,7 @@ class Cutting:
         if self.query_model is None:
             place = np.full(len(codes), location, np.int32)
             return Intervals(codes, codes, place, np.ones_like(rows), rows)
-        most = generous_most(int(rows.sum()), self.rows, self.locations, self.budget)
+        most = overprovisioned_most(int(rows.sum()), self.rows, self.locations, self.budget)
         return cut_location(codes, rows, location, self.query_model, self.threshold, most)
 
 

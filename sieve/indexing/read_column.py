@@ -18,7 +18,7 @@ from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.probes import Probes
 from sieve.metadata.options import IndexOptions
-from sieve.segments.intervals import generous_threshold
+from sieve.segments.intervals import overprovisioned_threshold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,10 +90,10 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     if options.shape == "sieve" or sample.query_model is None:
         return cut_tasks.Cutting()
     budget = column_profile.intervals_budget(options, options.shape)
-    threshold = generous_threshold(column_profile.n_files, budget)
+    threshold = overprovisioned_threshold(column_profile.n_files, budget)
     if options.automatic:
         # An interval takes at least about a byte.
-        threshold = max(threshold, column_profile.skip_probability(options).price)
+        threshold = max(threshold, column_profile.payback(options).price)
     return cut_tasks.Cutting(
         sample.query_model, threshold, budget, sample.shown, column_profile.n_files
     )

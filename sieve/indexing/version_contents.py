@@ -108,7 +108,7 @@ def build_contents(
         if files:
             _check_reader(table)
         read = _unchanged(built, files, now, first_slot)
-        locations = concat(_with_news(kept, read), _unsettled(young))
+        locations = concat(_with_appended(kept, read), _racy(young))
         roots = roots_of(table, snapshot.files)
         listed, roots = store_list(store, index_dir, locations, roots, before)
     except BaseException:
@@ -168,7 +168,7 @@ def _unchanged(
     )
 
 
-def _with_news(kept: ReusedRuns, read: Locations) -> Locations:
+def _with_appended(kept: ReusedRuns, read: Locations) -> Locations:
     """Merges reused and read locations: one with appended log files has both counts."""
     if not kept.appended:
         return concat(kept.locations, read)
@@ -195,7 +195,7 @@ def _packed(places: Counts) -> Counts:
     return packed[:, : max(1, int((places >= 0).sum(axis=1).max(initial=0)))]
 
 
-def _unsettled(files: list[DataFile]) -> Locations:
+def _racy(files: list[DataFile]) -> Locations:
     """The files that are left for a later refresh."""
     none = np.zeros(len(files), np.int64)
     states = states_of(len(files), FileState.RACY)

@@ -9,7 +9,7 @@ from sieve.metadata.records import TableIdentity
 from sieve.storage.interface import Store
 
 
-def owner_of_wreck(store: Store, folder: str) -> TableIdentity | None:
+def owner_of_damaged(store: Store, folder: str) -> TableIdentity | None:
     """The table that an index with a damaged newest version was created for, or last followed.
 
     Args:

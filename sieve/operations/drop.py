@@ -17,7 +17,7 @@ from sieve.metadata.creation_record import delete_index
 from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.transitions import Drop
 from sieve.operations.alter import change_index
-from sieve.operations.damaged import owner_of_wreck
+from sieve.operations.damaged import owner_of_damaged
 from sieve.operations.registered_index import (
     Disabled,
     Failed,
@@ -83,7 +83,7 @@ def _files_to_delete(index: RegisteredIndex, table: TableIdentity) -> Store | No
             return index.store
         case Failed(store=store) if store is not None:
             try:
-                owner = owner_of_wreck(store, index.directory)
+                owner = owner_of_damaged(store, index.directory)
             except UnsupportedError:
                 return None
             return store if owner is not None and same_table(owner, table) else None

@@ -235,10 +235,8 @@ class _Estimating:
             if planned is not None and planned.limit is None:
                 with contextlib.suppress(InvalidInputError):
                     attempts.append(self._build(planned.options, of, most_bits=0))
-            skip_probability = of.skip_probability(options)
-            best = min(
-                attempts, key=lambda m: skip_probability.cost(m.bytes, files_read(m.expected))
-            )
+            payback = of.payback(options)
+            best = min(attempts, key=lambda m: payback.cost(m.bytes, files_read(m.expected)))
             left = planned is None or planned.limit is None
             more = more_may_pay(of, options, made.expected, self.seen.cuts[0], made.bytes)
             of = of.wider(options) if best is made and left and more else None

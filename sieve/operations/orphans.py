@@ -12,7 +12,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.registration import Registration
-from sieve.operations.damaged import owner_of_wreck
+from sieve.operations.damaged import owner_of_damaged
 from sieve.storage.interface import Store, join, parent
 
 
@@ -98,7 +98,7 @@ def _wrecked(
 ) -> Orphan | None:
     """The orphan of a damaged index: no table can register it again, not even its own."""
     try:
-        owner = owner_of_wreck(store, record.folder)
+        owner = owner_of_damaged(store, record.folder)
     except SieveError:
         return None
     if owner is None:

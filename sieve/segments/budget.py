@@ -23,8 +23,8 @@ Made = TypeVar("Made")
 _PRICES = 24
 # A budget that saves fewer files a query than this is too large for the column; with few files, it
 # is this share of them. This defines the least price.
-_WORTHLESS_FILES = 1e-3
-_WORTHLESS_SHARE = 1e-5
+_NEGLIGIBLE_FILES = 1e-3
+_NEGLIGIBLE_SHARE = 1e-5
 # Bytes are estimated and interpolated between prices, so the aim is a little below the budget.
 _CAUTION = 0.96
 # Bytes fall more slowly than the price rises, by about its square root. Where no gap has a skip
@@ -58,7 +58,7 @@ def prices_for(locations: int, budget_bytes: float) -> Numbers:
 
 def least_price(locations: int, budget_bytes: float) -> float:
     """The lowest useful price: a whole budget at this price saves hardly any file."""
-    files = min(_WORTHLESS_FILES, _WORTHLESS_SHARE * max(1, locations))
+    files = min(_NEGLIGIBLE_FILES, _NEGLIGIBLE_SHARE * max(1, locations))
     return files / max(1.0, budget_bytes)
 
 

@@ -27,7 +27,7 @@ from sieve.segments.query_model import QueryModel
 
 # A build task does not know the final cost per byte, so it keeps more cuts than needed: three times
 # as many as the budget can pay for at the least bytes of an entry, and at least 64 a location.
-_GENEROSITY: Final = 3
+_OVERPROVISION: Final = 3
 _LEAST_ENTRY_BYTES: Final = 2
 _LEAST_INTERVALS: Final = 64
 
@@ -105,16 +105,16 @@ def cut_location(
     )
 
 
-def generous_threshold(locations: int, budget_bytes: float) -> float:
+def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
     """A threshold for `cut_location` below every threshold that the budget can lead to.
 
     An interval takes at least about a byte, so a gap that saves less than a byte costs at the least
-    price is never kept. `generous_most` bounds how many intervals pass this threshold.
+    price is never kept. `overprovisioned_most` bounds how many intervals pass this threshold.
     """
     return least_price(locations, budget_bytes)
 
 
-def generous_most(rows: int, rows_in_table: int, locations: int, budget_bytes: float) -> int:
+def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_bytes: float) -> int:
     """Intervals that a location of `rows` rows may pass on: its share of three times the budget.
 
     Half of the share is proportional to rows, and half is equal for each location, since a few rows
@@ -122,12 +122,12 @@ def generous_most(rows: int, rows_in_table: int, locations: int, budget_bytes: f
     intervals a byte of budget, and 64 a location.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
-    return _LEAST_INTERVALS + int(_GENEROSITY * budget_bytes / _LEAST_ENTRY_BYTES * share)
+    return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)
 
 
-def generous_total(rows: int, locations: int, budget_bytes: float) -> int:
+def overprovisioned_total(rows: int, locations: int, budget_bytes: float) -> int:
     """Intervals that all locations of a table may pass on together."""
-    share = int(_GENEROSITY * budget_bytes / _LEAST_ENTRY_BYTES)
+    share = int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES)
     return min(rows, _LEAST_INTERVALS * locations + share)
 
 

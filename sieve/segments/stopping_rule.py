@@ -66,7 +66,7 @@ def near(reads: Mapping[str, float], least: Mapping[str, float]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class Payback:
     """Converts files read into bytes of an index, by the payback.
 
     Attributes:

@@ -28,10 +28,10 @@ def file_statuses(known: Locations, files: Sequence[DataFile]) -> list[FileStatu
     columns = (known.states, known.lengths, known.mtimes)
     facts = zip(*(column.tolist() for column in columns), strict=True)
     by_path = dict(zip(known.paths, facts, strict=True))
-    return [_standing(file, by_path.get(file.path)) for file in files]
+    return [_status_of(file, by_path.get(file.path)) for file in files]
 
 
-def _standing(file: DataFile, fact: tuple[int, int, int] | None) -> FileStatus:
+def _status_of(file: DataFile, fact: tuple[int, int, int] | None) -> FileStatus:
     if fact is None:
         return "new"
     state, length, mtime = fact

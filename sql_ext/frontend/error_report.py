@@ -23,7 +23,7 @@ _GENERAL: Final = "HY000"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ErrorReport:
     """An error as a client sees it.
 
     Attributes:
@@ -37,28 +37,28 @@ class Told:
     sql_state: str
 
 
-def error_report(error: Exception) -> Told:
+def error_report(error: Exception) -> ErrorReport:
     """The report for an error of Sieve, of Spark, or of unknown origin (internal error)."""
     match error:
         case SieveError():
-            return Told(error.condition, error.message, sql_states.sql_state_of(error))
+            return ErrorReport(error.condition, error.message, sql_states.sql_state_of(error))
         case Py4JJavaError():
             return _spark_error(error, _java_cause(error))
         case PySparkException():
             return _spark_error(error, str(error), error.getErrorClass())
         case _:
-            return Told(INTERNAL, f"{type(error).__name__}: {error}", sql_states.INTERNAL)
+            return ErrorReport(INTERNAL, f"{type(error).__name__}: {error}", sql_states.INTERNAL)
 
 
-def _spark_error(error: Exception, text: str, condition: str | None = None) -> Told:
+def _spark_error(error: Exception, text: str, condition: str | None = None) -> ErrorReport:
     """The report for an error of the JVM: from the shim, a missing permission, or Spark's."""
     states = (sql_state(cause) for cause in causes(error))
     state = next((state for state in states if state is not None), _GENERAL)
     if condition is not None and condition.startswith("SIEVE_"):
-        return Told(condition, text.removeprefix(f"[{condition}] "), state)
+        return ErrorReport(condition, text.removeprefix(f"[{condition}] "), state)
     if denied(error):
-        return Told(_DENIED, text, INSUFFICIENT_PRIVILEGE)
-    return Told(_SPARK, text, state)
+        return ErrorReport(_DENIED, text, INSUFFICIENT_PRIVILEGE)
+    return ErrorReport(_SPARK, text, state)
 
 
 def _java_cause(error: Py4JJavaError) -> str:

@@ -83,11 +83,11 @@ def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]
     if end is not None and end.used:
         Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")
     assert looked_at(warehouse) == end
-    assert _strangers(warehouse) == []
+    assert _candidates(warehouse) == []
     return None if end is None else end.files, _left(warehouse)
 
 
-def _strangers(warehouse: Warehouse) -> list[str]:
+def _candidates(warehouse: Warehouse) -> list[str]:
     """Orphans: files in folders of the root that no table refers to."""
     there = (warehouse.folder / "t.properties").exists()
     properties = registrations(warehouse.properties("t")) if there else {}

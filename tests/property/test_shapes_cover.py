@@ -175,7 +175,7 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 
 @given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
 def test_a_gap_is_worth_a_share_of_the_queries(gaps, sample):
-    """Worth lies between 0 and 1, and a wider gap is worth no less."""
+    """Payback lies between 0 and 1, and a wider gap is worth no less."""
     query_model = QueryModel.of_sample(np.array(sample))
     low, high = np.sort(np.array(gaps), axis=1).T.copy()
     skip_probability = query_model.skip_probability(low, high)

@@ -9,9 +9,9 @@ from sieve.segments.intervals import (
     Intervals,
     concatenated,
     cut_location,
-    generous_most,
-    generous_threshold,
-    generous_total,
+    overprovisioned_most,
+    overprovisioned_threshold,
+    overprovisioned_total,
     split_at,
     united,
 )
@@ -72,19 +72,22 @@ def test_one_key_is_one_interval():
 
 def test_a_budget_bounds_what_travels():
     """Twice the budget may send twice the intervals on; what a location may send has a floor."""
-    more, less = generous_most(100, 1000, 10, 8000.0), generous_most(100, 1000, 10, 4000.0)
+    more, less = (
+        overprovisioned_most(100, 1000, 10, 8000.0),
+        overprovisioned_most(100, 1000, 10, 4000.0),
+    )
     assert more - 64 == 2 * (less - 64)
-    assert generous_most(0, 1000, 10, 8000.0) - 64 == (more - 64) / 2
-    assert generous_most(0, 0, 0, 0.0) == 64
-    assert generous_threshold(200, 1e6) < generous_threshold(200, 1e4)
+    assert overprovisioned_most(0, 1000, 10, 8000.0) - 64 == (more - 64) / 2
+    assert overprovisioned_most(0, 0, 0, 0.0) == 64
+    assert overprovisioned_threshold(200, 1e6) < overprovisioned_threshold(200, 1e4)
 
 
 def test_what_travels_is_known_in_sum():
     """All locations together send no more than the total, and no more than there are rows."""
     rows = [700, 200, 100, 0]
-    sent = sum(generous_most(count, sum(rows), len(rows), 400.0) for count in rows)
-    assert sent <= generous_total(10_000, len(rows), 400.0)
-    assert generous_total(30, len(rows), 400.0) == 30
+    sent = sum(overprovisioned_most(count, sum(rows), len(rows), 400.0) for count in rows)
+    assert sent <= overprovisioned_total(10_000, len(rows), 400.0)
+    assert overprovisioned_total(30, len(rows), 400.0) == 30
 
 
 def test_intervals_are_clipped_at_borders():

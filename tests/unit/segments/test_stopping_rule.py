@@ -22,7 +22,7 @@ from sieve.segments.intervals import concatenated, cut_location
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.format import decode
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
-from sieve.segments.stopping_rule import NEAR, Stop, Worth, near, served
+from sieve.segments.stopping_rule import NEAR, Payback, Stop, near, served
 
 ONE = np.zeros((1, 2), np.int64)
 LEAST = {"present": 1.0, "absent": 0.0, "range": 2.0}
@@ -40,14 +40,14 @@ def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
 
 def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
     """Twice the queries, or twice the bytes of a file, make a byte worth half of the saving."""
-    skip_probability = Worth(locations=200, table_bytes=100_000_000, payback=10)
-    assert skip_probability.price == pytest.approx(1 / (10 * 500_000))
-    assert Worth(200, 200_000_000, 10).price == pytest.approx(skip_probability.price / 2)
-    assert Worth(200, 100_000_000, 20).price == pytest.approx(skip_probability.price / 2)
-    assert skip_probability.cost(7, {"present": 1.0}) == pytest.approx(7 + 10 * 500_000)
-    prices = stop(price=skip_probability.price).prices(200)
+    payback = Payback(locations=200, table_bytes=100_000_000, payback=10)
+    assert payback.price == pytest.approx(1 / (10 * 500_000))
+    assert Payback(200, 200_000_000, 10).price == pytest.approx(payback.price / 2)
+    assert Payback(200, 100_000_000, 20).price == pytest.approx(payback.price / 2)
+    assert payback.cost(7, {"present": 1.0}) == pytest.approx(7 + 10 * 500_000)
+    prices = stop(price=payback.price).prices(200)
     assert np.all(np.diff(prices) < 0)
-    assert prices[-1] == pytest.approx(skip_probability.price)
+    assert prices[-1] == pytest.approx(payback.price)
 
 
 def test_near_the_least_is_enough_for_each_kind() -> None:
@@ -197,7 +197,7 @@ def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
         assert np.all(np.diff(kind[:, 0]) >= 0)
         assert np.all(np.diff(kind[:, 1]) >= 0)
     assert found.least["absent"] == 0
-    assert found.price == Worth(20, 5_000_000, 10).price
+    assert found.price == Payback(20, 5_000_000, 10).price
 
 
 def version(options: IndexOptions, present: float, keys: int, **hashes: object) -> Any:
