@@ -118,19 +118,6 @@ def sql_state(cause: Any) -> str | None:
     return None if state is None else str(state)
 
 
-def condition_of(error: BaseException) -> str | None:
-    """The error class of one of Spark's own exceptions; None for others."""
-    for cause in causes(error):
-        try:
-            condition = cause.getErrorClass()
-        except (Py4JError, TypeError):
-            # It is no SparkThrowable.
-            continue
-        if condition is not None:
-            return str(condition)
-    return None
-
-
 def _simple_names(cause: Any) -> Iterator[str]:
     kind = cause.getClass()
     while kind is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from sieve.errors import InvalidInputError, SieveError
-from sieve.storage.java_errors import condition_of
+from sieve.storage.java_errors import conditions
 from sieve.tables import hudi
 from sieve.tables.formats import INDEXED, refuse_kind
 from sieve.tables.names import quoted
@@ -37,7 +37,7 @@ def open_table(
     try:
         access = driver.tables().resolve(session, list(parts))
     except hudi.FAILURES as error:
-        if condition_of(error) != "TABLE_OR_VIEW_NOT_FOUND":
+        if "TABLE_OR_VIEW_NOT_FOUND" not in conditions(error):
             raise
         raise _unknown_table(driver, session, parts) from error
     name = ".".join(parts)

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, functions
@@ -35,8 +34,7 @@ from sieve.storage.java_errors import answered, denied
 from sieve.tables import hudi
 from sieve.tables.formats import UNCHANGING, refuse_names, refuse_option
 from sieve.tables.names import quoted
-
-_BYTES_OF_A_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
+from sieve.tables.reading_conf import Conf, reading_conf
 
 DAMAGED = "__sieve_damaged__"
 """Name of the column that is true in the row of a corrupt record of a text format."""
@@ -144,6 +142,7 @@ class CatalogTable:
 
     def __init__(self, access: Any, spark: SparkSession) -> None:
         self._access, self._spark = access, spark
+        self._sessions: dict[Conf, Any] = {}
         self.info = _info(json.loads(access.info()))
 
     def fingerprint(self) -> str:
@@ -194,7 +193,7 @@ class CatalogTable:
         `LOCATION` reads all columns of a record. A corrupt record becomes one row with -1 minus the
         position, and rows after it are not read.
         """
-        session = self._session() if column.any_width else self._unmeasured
+        session = self._session(column)
         found = self._access.frame(session, [*numbers], [*news], LOCATION)
         frame = DataFrame(found, self._spark)
         if self.info.format_name not in TEXT_FORMATS:
@@ -202,20 +201,14 @@ class CatalogTable:
         place = functions.expr(f"if({DAMAGED}, ~{LOCATION}, {LOCATION})")
         return frame.withColumn(LOCATION, place).drop(DAMAGED)
 
-    def _session(self) -> Any:
-        return self._spark._jsparkSession  # noqa: SLF001 - no other door
-
-    @cached_property
-    def _unmeasured(self) -> Any:
-        """The session without a limit on the bytes of a batch, for values of a fixed width.
-
-        From 4.1 on, Spark measures a batch after each row, which takes longer than everything else.
-        """
-        if self._session().conf().getOption(_BYTES_OF_A_BATCH).isEmpty():
-            return self._session()
-        session = self._session().cloneSession()
-        session.conf().set(_BYTES_OF_A_BATCH, str(2**31 - 1))
-        return session
+    def _session(self, column: Column) -> Any:
+        session = self._spark._jsparkSession  # noqa: SLF001 - no other door
+        conf = reading_conf(session, self.info.fingerprint_parts, any_width=column.any_width)
+        if conf and conf not in self._sessions:
+            self._sessions[conf] = session.cloneSession()
+            for key, value in conf:
+                self._sessions[conf].conf().set(key, value)
+        return self._sessions.get(conf, session)
 
     def register(
         self, name: str, registration: Registration, in_place_of: Registration | None = None

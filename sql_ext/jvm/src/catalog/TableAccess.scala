@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 /** One table of a statement: what it is, its files, a frame that reads some of them as a query would. */
@@ -129,8 +128,6 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
     val own = relation.partitionSchema
     val schema = own.add(location, IntegerType, nullable = false)
     val slices = alone.asScala.toSet
-    val session =
-      if (Fingerprint.hasDefaultOfStruct(relation.dataSchema)) TableAccess.unpruned(reading) else reading
     val (added, whole) = numbers.asScala.toSeq.zipWithIndex.partition(n => slices(n._1))
 
     def over(some: Seq[(Int, Int)], from: Int => Listed, options: Map[String, String]) = {
@@ -139,7 +136,7 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
         locations.alone(values, file, own, place)
       }
       val made = WholeRecords.of(PinnedFileIndex.over(relation, files, schema, options))
-      Compat.frame(session, LogicalRelation(made, isStreaming = false))
+      Compat.frame(reading, LogicalRelation(made, isStreaming = false))
     }
 
     val frames =
@@ -165,13 +162,4 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
 
   /** The table's registrations as the metastore has them now, known to every session; JSON. */
   def publish(): String = Json.write(Registry.registrations(Registry.reload(session, table.identifier)))
-}
-
-object TableAccess {
-  /** The session, but that all fields of a struct are read: with some of them its default is lost. */
-  private def unpruned(session: Compat.Session): Compat.Session = {
-    val own = session.cloneSession()
-    own.conf.set(SQLConf.NESTED_SCHEMA_PRUNING_ENABLED.key, "false")
-    own
-  }
 }

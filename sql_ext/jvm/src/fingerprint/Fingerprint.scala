@@ -125,7 +125,7 @@ object Fingerprint {
    * Whether some column of structs has a default. Spark loses it where a query wants some fields only:
    * in files that lack the column these are NULL then, and in a query of all fields the default's.
    */
-  def hasDefaultOfStruct(columns: StructType): Boolean = columns.fields.exists(f =>
+  private def hasDefaultOfStruct(columns: StructType): Boolean = columns.fields.exists(f =>
     defaults.exists(f.metadata.contains) && f.dataType.existsRecursively(_.isInstanceOf[StructType]))
 
   private def hasDefault(t: DataType): Boolean = t match {
