@@ -11,6 +11,7 @@ import socket
 import socketserver
 import struct
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -45,18 +46,13 @@ class Watcher(Protocol):
 
 
 class Session:
-    """A client's session, in which the test runs statements, too.
-
-    Attributes:
-        database: the one that the client has connected to.
-    """
+    """A client's session, in which the test runs statements, too."""
 
     def __init__(self, upstream: socket.socket) -> None:
         transport = TSocket()
         transport.setHandle(upstream)
         self._client = TCLIService.Client(TBinaryProtocol(TFramedTransport(transport)))
         self.handle: Any = None
-        self.database = "default"
 
     def run(self, statement: str) -> list[Row]:
         """The rows of a statement.
@@ -90,6 +86,9 @@ class HiveProxy(socketserver.ThreadingTCPServer):
     Args:
         server_port: where the Thrift server listens.
         watch: makes the watcher of a session that a client has opened.
+
+    Attributes:
+        errors: of watchers, as tracebacks; each has cost a client its connection.
     """
 
     daemon_threads = True
@@ -98,6 +97,7 @@ class HiveProxy(socketserver.ThreadingTCPServer):
         super().__init__(("localhost", 0), _Connection)
         self.server_port = server_port
         self.watch = watch
+        self.errors: list[str] = []
 
     @property
     def port(self) -> int:
@@ -107,6 +107,10 @@ class HiveProxy(socketserver.ThreadingTCPServer):
     def start(self) -> None:
         """Serve in a thread of the background."""
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - its signature
+        """Keep an error of a connection's thread."""
+        self.errors.append(traceback.format_exc())
 
 
 class _Connection(socketserver.BaseRequestHandler):
@@ -155,7 +159,6 @@ class _Connection(socketserver.BaseRequestHandler):
     def _note(self, name: str, request: Any, reply: Any) -> None:
         if name == "OpenSession" and reply.sessionHandle:
             self._session.handle = reply.sessionHandle
-            self._session.database = (request.configuration or {}).get("use:database", "default")
             self._watcher = self.server.watch(self._session)
         elif name == "ExecuteStatement" and self._watcher:
             try:

@@ -71,7 +71,8 @@ class IndexedDatabase:
 
     def __init__(self, session: Session, warehouse: Path, tally: Tally) -> None:
         self._session = session
-        self._folder = warehouse / f"{session.database}.db"
+        self._warehouse = warehouse
+        self._database = ""
         self._tally = tally
         self._changed = False
         self._indexed: set[str] = set()
@@ -110,11 +111,12 @@ class IndexedDatabase:
 
     def closed(self) -> None:
         """Drop the database, so that a long run does not fill the metastore."""
-        if self._session.database != "default":
+        if self._database:
             self._session.run("USE default")
-            self._session.run(f"DROP DATABASE IF EXISTS {self._session.database} CASCADE")
+            self._session.run(f"DROP DATABASE IF EXISTS {self._database} CASCADE")
 
     def _prepare(self) -> None:
+        self._database = str(self._session.run("SELECT current_database()")[0][0])
         tables = [str(row[1]) for row in self._session.run("SHOW TABLES")]
         for table in tables:
             self._tally.count("tables")
@@ -137,7 +139,8 @@ class IndexedDatabase:
     def _age(self, table: str) -> int:
         """Set the files of a table back in time, each to its own second; say how many there are."""
         then = int(time.time()) - 2 * _HOUR_S
-        files = [path for path in (self._folder / table).iterdir() if path.name[0] not in "._"]
+        folder = self._warehouse / f"{self._database}.db" / table
+        files = [path for path in folder.iterdir() if path.name[0] not in "._"]
         for path in files:
             if path.stat().st_mtime > then:
                 old = then - _HOUR_S + next(self._clock) % _HOUR_S

@@ -94,7 +94,9 @@ def main() -> int:
                 number += 1
         finally:
             sieve(folder, "thriftserver", "stop")
-    return _report(tally, failures, done)
+    for error in proxy.errors:
+        sys.stdout.write(f"ERROR in this program: {error}\n")
+    return _report(tally, failures, done) or bool(proxy.errors)
 
 
 def _round(
