@@ -38,7 +38,7 @@ MOTO     := 5.2.5
 ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup \
-        bench-planning bench-rivals bench-build bench-build-big bench-refresh bench-users \
+        bench-joins bench-planning bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi \
         mutants \
@@ -137,6 +137,9 @@ bench-lookup: setup ## look-ups of 1,000 to 100,000 files, cold and warm
 
 bench-planning: setup ## what an index adds to the planning of a scan
 	@$(BIN)/python -m bench planning $(ARGS)
+
+bench-joins: setup ## joins whose keys pick files: files read and time, with and without
+	@$(BIN)/python -m bench joins $(ARGS)
 
 bench-rivals: setup ## files read at equal bytes, Sieve's shapes against other structures
 	@$(BIN)/python -m bench rivals $(ARGS)

@@ -55,6 +55,19 @@ def test_functions_tell_keys_segments_and_files(lab: Lab, table: str) -> None:
         lab.sql(f"SELECT * FROM sieve_segments('{table}', 'nope')")
 
 
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_values_that_only_a_running_query_has_pick_files(
+    lab: Lab, table: str, adaptive: str
+) -> None:
+    """Keys of a broadcast, none among them, and the result of a subquery."""
+    keys = "(SELECT k + 0 AS k, n FROM VALUES (123L, 1), (777L, 2), (NULL, 3) AS d(k, n))"
+    with lab.setting("spark.sql.adaptive.enabled", adaptive):
+        lab.check(f"SELECT s, n FROM {table} JOIN {keys} ON id = k", exactly=2)
+        lab.check(f"SELECT s FROM {table} WHERE id IN (SELECT k FROM {keys})", exactly=2)
+        lab.check(f"SELECT s, n FROM {table} LEFT JOIN {keys} ON id = k", exactly=10)
+        lab.check(f"SELECT s FROM {table} WHERE id >= (SELECT max(k) FROM {keys})", exactly=3)
+
+
 def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
     """Two scalar subqueries that differ in their filters alone are right, merged or not."""
     lab.check(

@@ -1,11 +1,16 @@
 package org.apache.spark.sql.sieve
 
 import org.apache.spark.sql.{DataFrame, Dataset, SparkSession}
+import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 /** What differs between lines of Spark versions: here 3.5, one session class for all. */
 object Compat {
   type Session = SparkSession
+
+  /** `key IN keys(at) of build`, from the broadcast of a join with these keys or not at all. */
+  def pruning(key: Expression, build: LogicalPlan, keys: Seq[Expression], at: Int): Expression =
+    DynamicPruningSubquery(key, build, keys, at, onlyInBroadcast = true)
 
   def frame(session: Session, plan: LogicalPlan): DataFrame = Dataset.ofRows(session, plan)
 }

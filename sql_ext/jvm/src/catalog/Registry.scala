@@ -2,6 +2,8 @@ package org.apache.spark.sql.sieve
 
 import java.util.Locale
 import java.util.concurrent.atomic.AtomicLong
+import scala.jdk.CollectionConverters._
+import scala.util.Try
 import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.TableIdentifier
@@ -12,7 +14,12 @@ import org.apache.spark.util.ThreadUtils
 final case class TableKey(application: String, catalog: String, database: String, table: String)
 
 /** The indexes a table has (property name -> registration), and when that was last read. */
-final case class Entry(registrations: Map[String, String], epoch: Long, readAt: Long)
+final case class Entry(registrations: Map[String, String], epoch: Long, readAt: Long) {
+  /** The paths of the indexed columns. */
+  lazy val columns: Set[Seq[String]] = registrations.values.toSet.flatMap { (text: String) =>
+    Try(Json.read(text).get("column").elements.asScala.map(_.asText).toList).toOption
+  }
+}
 
 /**
  * Which tables have indexes, for the whole driver: an open session keeps the table properties it

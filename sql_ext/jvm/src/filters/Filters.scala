@@ -171,5 +171,8 @@ object Filters {
    * no others; what else lists may not know that.
    */
   def evaluable(filters: Seq[Expression]): Seq[Expression] =
-    filters.filter(f => f.deterministic && !f.exists(_.isInstanceOf[PlanExpression[_]]))
+    filters.filterNot(RunTimeFilters.isUnused).map {
+      case DynamicPruningExpression(valued) => valued
+      case filter => filter
+    }.filter(f => f.deterministic && !f.exists(_.isInstanceOf[PlanExpression[_]]))
 }

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.sieve
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.metric.SQLMetric
 
@@ -24,6 +25,22 @@ trait CountedScan extends FileSourceScanExec {
 
   override def clone(): SparkPlan = makeCopy(productIterator.map(_.asInstanceOf[AnyRef]).toArray)
 
+  /** Spark's own scan with the values that filters have by now; it has listed its files. */
+  protected def listed: FileSourceScanExec = {
+    val own = copy(dataFilters = RunTimeFilters.resolved(this))
+    own.selectedPartitions
+    own.driverMetrics.foreach { case (name, metric) =>
+      if (!metric.isZero) driverMetrics.get(name).foreach(_.set(metric.value))
+    }
+    own
+  }
+
+  /** A filter that Spark gave up is none: the scan equals others without it, and shares exchanges. */
+  override def doCanonicalize(): FileSourceScanExec = {
+    val used = dataFilters.filterNot(RunTimeFilters.isUnused)
+    if (used.size == dataFilters.size) super.doCanonicalize() else copy(dataFilters = used).doCanonicalize()
+  }
+
   /** Never equal to Spark's own, or Spark, which keeps what equals, would not put one for the other. */
   override def canEqual(other: Any): Boolean = other.isInstanceOf[CountedScan]
   override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
@@ -40,5 +57,15 @@ object CountedScan {
     if (session.sessionState.columnarRules.nonEmpty) plan
     else plan.transform {
       case scan: FileSourceScanExec => try new SieveScan(scan) catch { case _: LinkageError => scan }
+    }
+
+  /** A plan whose scans have these filters, too, which have their values while the query runs. */
+  def withFilters(plan: SparkPlan, filters: Seq[Expression]): SparkPlan =
+    if (filters.isEmpty) plan
+    else plan.transform { case scan: FileSourceScanExec =>
+      val others = filters.filterNot(f => scan.dataFilters.exists(_.semanticEquals(f)))
+      def more = scan.copy(dataFilters = scan.dataFilters ++ others)
+      try if (scan.isInstanceOf[CountedScan]) new SieveScan(more) else more
+      catch { case _: LinkageError => scan }
     }
 }

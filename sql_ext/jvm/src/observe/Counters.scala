@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.{AtomicLong, AtomicLongArray, LongAccumulator
 /** What has happened in this driver since its start: a fixed number of sums. */
 object Counters {
   private val unused = Reason.values.toSeq.map(_ -> new LongAdder)
-  private val scans, pruned, listed, skipped, nanos, audits, reread = new LongAdder
+  private val scans, pruned, atRunTime, listed, skipped, nanos, audits, reread = new LongAdder
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
   private val calls = new AtomicLong
   /** Nanoseconds of the latest prune calls; 0 where there was none yet. */
@@ -36,6 +36,9 @@ object Counters {
     left
   }
 
+  /** Counts a scan that got values which only a running query has. */
+  def resolved(): Unit = atRunTime.increment()
+
   /** Counts a scan whose skipped files were read again. */
   def audited(result: Pruned): Unit = {
     audits.increment()
@@ -52,7 +55,8 @@ object Counters {
 
   /** All of them in a fixed order: [name, reason or null, value]. */
   def json: String = Json.write(Seq(
-    "scans" -> scans.sum, "scans_pruned" -> pruned.sum, "files_listed" -> listed.sum,
+    "scans" -> scans.sum, "scans_pruned" -> pruned.sum,
+    "scans_at_run_time" -> atRunTime.sum, "files_listed" -> listed.sum,
     "files_skipped" -> skipped.sum).map(counter) ++
     unused.map { case (reason, times) => Seq("index_not_used", reason.toString, times.sum) } ++ Seq(
     "prune_calls" -> calls.get, "prune_ms" -> millis(nanos.sum),

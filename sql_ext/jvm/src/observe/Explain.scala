@@ -1,7 +1,9 @@
 package org.apache.spark.sql.sieve
 
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
+import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
@@ -14,7 +16,8 @@ object Explain {
   def query(session: Compat.Session, text: String): String = Json.write(
     scans(session, plan(session, session.sessionState.sqlParser.parsePlan(text))).map { scan =>
       val (listed, pruned) = listing(session, scan)
-      val predicate = Filters.evaluable(scan.dataFilters).map(unqualified(_).sql).mkString(" AND ")
+      val predicate = (Filters.evaluable(scan.dataFilters).map(unqualified(_).sql) ++
+        scan.dataFilters.flatMap(atRunTime(session, _))).mkString(" AND ")
       sizes("total", listed) ++ sizes("read", pruned.kept) ++ outcome(pruned) ++
         Map("table" -> scan.tableIdentifier.map(_.unquotedString), "predicate" -> predicate)
     })
@@ -93,6 +96,24 @@ object Explain {
   /** Without the table before each column: the row names it already. */
   private def unqualified(filter: Expression): Expression =
     filter.transform { case a: AttributeReference => a.withQualifier(Nil) }
+
+  /** What a filter says that gets its values while the query runs; they are not applied here. */
+  private def atRunTime(session: Compat.Session, filter: Expression): Option[String] = filter match {
+    case _ if !Settings.joinPruning(session) || !RunTimeFilters.awaits(filter) => None
+    case keys: DynamicPruningSubquery => Some(among(keys.pruningKey, keys.buildQuery.collect {
+      case l: LogicalRelation => l.catalogTable.map(_.identifier)
+    }.flatten))
+    case DynamicPruningExpression(in: InSubqueryExec) =>
+      Some(among(in.child, scans(in.plan).flatMap(_.tableIdentifier)))
+    case _ => Some(unqualified(filter.transform {
+      case _: PlanExpression[_] => UnresolvedAttribute(Seq("subquery at run time"))
+    }).sql.replace("`subquery at run time`", "(subquery at run time)"))
+  }
+
+  private def among(key: Expression, tables: Seq[TableIdentifier]): String = {
+    val names = if (tables.isEmpty) "the join" else tables.map(_.unquotedString).distinct.mkString(", ")
+    s"${unqualified(key).sql} IN (keys of $names at run time)"
+  }
 
   private def outcome(pruned: Pruned): Map[String, Any] =
     Map("used" -> pruned.used, "reasons" -> Reason.named(pruned.reasons))

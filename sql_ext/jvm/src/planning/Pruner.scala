@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.sieve.Reason.Reason
 
@@ -59,6 +59,8 @@ object Pruner extends OnceLogging {
       Pruned.nothing(listed, reason, detail)
     }
     if (filters.isEmpty) Pruned.nothing(listed, Reason.NoPredicate)
+    // No row satisfies it, of whichever file: a join whose other side is empty.
+    else if (filters.contains(Literal.FalseLiteral)) Pruned(Nil, Nil, Map.empty, listed)
     else try Counters.timed(prefetched.fold(0L)(_.nanos)) {
       val locations = Locations.of(index.relation)
       val asOf = Hudi.asOf(index.relation).map { millis =>

@@ -34,7 +34,7 @@ class SieveFileIndex(
 
   override def listFiles(
       partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = {
-    val listed = delegate.listFiles(partitionFilters, dataFilters)
+    val listed = delegate.listFiles(partitionFilters, dataFilters.filterNot(RunTimeFilters.isOwn))
     // One list for both: the audit asks of the files what the index was asked.
     val filters = Filters.evaluable(dataFilters)
     val start = System.nanoTime

@@ -11,20 +11,34 @@ import org.apache.spark.sql.execution.datasources._
  * matches on the listing's class, and on a copy, since sessions share the relation itself.
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
-  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    case ScanOperation(_, _, _, scan: LogicalRelation) if Settings.enabled(session) =>
-      wrap(scan).toSeq.flatMap { indexed =>
-        val planned = FileSourceStrategy(plan.transform { case l: LogicalRelation if l eq scan => indexed })
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = RunTimeFilteredScan.takenOff(plan) match {
+    // Nobody else plans these: whatever has changed since the rule that made them, they are scans.
+    case Some((bare, filters)) =>
+      prefetched(indexed(bare).getOrElse(FileSourceStrategy(bare)).map(CountedScan.withFilters(_, filters)))
+    case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
+  }
+
+  /** The plan of a scan of an indexed table; None for any other. */
+  private def indexed(plan: LogicalPlan): Option[Seq[SparkPlan]] = plan match {
+    case ScanOperation(_, _, filters, scan: LogicalRelation) if Settings.enabled(session) =>
+      wrap(scan).map { indexed =>
+        FileSourceStrategy(plan.transform { case l: LogicalRelation if l eq scan => indexed })
           .map(CountedScan.in(_, session))
-        // The rest of planning goes on beside the answer.
-        for (one <- planned; scan <- one.collect { case s: FileSourceScanExec => s })
-          scan.relation.location match {
-            case index: SieveFileIndex => index.prefetch(scan.dataFilters)
-            case _ =>
-          }
-        planned
+          .map(CountedScan.withFilters(_, filters.filter(RunTimeFilters.ofResults(_, indexed))))
       }
-    case _ => Nil
+    case _ => None
+  }
+
+  /** Plans whose scans have asked: the rest of planning goes on beside the answer. */
+  private def prefetched(planned: Seq[SparkPlan]): Seq[SparkPlan] = {
+    for (one <- planned; scan <- one.collect { case s: FileSourceScanExec => s })
+      scan.relation.location match {
+        // What is known only later would make another question of it.
+        case index: SieveFileIndex if !scan.dataFilters.exists(RunTimeFilters.awaits) =>
+          index.prefetch(scan.dataFilters)
+        case _ =>
+      }
+    planned
   }
 
   private def wrap(scan: LogicalRelation): Option[LogicalRelation] =

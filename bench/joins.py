@@ -1,0 +1,163 @@
+"""Joins whose keys pick files: ``make bench-joins``.
+
+A table of sales lies in 200 files in order of arrival: the day rises, 2 % of the rows come up to
+thirty days late, customers come at random. Dimensions are days and customers. Each query runs in
+three modes that take turns: Spark alone (``spark.sieve.enabled = false``), an index that only
+constants use (``spark.sieve.join.pruning = off``), and Sieve. Files are those of the sales table;
+the least possible is how many hold a partner, which ``_metadata.file_path`` tells.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.session import SWITCH, files_read, start_session
+
+FILES = 200
+DAYS = 4_000
+CUSTOMERS = 100_000
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-joins"
+MODES = {
+    "Spark alone": {SWITCH: "false"},
+    "constants": {"spark.sieve.join.pruning": "off", "spark.sieve.strict": "true"},
+    "Sieve": {"spark.sieve.strict": "true"},
+}
+# Of 4,000 days four are selected: a thousandth of the rows.
+QUERIES = {
+    "star, 0.1 % of the rows": "sales JOIN days ON sales.day = days.day WHERE days.kind = 'fair'",
+    "star with two dimensions": (
+        "sales JOIN days ON sales.day = days.day JOIN customers "
+        "ON sales.customer = customers.customer WHERE days.kind = 'fair' AND customers.city = 7"
+    ),
+    "IN (SELECT ...)": "sales WHERE day IN (SELECT day FROM days WHERE kind = 'fair')",
+    "customers at random": (
+        "sales JOIN customers ON sales.customer = customers.customer WHERE customers.city = 7"
+    ),
+    "= (SELECT max ...)": "sales WHERE day = (SELECT max(day) FROM days WHERE kind = 'fair')",
+    "nothing to skip": "sales JOIN days ON sales.day = days.day WHERE days.kind = 'plain'",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One query: files that hold a partner; by mode files read and median milliseconds."""
+
+    least: int
+    files: dict[str, int]
+    ms: dict[str, float]
+
+
+def main() -> None:
+    """Measure every query and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench joins", description=__doc__)
+    parser.add_argument("--rows", type=int, default=50_000, help="of each file")
+    parser.add_argument("--runs", type=int, default=5, help="of each query in each mode")
+    args = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    # A busy machine is measured, not timed out: strict mode would fail there.
+    spark = start_session(FOLDER, {"spark.sieve.prune.timeout": "10s"})
+    try:
+        with console.status("writing the tables"):
+            _create(spark, args.rows)
+        measured = {title: _measure(spark, query, args.runs) for title, query in QUERIES.items()}
+    finally:
+        spark.stop()
+        shutil.rmtree(FOLDER, ignore_errors=True)
+    _print(console, measured, args.rows * FILES)
+
+
+def _create(spark: SparkSession, rows: int) -> None:
+    total = rows * FILES
+    late = "IF(pmod(xxhash64(id, 1), 50) = 0, pmod(xxhash64(id, 2), 30), 0)"
+    spark.sql(
+        f"CREATE TABLE sales USING parquet AS SELECT id, "
+        f"CAST(greatest(id * {DAYS} DIV {total} - {late}, 0) AS INT) AS day, "
+        f"CAST(pmod(xxhash64(id), {CUSTOMERS}) AS INT) AS customer, "
+        f"pmod(xxhash64(id, 3), 100000) / 100 AS amount FROM range(0, {total}, 1, {FILES})"
+    )
+    spark.sql(
+        "CREATE TABLE days USING parquet AS SELECT CAST(id AS INT) AS day, "
+        f"IF(id % 1000 = 500, 'fair', 'plain') AS kind FROM range({DAYS})"
+    )
+    spark.sql(
+        "CREATE TABLE customers USING parquet AS SELECT CAST(id AS INT) AS customer, "
+        f"CAST(id % 10000 AS INT) AS city FROM range({CUSTOMERS})"
+    )
+    spark.sql("CREATE SIEVE INDEX ON sales (day, customer)").collect()
+
+
+def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
+    with _settings(spark, MODES["Spark alone"]):
+        found = spark.sql(f"SELECT count(DISTINCT sales._metadata.file_path) FROM {query}").first()
+        others = files_read_of_others(spark, query)
+    assert found is not None
+    files: dict[str, int] = {}
+    times: dict[str, list[float]] = {mode: [] for mode in MODES}
+    answers = set()
+    for turn in range(runs + 1):
+        for mode, conf in MODES.items():
+            with _settings(spark, conf):
+                started = time.perf_counter()
+                frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
+                answers.add(frame.collect()[0][0])
+                if turn:  # The first run of a query compiles it.
+                    times[mode].append((time.perf_counter() - started) * 1000)
+                files[mode] = files_read(frame) - others
+    assert len(answers) == 1, f"the modes give different rows: {query}"
+    return Measured(found[0], files, {mode: statistics.median(t) for mode, t in times.items()})
+
+
+def files_read_of_others(spark: SparkSession, query: str) -> int:
+    """Files of the dimensions, which every mode reads alike."""
+    frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
+    frame.collect()
+    return files_read(frame) - FILES
+
+
+@contextmanager
+def _settings(spark: SparkSession, conf: dict[str, str]) -> Iterator[None]:
+    for key, value in conf.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in conf:
+            spark.conf.unset(key)
+
+
+def _print(console: Console, measured: dict[str, Measured], rows: int) -> None:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column(f"\n{rows:,} rows in {FILES} files", no_wrap=True)
+    titles = ("hold a\npartner", "constants\nread", "Sieve\nreads", "Spark\nms", "constants\nms")
+    for title in (*titles, "Sieve\nms", "times\nSpark", "times\nconstants"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for title, one in measured.items():
+        spark, constants, sieve = (one.ms[mode] for mode in MODES)
+        table.add_row(
+            title,
+            str(one.least),
+            str(one.files["constants"]),
+            str(one.files["Sieve"]),
+            *(f"{ms:,.0f}" for ms in (spark, constants, sieve)),
+            f"{spark / sieve:.2f}",
+            f"{constants / sieve:.2f}",
+        )
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+package org.apache.spark.sql.sieve
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+
+/** What differs between lines of Spark versions: here 4.3, where the session that plans is `classic`. */
+object Compat {
+  type Session = SparkSession
+
+  /** `key IN keys(at) of build`, from the broadcast of a join with these keys or not at all. */
+  def pruning(key: Expression, build: LogicalPlan, keys: Seq[Expression], at: Int): Expression =
+    DynamicPruningSubquery(key, build, keys, Seq(at), onlyInBroadcast = true)(None)
+
+  def frame(session: Session, plan: LogicalPlan): DataFrame = Dataset.ofRows(session, plan)
+}
