@@ -72,11 +72,11 @@ object RunTimeFilters {
     case _ => key
   }
 
-  /** The path of the column that an expression is, or rises with. */
+  /** The path of the column that an expression is, or is a monotone function of. */
   def column(e: Expression, output: Seq[Attribute]): Option[Seq[String]] = e match {
     case a: Attribute => output.find(_.exprId == a.exprId).map(found => Seq(found.name))
     case g: GetStructField => column(g.child, output).map(_ :+ g.childSchema(g.ordinal).name)
-    case _ => Rising.of(e).flatMap(rising => column(rising.argument, output))
+    case _ => MonotoneFunction.of(e).flatMap(f => column(f.argument, output))
   }
 
   /** Whether a plan gives the same rows each time, should Spark run it twice. */
@@ -100,7 +100,7 @@ object RunTimeFilters {
     val distinct = sorted.indices.collect {
       case i if i == 0 || order.compare(sorted(i - 1), sorted(i)) != 0 => sorted(i)
     }
-    val isBare = Rising.of(column).isEmpty
+    val isBare = MonotoneFunction.of(column).isEmpty
     def literal(v: Any): Literal = Literal.create(v, column.dataType)
     if (distinct.isEmpty) Literal.FalseLiteral
     else if (!isBare && distinct.size <= mostSolved) In(column, distinct.map(literal))
@@ -116,7 +116,7 @@ object RunTimeFilters {
   private def bytes(values: Seq[Any]): Long = values.map {
     case text: UTF8String => text.numBytes.toLong
     case binary: Array[Byte] => binary.length.toLong
-    case _ => 8L
+    case _ => 0L
   }.sum
 
   /** Of a column that a join widens to the other side's integers: it, and values it can have. */
