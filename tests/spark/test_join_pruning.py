@@ -258,7 +258,7 @@ def test_a_query_runs_twice(star: Lab) -> None:
             # Adaptive execution takes a scan of a cached table for another plan each time.
             files = FILES if adaptive == "true" else 2
             _check(star, "SELECT v FROM fact JOIN kept ON fact.k = kept.k", files)
-            star.sql("UNCACHE TABLE kept")
+            star.sql("DROP VIEW kept")
 
 
 def test_files_that_the_index_does_not_know_are_read(star: Lab) -> None:
