@@ -34,7 +34,7 @@ final case class KeyedSides(
  * A broadcast side that has been given as keys is never changed afterwards, nor is one whose keys
  * prune partitions already: Spark would take it for another plan and reuse no broadcast.
  */
-class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends AliasHelper {
+class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelper {
   /** What Spark's own dynamic partition pruning takes keys from. */
   private lazy val frozen: Set[LogicalPlan] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Set.empty
@@ -70,10 +70,17 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends AliasHelper {
         case BuildLeft if join.joinType.isInstanceOf[InnerLike] =>
           Some(KeyedSides(BuildLeft, join.right, join.left, right.zip(left)))
         case _ => None
-      }.filter(sides => RunTimeFilters.isRepeatable(sides.build))
+      }.filter(sides => RunTimeFilters.isRepeatable(sides.build) && isSelective(sides.build))
       case _ => None
     }
   }
+
+  /** Whether keys of this side may leave out files: to ask for all keys of a dimension costs and saves nothing. */
+  private def isSelective(build: LogicalPlan): Boolean =
+    build.stats.sizeInBytes <= JoinKeys.smallBuild || build.exists {
+      case Filter(condition, _) => isLikelySelective(condition)
+      case _ => false
+    }
 
   /** The side that Spark will broadcast, by hints and by sizes as known before the query runs. */
   private def broadcast(join: Join): Option[BuildSide] = {
@@ -173,4 +180,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends AliasHelper {
         }
       case _ => false
     }
+}
+
+object JoinKeys {
+  private val smallBuild = Policy.limit("run_time_small_build_bytes")
 }
