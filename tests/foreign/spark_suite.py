@@ -137,7 +137,9 @@ class Suite:
         elif UNCERTAIN.search(query):
             self.counts["uncertain by themselves"] += 1
         else:
-            self.differences.append(f"{name}: {query}\n  without: {off}\n  with:    {on}")
+            difference = f"{name}: {query}\n  without: {off}\n  with:    {on}"
+            self.differences.append(difference)
+            sys.stdout.write(f"DIFFERENCE in {difference}\n")  # at once: a run may be stopped
 
     def _clean(self) -> None:
         lab = Lab(self._spark)
@@ -198,8 +200,6 @@ def main() -> int:
             sys.stdout.flush()
         done = dict(Lab(spark).sql("SELECT counter, sum(value) FROM sieve_status() GROUP BY 1"))
         spark.stop()
-    for difference in suite.differences:
-        sys.stdout.write(f"DIFFERENCE in {difference}\n")
     sys.stdout.write(f"refused: {dict(suite.refused)}\n")
     asked, skipped = done["prune_calls"], done["scans_pruned"]
     whole = not given.only and not given.start
