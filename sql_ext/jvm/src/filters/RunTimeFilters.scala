@@ -26,7 +26,9 @@ object RunTimeFilters {
     case index: SieveFileIndex
         if scan.dataFilters.exists(awaits) && Settings.joinPruning(index.executing) =>
       val (later, now) = scan.dataFilters.partition(awaits)
-      val found = later.flatMap(valued)
+      // Of other columns no index can say anything, and an audit would ask for fewer rows with them.
+      val indexed = index.entry.columns.map(_.head)
+      val found = later.filter(_.references.exists(a => indexed(a.name))).flatMap(valued)
       if (found.nonEmpty) Counters.resolved()
       now ++ found.map(DynamicPruningExpression(_)) ++ later
     case _ => scan.dataFilters
