@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import chain, compress, count
@@ -21,6 +21,14 @@ import pyarrow.parquet as pq
 
 from sieve.arrays.dtypes import Counts, States
 from sieve.errors import CorruptError
+from sieve.metadata.file_ranges import (
+    STORED,
+    FileRanges,
+    concat_ranges,
+    parse_ranges,
+    range_lists,
+    whole_files,
+)
 
 
 class FileState(IntEnum):
@@ -41,6 +49,7 @@ _SCHEMA = pa.schema(
     + [(name, pa.int64()) for name in ("length", "mtime", "rows", "nulls", "nans", "slot")]
 )
 _WITH_ALSO = _SCHEMA.append(pa.field("also", pa.list_(pa.int64())))
+_WITH_RANGES = pa.schema([*_SCHEMA, *(pa.field(name, pa.list_(pa.int64())) for name in STORED)])
 
 MOST_ALSO: Final = 64
 """Maximum number of places of a location besides its first."""
@@ -54,7 +63,9 @@ _STORED: Final = ("stored_lengths", "mtimes", "rows", "nulls", "nans", "slots")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Locations:
-    """All locations of a version; a location's ordinal is its position in these columns.
+    """The files of a version; a file's ordinal is its position in these columns.
+
+    A file is one location, or several, which are its ranges.
 
     Attributes:
         paths: absolute qualified paths, as Spark's listing writes them.
@@ -65,9 +76,12 @@ class Locations:
         nulls: int64[n], rows whose value is NULL.
         nans: int64[n], rows whose value is NaN.
         slots: int64[n], position among the locations of all the version's runs, concatenated; -1
-            for a file in no run, which has no keys.
+            for a file in no run, which has no keys. The ranges of a file take consecutive
+            positions, of which this is the first.
         also: int64[n, k], positions in other runs, of rows appended after the first reading; padded
             with -1; None if no location has any.
+        ranges: the ranges of the files; None if each file is one location. A list never has both
+            ranges and further positions.
     """
 
     paths: tuple[str, ...]
@@ -79,13 +93,32 @@ class Locations:
     nans: Counts
     slots: Counts
     also: Counts | None = None
+    ranges: FileRanges | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes that the list takes in memory."""
         columns: list[Counts | States] = [getattr(self, name) for name in COLUMNS]
-        also = 0 if self.also is None else self.also.nbytes
-        return bytes_of(self.paths) + sum(column.nbytes for column in columns) + also
+        beside = sum(one.nbytes for one in (self.also, self.ranges) if one is not None)
+        return bytes_of(self.paths) + sum(column.nbytes for column in columns) + beside
+
+    @property
+    def every_range(self) -> FileRanges:
+        """The ranges of the files, where a file that is one location counts as one range."""
+        return self.ranges or whole_files(self.rows, self.nulls, self.nans)
+
+    @property
+    def range_slots(self) -> Counts:
+        """int64[m]: the position of each range; -1 in a file that is in no run."""
+        if self.ranges is None:
+            return self.slots
+        first = np.repeat(self.slots, self.ranges.counts)
+        return np.where(first < 0, -1, first + self.ranges.within)
+
+    @property
+    def range_counts(self) -> Counts:
+        """int64[n]: the number of ranges of each file."""
+        return np.ones(len(self.paths), np.int64) if self.ranges is None else self.ranges.counts
 
     @property
     def stored_lengths(self) -> Counts:
@@ -117,11 +150,18 @@ class Locations:
         paths = tuple(compress(self.paths, which.tolist()))
         columns = (getattr(self, name)[which] for name in COLUMNS)
         also = None if self.also is None else self.also[which]
-        return replace(Locations(paths, *columns), also=also)
+        ranges = None if self.ranges is None else self.ranges.chosen(which)
+        return replace(_of_columns(paths, columns), also=also, ranges=ranges)
 
 
 _NONE: Final = np.zeros(0, np.int64)
 NO_LOCATIONS: Final = Locations((), _NONE.astype(np.int8), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
+
+
+def _of_columns(paths: tuple[str, ...], columns: Iterable[Counts]) -> Locations:
+    """A list from the columns `COLUMNS`."""
+    states, lengths, mtimes, rows, nulls, nans, slots = columns
+    return Locations(paths, states.astype(np.int8), lengths, mtimes, rows, nulls, nans, slots)
 
 
 def concat(*lists: Locations) -> Locations:
@@ -131,7 +171,10 @@ def concat(*lists: Locations) -> Locations:
     paths = tuple(chain.from_iterable(one.paths for one in lists))
     also = [_none_also(len(one.paths)) if one.also is None else one.also for one in lists]
     several = _stacked(also) if any(one.size for one in also) else None
-    return replace(Locations(paths, *columns), also=several)
+    ranges = None
+    if any(one.ranges is not None for one in lists):
+        ranges = concat_ranges([one.every_range for one in lists])
+    return replace(_of_columns(paths, columns), also=several, ranges=ranges)
 
 
 def _none_also(n: int) -> Counts:
@@ -175,6 +218,9 @@ def diff(before: Locations, now: Locations) -> Locations:
         width = max(before.places.shape[1], now.places.shape[1])
         was, are = _widened(before.places, width), _widened(now.places, width)
         same[same] = (was[place[same]] == are[same]).all(axis=1)
+    if before.ranges is not None or now.ranges is not None:
+        left = np.flatnonzero(same)
+        same[left] = now.every_range.same(left, before.every_range, place[left])
     there = set(now.paths)
     lost = before.chosen(np.array([path not in there for path in before.paths], np.bool_))
     gone = replace(lost, states=states_of(len(lost.paths), FileState.REMOVED))
@@ -201,17 +247,26 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
     """Encodes a part of a list as Parquet, with paths relative to the longest matching root."""
     order = sorted(range(len(roots)), key=lambda k: -len(roots[k]))
     places = [_relative(path, roots, order) for path in locations.paths]
-    table = pa.table(
-        [
-            pa.array([root for root, _ in places], pa.int32()),
-            pa.array([path for _, path in places], pa.string()),
-            *(pa.array(getattr(locations, name), pa.int64()) for name in _STORED),
-            *([] if locations.also is None else [_lists(locations.also)]),
-        ],
-        schema=_SCHEMA if locations.also is None else _WITH_ALSO,
-    )
+    columns = [
+        pa.array([root for root, _ in places], pa.int32()),
+        pa.array([path for _, path in places], pa.string()),
+        *(pa.array(getattr(locations, name), pa.int64()) for name in _STORED),
+    ]
+    schema, encodings = _SCHEMA, {}
+    if locations.also is not None:
+        columns, schema = [*columns, _lists(locations.also)], _WITH_ALSO
+    elif locations.ranges is not None and len(locations.ranges.starts) > len(locations.paths):
+        columns, schema = [*columns, *range_lists(locations.ranges)], _WITH_RANGES
+        # Offsets ascend, and ranges of a file have much the same rows: a few bits for each.
+        encodings = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in STORED}
     sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(
+        pa.table(columns, schema=schema),
+        sink,
+        compression="zstd",
+        use_dictionary=list(_SCHEMA.names),
+        column_encoding=encodings or None,
+    )
     return sink.getvalue()
 
 
@@ -257,9 +312,17 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         table = pq.read_table(io.BytesIO(data))
         schema = table.schema.remove_metadata()
         empty = any(column.null_count for column in table.columns)
-        if empty or schema not in (_SCHEMA, _WITH_ALSO) or table.num_rows != rows:
+        forms = (_SCHEMA, _WITH_ALSO, _WITH_RANGES)
+        if empty or schema not in forms or table.num_rows != rows:
             raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has another form")
         also = _table(table["also"].combine_chunks()) if "also" in schema.names else None
+        stored, *columns = (table[name].to_numpy() for name in _SCHEMA.names[2:])
+        lengths = np.maximum(stored, 0)
+        ranges = None
+        if schema == _WITH_RANGES:
+            lists = [table[name].combine_chunks() for name in STORED]
+            ends = np.where(stored < 0, np.iinfo(np.int64).max, stored)
+            ranges = parse_ranges(lists, ends, columns[1:4])
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list of locations: {error}") from error
     bases = [root.rstrip("/") + "/" for root in roots]
@@ -270,19 +333,18 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         bases[number] + path
         for number, path in zip(numbers, table["path"].to_pylist(), strict=True)
     )
-    stored, *columns = (table[name].to_numpy() for name in _SCHEMA.names[2:])
     if stored.min(initial=0) < min(FileState):
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has an unknown state")
-    states = np.minimum(stored, FileState.READ).astype(np.int8)
-    lengths = np.maximum(stored, 0)
+    states = np.minimum(stored, FileState.READ)
     if also is not None and not also.size:
         also = None
-    return replace(Locations(paths, states, lengths, *columns), also=also)
+    return replace(_of_columns(paths, (states, lengths, *columns)), also=also, ranges=ranges)
 
 
 def check_list(listed: Locations, number: int, slots: int) -> None:
     """Raises CorruptError unless a list has ``number`` locations, with places below ``slots``."""
     if len(listed.paths) != number:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {number} locations")
-    if number and not (listed.places.min() >= -1 and listed.places.max() < slots):
+    last = max(listed.places.max(initial=-1), listed.range_slots.max(initial=-1))
+    if number and not (listed.places.min() >= -1 and last < slots):
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown place")

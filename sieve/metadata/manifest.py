@@ -35,7 +35,9 @@ from sieve.metadata.records import (
 )
 from sieve.metadata.text_formats import is_outdated
 
-FORMAT = 2
+FORMAT = 3
+RANGES_SINCE = 3
+"""The first format whose locations may be ranges of files."""
 MANIFEST_LIMIT = 32 << 20
 """Maximum length of a manifest in bytes; longer ones are refused unread."""
 
@@ -116,7 +118,7 @@ def render_manifest(manifest: Manifest) -> bytes:
     record = {"format": FORMAT} | {name: members[name] for name in MEMBERS}
     for options in (record["options"], record["next_options"]):
         if options is not None and options["budget"] != AUTO:
-            # Releases without this option can read versions of other budgets.
+            # Only this budget has the option.
             del options["payback"]
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")
@@ -164,9 +166,9 @@ def parse_manifest(data: bytes) -> Manifest:
         column=fields.texts("column", low=1, high=100),
         type=fields.text("type", low=1),
         comment=fields.optional("comment", lambda: fields.text("comment", high=LONG_TEXT)),
-        options=_options(fields.record("options")),
+        options=_options(fields.record("options"), found),
         next_options=fields.optional(
-            "next_options", lambda: _options(fields.record("next_options"))
+            "next_options", lambda: _options(fields.record("next_options"), found)
         ),
         format_name=fields.text("format_name", pattern=_FORMAT_NAME),
         null_proof=fields.boolean("null_proof"),
@@ -175,7 +177,7 @@ def parse_manifest(data: bytes) -> Manifest:
         runs=tuple(_run(run) for run in fields.records("runs", MAX_RUNS)),
         locations=_locations(fields.record("locations"), found),
         roots=fields.texts("roots", high=MAX_ROOTS, pattern=_ROOT),
-        stats=_stats(fields.record("stats")),
+        stats=_stats(fields.record("stats"), found),
         created_by=_created_by(fields.record("created_by")),
     )
     fields.done()
@@ -233,7 +235,7 @@ def _table(fields: Fields) -> TableIdentity:
     return table
 
 
-def _options(fields: Fields) -> IndexOptions:
+def _options(fields: Fields, found: int) -> IndexOptions:
     raw = {
         "shape": fields.text("shape"),
         "budget": fields.text("budget"),
@@ -241,6 +243,8 @@ def _options(fields: Fields) -> IndexOptions:
     }
     if "payback" in fields.names():
         raw["payback"] = str(fields.integer("payback"))
+    if found >= RANGES_SINCE:
+        raw["granularity"] = fields.text("granularity")
     try:
         return stored_options(dict.fromkeys(fields.names(), "") | raw)
     except InvalidInputError as error:
@@ -303,7 +307,8 @@ def _part(fields: Fields, rows: int | None = None) -> PartRef:
     return part
 
 
-def _stats(fields: Fields) -> BuildStats:
+def _stats(fields: Fields, found: int) -> BuildStats:
+    files = fields.integer("files_total")
     stats = BuildStats(
         rows=fields.integer("rows"),
         nulls=fields.integer("nulls"),
@@ -311,7 +316,8 @@ def _stats(fields: Fields) -> BuildStats:
         column_bytes=fields.integer("column_bytes"),
         seconds=fields.real("seconds"),
         expected=tuple(_expected(kind) for kind in fields.records("expected", MAX_KINDS)),
-        files_total=fields.integer("files_total"),
+        files_total=files,
+        ranges_total=fields.integer("ranges_total") if found >= RANGES_SINCE else files,
     )
     fields.done()
     return stats

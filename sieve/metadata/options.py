@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from sieve.errors import InvalidInputError
 
 SHAPES = ("auto", "intervals", "map", "runs", "sieve")
+GRANULARITIES = ("auto", "file", "range")
 ERROR_RANGE = (1, 1_000_000)
 PAYBACK_RANGE = (1, 1_000_000)
 _PAYBACK = 10
-OPTION_NAMES = ("budget", "error", "payback", "shape")
+OPTION_NAMES = ("budget", "error", "granularity", "payback", "shape")
 AUTO = "auto"
 """The budget of an index that stops growing when further bytes no longer pay back."""
 MAP_BUDGET = "50%"
@@ -41,12 +42,15 @@ class IndexOptions:
             error makes more segments.
         payback: for the budget ``auto`` only, the number of queries within which a byte of the
             index must save one byte of the table, 1 to 1,000,000.
+        granularity: what the index points at, one of `GRANULARITIES`: whole files, or the byte
+            ranges of large files, such as row groups; ``auto`` takes what reads fewer bytes.
     """
 
     shape: str = "auto"
     budget: str = AUTO
     error: int = 100
     payback: int = _PAYBACK
+    granularity: str = AUTO
 
     @property
     def automatic(self) -> bool:
@@ -134,7 +138,10 @@ def _known(raw: Mapping[str, str]) -> dict[str, str]:
 
 def _read(given: Mapping[str, str], options: IndexOptions) -> IndexOptions:
     if "shape" in given:
-        options = replace(options, shape=_shape(given["shape"]))
+        options = replace(options, shape=_word("shape", given["shape"], SHAPES))
+    if "granularity" in given:
+        granularity = _word("granularity", given["granularity"], GRANULARITIES)
+        options = replace(options, granularity=granularity)
     if "budget" in given:
         options = replace(options, budget=_budget(given["budget"]))
     if "error" in given:
@@ -145,15 +152,15 @@ def _read(given: Mapping[str, str], options: IndexOptions) -> IndexOptions:
     return options
 
 
-def _shape(text: str) -> str:
-    shape = text.lower()
-    if shape not in SHAPES:
+def _word(name: str, text: str, words: tuple[str, ...]) -> str:
+    word = text.lower()
+    if word not in words:
         raise InvalidInputError(
             "SIEVE_INVALID_OPTION",
-            f"option 'shape' cannot be {text!r}{_suggestion(shape, SHAPES)}; "
-            f"shapes are: {', '.join(SHAPES)}",
+            f"option {name!r} cannot be {text!r}{_suggestion(word, words)}; "
+            f"it is one of: {', '.join(words)}",
         )
-    return shape
+    return word
 
 
 def _budget(text: str) -> str:

@@ -132,14 +132,14 @@ class RunRef:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Expected number of files that a kind of query reads, means over probes.
+    """Expected number of locations that a kind of query reads, means over probes.
 
     Attributes:
         kind: ``present``, an equality with a key that occurs; ``absent``, with one that does not;
             ``range``, 0.05 % of the domain.
         files: with the index.
-        exact: files with a matching row, the lower bound for any index.
-        minmax: with min/max statistics of each file.
+        exact: locations with a matching row, the lower bound for any index.
+        minmax: with min/max statistics of each location.
     """
 
     kind: str
@@ -160,7 +160,8 @@ class BuildStats:
         seconds: wall-clock duration of the build.
         expected: expected reads by kind of query; empty if there is no key. Measured when the whole
             table was last read.
-        files_total: number of locations at that measurement.
+        files_total: number of files at that measurement.
+        ranges_total: number of locations at that measurement: files, and ranges of large files.
     """
 
     rows: int
@@ -170,6 +171,7 @@ class BuildStats:
     seconds: float
     expected: tuple[Expected, ...]
     files_total: int
+    ranges_total: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,12 @@
-"""File numbering: common numbers for the files that a table's index versions know.
+"""File numbering: common numbers for the files, and their ranges, that a table's versions know.
 
-Each version numbers its own files by ordinals. A scan may use several versions, so their files get
-common numbers. The driver caches the list of numbered files (its dictionary), and an answer is one
-bit a number. Example: version A lists the files x, y and version B lists y, z; the numbering is
-x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
+Each version numbers its own locations by ordinals. A scan may use several versions, so their
+locations get common numbers. The driver caches the list of numbered files (its dictionary), and an
+answer is one bit a number. Example: version A lists the files x, y and version B lists y, z; the
+numbering is x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
+
+Versions may cut a large file at different offsets. It then has a number for each range between
+neighbouring offsets of any of them: what a version proves of a range holds for its parts.
 """
 
 from __future__ import annotations
@@ -20,10 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.dtypes import Flags
+from sieve.arrays.dtypes import Counts, Flags
 from sieve.encoding.encoder import Encoder
 from sieve.errors import SieveError, UnsupportedError
 from sieve.metadata.file_list import bytes_of
+from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import VersionId
 from sieve.predicate.key_ranges import KeyRanges
@@ -61,19 +65,26 @@ class FileNumbering:
         paths: absolute qualified URIs.
         lengths: bytes, or a `FileState` in their place; see `Locations.stored_lengths`.
         times: modification times, milliseconds since the epoch.
-        ordinals: by version, the ordinal of each file there, -1 if the version does not list it.
+        cuts: the offsets at which files are cut into ranges, ascending, file after file.
+        cut_counts: int64[files], the number of cuts of each file.
+        n: number of ranges; a file that is not cut is one.
+        ordinals: by version, the ordinal of the location there that contains each range, int64[n];
+            -1 if the version does not list the file.
     """
 
     name: str
     paths: tuple[str, ...]
     lengths: npt.NDArray[np.int64]
     times: npt.NDArray[np.int64]
+    cuts: npt.NDArray[np.int64]
+    cut_counts: npt.NDArray[np.int64]
+    n: int
     ordinals: Mapping[VersionId, npt.NDArray[np.int64]]
 
     @property
     def nbytes(self) -> int:
         """Bytes that the list takes in memory."""
-        arrays = (self.lengths, self.times, *self.ordinals.values())
+        arrays = (self.lengths, self.times, self.cuts, self.cut_counts, *self.ordinals.values())
         return bytes_of(self.paths) + sum(array.nbytes for array in arrays)
 
 
@@ -102,12 +113,12 @@ class NumberedVersions:
         return all(version.null_proof for version in self.versions)
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """bool[n]: which of the numbered files may hold a value in the key ranges.
+        """bool[n]: which of the numbered ranges may hold a value in the key ranges.
 
         Raises:
             UnreadableIndexError: a file that the answer needs cannot be read.
         """
-        keep = np.ones(len(self.files.paths), np.bool_)
+        keep = np.ones(self.files.n, np.bool_)
         for version in self.versions:
             with _blaming(version):
                 found = version.keep(key_ranges)
@@ -117,12 +128,12 @@ class NumberedVersions:
         return keep
 
     def knows_all_rows(self) -> Flags:
-        """bool[n]: files for which some version indexed all rows, including hidden ones.
+        """bool[n]: ranges of files for which some version indexed all rows, hidden ones, too.
 
         Raises:
             UnreadableIndexError: the file list of a version cannot be read.
         """
-        knows = np.zeros(len(self.files.paths), np.bool_)
+        knows = np.zeros(self.files.n, np.bool_)
         for version in self.versions:
             with _blaming(version):
                 all_rows = version.locations().all_rows
@@ -237,20 +248,58 @@ def _number(name: str, indexes: Sequence[OpenIndex]) -> FileNumbering:
         UnreadableIndexError: the file list of a version cannot be read.
     """
     numbers: dict[tuple[str, int, int], int] = {}
-    own: dict[VersionId, npt.NDArray[np.int64]] = {}
+    own: dict[VersionId, tuple[Counts, FileRanges]] = {}
     for index in indexes:
         with _blaming(index):
             where = index.locations()
         facts = zip(where.paths, where.stored_lengths.tolist(), where.mtimes.tolist(), strict=True)
         number = (numbers.setdefault(fact, len(numbers)) for fact in facts)
-        own[index.manifest.id] = np.fromiter(number, np.int64, len(where.paths))
+        files = np.fromiter(number, np.int64, len(where.paths))
+        own[index.manifest.id] = files, where.every_range
     lengths, times = np.array([fact[1:] for fact in numbers], np.int64).reshape(-1, 2).T
-    ordinals = {version: _inverse(number, len(numbers)) for version, number in own.items()}
-    return FileNumbering(name, tuple(path for path, _, _ in numbers), lengths, times, ordinals)
+    paths = tuple(path for path, _, _ in numbers)
+    none = np.zeros(len(paths), np.int64)
+    if all(len(of.starts) == len(of.counts) for _, of in own.values()):
+        ordinals = {version: _inverse(files, len(paths)) for version, (files, _) in own.items()}
+        return FileNumbering(name, paths, lengths, times, none[:0], none, len(paths), ordinals)
+    ranges = _every_range([np.stack([files[of.owners], of.starts]) for files, of in own.values()])
+    ordinals = {version: _containing(ranges, files, of) for version, (files, of) in own.items()}
+    cut_counts = np.bincount(ranges[0], minlength=len(paths)) - 1
+    cuts, n = ranges[1][ranges[1] > 0], ranges.shape[1]
+    return FileNumbering(name, paths, lengths, times, cuts, cut_counts, n, ordinals)
 
 
-def _inverse(number: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
+def _inverse(number: Counts, n: int) -> Counts:
     """Inverse permutation, int64[n]: the position of each number, -1 if absent."""
     place = np.full(n, -1, np.int64)
     place[number] = np.arange(len(number))
+    return place
+
+
+def _every_range(starts: Sequence[Counts]) -> Counts:
+    """int64[2, n]: the file and the start of each range, ascending, from those of all versions."""
+    file, start = np.unique(np.hstack(starts), axis=1)
+    return np.stack([file, start])
+
+
+def _containing(ranges: Counts, files: Counts, of: FileRanges) -> Counts:
+    """int64[n]: the location of a version that contains each range, -1 if none does.
+
+    Args:
+        ranges: int64[2, n], from `_every_range`.
+        files: int64[k], number of each of the version's files.
+        of: their ranges.
+    """
+    if not len(files):
+        return np.full(ranges.shape[1], -1, np.int64)
+    owner, n = files[of.owners], len(of.starts)
+    # In order of file and offset, a location stands before the ranges that begin in it.
+    file, start = np.append(owner, ranges[0]), np.append(of.starts, ranges[1])
+    order = np.lexsort((np.arange(len(file)) >= n, start, file))
+    latest = np.maximum.accumulate(np.where(order < n, np.arange(len(order)), 0))
+    asked = order >= n
+    place = np.empty(ranges.shape[1], np.int64)
+    place[order[asked] - n] = order[latest[asked]]
+    place[place >= n] = -1
+    place[owner[place] != ranges[0]] = -1
     return place

@@ -247,9 +247,9 @@ def might_match(
     *,
     partial: bool,
 ) -> tuple[Flags, frozenset[Column]]:
-    """Which of a table's files might hold a row that satisfies a predicate.
+    """Which of a table's files, or ranges of them, might hold a row that satisfies a predicate.
 
-    A file is ruled out if one group of versions rules it out: each group is a proof by itself.
+    A range is ruled out if one group of versions rules it out: each group is a proof by itself.
 
     Args:
         predicate: the filter of the scan.
@@ -258,15 +258,15 @@ def might_match(
         partial: whether the scan may see rows that are hidden from other queries.
 
     Returns:
-        bool[n], False only for files that cannot match; the columns whose indexes contributed.
+        bool[n], False only for ranges that cannot match; the columns whose indexes contributed.
     """
-    keep, used = np.ones(len(files.paths), np.bool_), frozenset[Column]()
+    keep, used = np.ones(files.n, np.bool_), frozenset[Column]()
     for turn in range(max(map(len, groups.values()))):
         over = {
             column: NumberedVersions(group[min(turn, len(group) - 1)], files, partial)
             for column, group in groups.items()
         }
-        verdict = evaluate(predicate, over, len(files.paths))
+        verdict = evaluate(predicate, over, files.n)
         keep &= verdict.keep
         used |= verdict.used
     return keep, used

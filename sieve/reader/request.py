@@ -65,7 +65,7 @@ class Skip:
 
     Attributes:
         numbering: identity of the numbering of the table's files.
-        skip: bool[n], True for files that cannot match.
+        skip: bool[n], True for files, or ranges of files, that cannot match.
         used: the versions that contributed, as ``name@version``.
         narrows: whether they evaluated more of the predicate than IS NOT NULL.
         partial: flags for partially visible file slices; None for other scans.

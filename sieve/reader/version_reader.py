@@ -63,7 +63,7 @@ class OpenIndex:
         return listed
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """bool[n]: which of the version's locations may hold a value in the key ranges.
+        """bool[m]: which of the version's locations, ranges of large files, may hold a value.
 
         Raises:
             CorruptError, UnavailableError: a file that the answer needs is damaged, missing or
@@ -71,19 +71,19 @@ class OpenIndex:
             UnsupportedError: a later release wrote it.
         """
         if self._every_key(key_ranges):
-            where = self.locations()
-            keep = where.rows > where.nulls + where.nans
+            counts = self.locations().every_range
+            keep = counts.rows > counts.nulls + counts.nans
         else:
             found = [self._found(run, key_ranges) for run in self.runs]
             # The extra last element is for locations without keys, which are in no run.
             flags, where = np.concatenate([*found, [False]]), self.locations()
-            keep = flags[where.slots]
+            keep = flags[where.range_slots]
             if where.also is not None:
                 keep |= flags[where.also].any(axis=1)
         if key_ranges.null:
-            keep |= self.locations().nulls > 0
+            keep |= self.locations().every_range.nulls > 0
         if key_ranges.nan:
-            keep |= self.locations().nans > 0
+            keep |= self.locations().every_range.nans > 0
         return keep
 
     def _found(self, run: Run, key_ranges: KeyRanges) -> Flags:

@@ -1,6 +1,7 @@
 """Wire format of prune requests: JSON to a typed request, and its answer to JSON; no logic.
 
-Flags are sent as bits, file i in bit i (lowest bit first), in base64.
+Flags are sent as bits, range i in bit i (lowest bit first), in base64. A file that is not cut is
+one range.
 """
 
 from __future__ import annotations
@@ -45,11 +46,14 @@ class PruneService:
     def dictionary(self, request: Request) -> Mapping[str, Any]:
         """The file dictionary behind the bits of an answer, which the driver caches."""
         files = self._pruner.numbering(request.body["dictionary"])
-        return {
+        wire: dict[str, Any] = {
             "paths": files.paths,
             "lengths": files.lengths.tolist(),
             "times": files.times.tolist(),
         }
+        if len(files.cuts):
+            wire |= {"cuts": files.cuts.tolist(), "cut_counts": files.cut_counts.tolist()}
+        return wire
 
     def _from_wire(self, request: Request) -> PruneRequest:
         body = request.body

@@ -59,7 +59,7 @@ REFUSED = [
     ("TAKEN ON t (s)", "INDEX_EXISTS", "refusals.t has an index taken already"),
     ("ON t (id, ID)", "INDEX_EXISTS", "index id_sieve is asked for twice"),
     ("ON t (id) OPTIONS (eror = 1)", "UNKNOWN_OPTION",
-     "unknown option 'eror' .did you mean 'error'..; options are: budget, error, payback, shape"),
+     "unknown option 'eror' .did you mean 'error'..; options are: budget, error, gran"),
     ("ON t (id) OPTIONS (error = 0)", "INVALID_OPTION",
      "option 'error' cannot be '0'; it is an integer from 1 to"),
     ("ON t (id) OPTIONS (shape = 'cube')", "INVALID_OPTION", "option 'shape' cannot be 'cube'"),

