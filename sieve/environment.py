@@ -26,6 +26,7 @@ class Environment:
         check_cancelled: raises UnavailableError once the user has cancelled the statement.
         describe_job: labels the Spark jobs that follow.
         software: the versions of Sieve and Spark, recorded in new index versions.
+        range_bytes: bytes from which on a file may be indexed by its ranges.
         changing: called before each change that others can see; a statement that fails before the
             first call has changed nothing.
         advice: collects advice for the user, besides the result.
@@ -38,5 +39,6 @@ class Environment:
     check_cancelled: Callable[[], None]
     describe_job: Callable[[str], None]
     software: CreatedBy
+    range_bytes: int
     changing: Callable[[], None] = lambda: None
     advice: Advice = field(default_factory=Advice)

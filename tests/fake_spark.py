@@ -31,6 +31,7 @@ from sieve.errors import InvalidInputError
 from sieve.indexing import version_contents
 from sieve.indexing import write_run as run_writer
 from sieve.indexing.build_run import BuiltRun
+from sieve.indexing.tiling import Tiling
 from sieve.metadata.records import CreatedBy
 from sieve.metadata.registration import PREFIX
 from sieve.reader.pruner import Pruner
@@ -199,7 +200,7 @@ class PlainTable(CatalogTable):
     def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
         super().__init__(Access(warehouse, name, seam), None)  # type: ignore[arg-type]
 
-    def frame(self, numbers: Sequence[int], _column: object, _news: object) -> Any:
+    def frame(self, numbers: Sequence[int], _column: object, _news: object = ()) -> Any:
         files = self.files()
         return [keys_of(files[number].path) for number in numbers]
 
@@ -283,6 +284,7 @@ class Session:
             check_cancelled=lambda: None,
             describe_job=lambda _: None,
             software=CreatedBy("0.1.0", "4.1.4"),
+            range_bytes=DEFAULTS.range_bytes,
             changing=lambda: setattr(self, "changing", True),
         )
         return PlainStatement(
@@ -387,7 +389,7 @@ def _request(kind: str, **body: Any) -> Request:
 def build_run(
     frame: Sequence[Sequence[int]],
     _column: Any,
-    sizes: Sequence[int],
+    tiling: Tiling,
     _options: Any,
     store: Store,
     index_dir: str,
@@ -399,7 +401,7 @@ def build_run(
     rows = np.array([len(keys) or -1 for keys in frame], np.int64)
     none = np.zeros_like(rows)
     if not pairs:
-        return BuiltRun(None, rows, none, none, (), 8.0)
+        return BuiltRun(None, tiling, rows, none, none, (), 8.0)
     keys, places = (np.array(column) for column in zip(*pairs, strict=True))
     chunk = (keys.astype(np.int64), places.astype(np.int32), np.ones(len(keys), np.int64))
     segments = list(cut_segments(iter([chunk]), error=1, hole=1000))
@@ -407,10 +409,10 @@ def build_run(
         ("sieve", s.first, s.last, len(pairs), len(pairs), 1, encode_segment(s)) for s in segments
     ]
     column_profile = SimpleNamespace(
-        n_files=len(sizes), sample=SimpleNamespace(encoder=Encoder("bigint"))
+        n_files=len(tiling.owners), sample=SimpleNamespace(encoder=Encoder("bigint"))
     )
     run = run_writer._write(told, column_profile, store, index_dir)  # type: ignore[arg-type]
-    return BuiltRun(run, rows, none, none, (), 8.0)
+    return BuiltRun(run, tiling, rows, none, none, (), 8.0)
 
 
 def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:

@@ -9,7 +9,7 @@ shape needs every key instead.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,16 +22,24 @@ from sieve.errors import InvalidInputError, SieveError
 from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
 from sieve.indexing.column_profile import ColumnProfile, column_profile
 from sieve.indexing.fit_budget import run_maker
-from sieve.indexing.probes import Probes, expectations, files_read, make_probes, map_may_pay
+from sieve.indexing.probes import (
+    Probes,
+    expectations,
+    files_read,
+    least_read,
+    make_probes,
+    map_may_pay,
+)
 from sieve.indexing.read_column import Seen, read_cuts
+from sieve.indexing.tiling import Tiling
 from sieve.indexing.write_run import write_within
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import Expected, RunRef
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run
 from sieve.segments.hash_map.size import MOST_WORTHWHILE
-from sieve.segments.stopping_rule import Stop, mean_read
+from sieve.segments.stopping_rule import NEAR, Stop, mean_read
 from sieve.storage.interface import Store
 from sieve.tables.table import Column
 
@@ -45,12 +53,15 @@ class BuiltRun:
 
     Attributes:
         run: None if no location has a key.
-        rows, nulls, nans: int64[n] per location; rows is -1 for a location that proves nothing.
+        tiling: its locations.
+        rows, nulls, nans: int64[n] per location; rows is -1 for locations of a file that proves
+            nothing.
         expected: expected reads of queries.
         width: mean bytes of a value.
     """
 
     run: RunRef | None
+    tiling: Tiling
     rows: Counts
     nulls: Counts
     nans: Counts
@@ -60,20 +71,33 @@ class BuiltRun:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
+    """A run that is written.
+
+    Attributes:
+        run: the run.
+        expected: expected reads of queries.
+        seen: the counts of its reading.
+        cost: what the better of two runs has less of: bytes that queries read, and with the budget
+            `auto` those of the index.
+        more_may_pay: whether further cuts may pay back.
+    """
+
     run: RunRef
     expected: tuple[Expected, ...]
     seen: Seen
+    cost: float
     more_may_pay: bool = False
 
 
 def build_run(
     frame: DataFrame,
     column: Column,
-    sizes: Sequence[int],
+    tiling: Tiling,
     options: IndexOptions,
     store: Store,
     index_dir: str,
     *,
+    whole: DataFrame,
     counted: bool,
     describe_job: Callable[[str], None],
     encoder: Encoder | None = None,
@@ -84,10 +108,11 @@ def build_run(
     Args:
         frame: all rows of some files, read as a query reads them, with their `LOCATION`.
         column: the column to index.
-        sizes: bytes of each file.
+        tiling: the locations.
         options: shape and budget.
         store: the store of the index.
         index_dir: the index's folder.
+        whole: the same rows with their files as `LOCATION`.
         counted: compare the rows read from each file with a count that reads no column, for formats
             with row counts in their metadata. Files that differ prove nothing.
         describe_job: sets the description of the next job.
@@ -99,25 +124,32 @@ def build_run(
         Py4JJavaError: a file cannot be read; names it.
     """
     asked = column_profile(
-        frame, column, sizes, counted=counted, describe_job=describe_job, encoder=encoder
+        frame,
+        column,
+        tiling,
+        counting=whole if counted else None,
+        describe_job=describe_job,
+        encoder=encoder,
     )
-    in_parts = np.zeros(len(sizes), np.bool_) if added is None else added
+    in_parts = np.zeros(asked.n_files, np.bool_) if added is None else added[asked.owners]
     probes = make_probes(asked.sample)
     building = _Building(
         options, probes, store, index_dir, describe_job, with_maps=not in_parts.any()
     )
-    made, seen = building.run(asked, in_parts)
-    wider = asked.wider(options)
-    if made is not None and made.more_may_pay and wider is not None:
-        with _removed_on_failure(store, index_dir, made.run):
-            other, _ = building.run(wider, in_parts)
-        if other is not None:
-            made = building.cheaper(asked, made, other)
+    made, seen = building.best(asked, in_parts)
+    if made is not None and tiling.is_cut and options.granularity == AUTO:
+        by_file = asked.by_file(whole, column, tiling)
+        if building.files_may_pay(by_file, made):
+            with _removed_on_failure(store, index_dir, made.run):
+                other, _ = building.best(by_file, np.zeros(by_file.n_files, np.bool_))
+            if other is not None:
+                made = building.better(made, other)
+                tiling = tiling.whole if made is other else tiling
     if made is not None:
         seen = made.seen
     rows = np.where(seen.partial, -1, seen.rows)
     run, told = (None, ()) if made is None else (made.run, made.expected)
-    return BuiltRun(run, rows, seen.nulls, seen.nans, told, asked.sample.width)
+    return BuiltRun(run, tiling, rows, seen.nulls, seen.nans, told, asked.sample.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +163,37 @@ class _Building:
     describe_job: Callable[[str], None]
     with_maps: bool
 
-    def run(
+    def best(
         self, asked: ColumnProfile, in_parts: npt.NDArray[np.bool_]
     ) -> tuple[_Made | None, Seen]:
-        """Reads the column and writes the best run."""
+        """Writes the best run over the locations of a profile; reads the column once or twice."""
+        made, seen = self._run(asked, in_parts)
+        wider = asked.wider(self.options)
+        if made is not None and made.more_may_pay and wider is not None:
+            with _removed_on_failure(self.store, self.index_dir, made.run):
+                other, _ = self._run(wider, in_parts)
+            if other is not None:
+                made = self.better(made, other)
+        return made, seen
+
+    def files_may_pay(self, by_file: ColumnProfile, made: _Made) -> bool:
+        """Whether a run over whole files could cost clearly less than one over their ranges.
+
+        Of each file with a match it reads all ranges.
+        """
+        ranges = len(made.seen.rows) / by_file.n_files
+        least = {kind: files / ranges for kind, files in least_read(made.expected).items()}
+        return NEAR * self._cost(by_file, 0, least) < made.cost
+
+    def _cost(self, asked: ColumnProfile, size: int, reads: Mapping[str, float]) -> float:
+        if self.options.automatic:
+            return asked.payback(self.options).cost(size, reads)
+        return mean_read(reads) * asked.table_bytes / asked.n_files
+
+    def _run(
+        self, asked: ColumnProfile, in_parts: npt.NDArray[np.bool_]
+    ) -> tuple[_Made | None, Seen]:
+        """Reads the column and writes a run, perhaps with a map."""
         self.describe_job("reading")
         with read_cuts(asked, self.options, self.probes, in_parts) as (cuts, seen):
             stop = None
@@ -165,8 +224,8 @@ class _Building:
             run = write_within(make, asked, options, self.store, self.index_dir)
         with _removed_on_failure(self.store, self.index_dir, run):
             opened = Run(self.store, self.index_dir, run, FileCache(_HELD))
-            told = expectations(self.probes, opened, seen.hits, seen.least, seen.greatest)
-            return _Made(run, tuple(told), seen)
+            told = tuple(expectations(self.probes, opened, seen.hits, seen.least, seen.greatest))
+            return _Made(run, told, seen, self._cost(asked, run.bytes, files_read(told)))
 
     def _priced(self, made: _Made, cuts: DataFrame, seen: Seen, asked: ColumnProfile) -> _Made:
         """The run, or one with a map if that saves more bytes read than it costs."""
@@ -182,7 +241,7 @@ class _Building:
         if planned is None:
             return made
         other = self._map(made, cuts, seen, asked, planned.options, most_bits=0)
-        return made if other is None else self.cheaper(asked, made, other)
+        return made if other is None else self.better(made, other)
 
     def _with_map_if_better(
         self, made: _Made, cuts: DataFrame, seen: Seen, asked: ColumnProfile
@@ -193,9 +252,7 @@ class _Building:
             return made
         wanted = replace(self.options, shape="map")
         other = self._map(made, cuts, seen, asked, wanted, most_bits=MOST_WORTHWHILE)
-        if other is None:
-            return made
-        return self._better(made, other, lambda one: mean_read(files_read(one.expected)))
+        return made if other is None else self.better(made, other)
 
     def _map(
         self,
@@ -213,15 +270,9 @@ class _Building:
             except InvalidInputError:
                 return None
 
-    def cheaper(self, asked: ColumnProfile, made: _Made, other: _Made) -> _Made:
-        """The run with the lower cost, bytes read by queries included; removes the other one."""
-        payback = asked.payback(self.options)
-        return self._better(
-            made, other, lambda one: payback.cost(one.run.bytes, files_read(one.expected))
-        )
-
-    def _better(self, made: _Made, other: _Made, cost: Callable[[_Made], float]) -> _Made:
-        better, worse = sorted((made, other), key=cost)
+    def better(self, made: _Made, other: _Made) -> _Made:
+        """The run with the lower cost, the first if they are equal; removes the other one."""
+        better, worse = sorted((made, other), key=lambda one: one.cost)
         with _removed_on_failure(self.store, self.index_dir, better.run):
             discard_run(self.store, self.index_dir, worse.run.id)
         return better

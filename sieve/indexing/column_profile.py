@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from sieve.arrays.dtypes import Counts
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.column_sample import Sample, take_sample
+from sieve.indexing.tiling import Tiling
 from sieve.metadata.options import SMALLEST_SHARE, IndexOptions
 from sieve.segments.intervals import overprovisioned_total
 from sieve.segments.stopping_rule import MOST_OF_TABLE, Payback
@@ -33,7 +34,7 @@ class Profile:
     """The profile of a column, and the index bytes that a budget allows.
 
     Attributes:
-        n_files: number of locations.
+        n_files: number of locations: files, and ranges of large files.
         table_bytes: of the files.
         sample: of the column, or of part of its domain.
         wide: whether to read more cuts than most columns need, for the budget ``auto``.
@@ -103,12 +104,20 @@ class ColumnProfile(Profile):
 
     Attributes:
         values: all rows, the column as ``v`` and their `LOCATION`.
-        counted: int64[n_files], rows of each by a count that reads no column; None if the format
-            has no row counts.
+        owners: int64[n_files], the file of each location.
+        counted: int64, rows of each file by a count that reads no column; None if the format has no
+            row counts.
     """
 
     values: DataFrame
+    owners: Counts
     counted: Counts | None
+
+    def by_file(self, frame: DataFrame, column: Column, tiling: Tiling) -> ColumnProfile:
+        """The same column with whole files for locations, as the frame has them."""
+        values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
+        files = np.arange(len(tiling.lengths))
+        return replace(self, n_files=len(files), values=values, owners=files)
 
 
 def beside_map(budget: int) -> int:
@@ -119,9 +128,9 @@ def beside_map(budget: int) -> int:
 def column_profile(
     frame: DataFrame,
     column: Column,
-    sizes: Sequence[int],
+    tiling: Tiling,
     *,
-    counted: bool,
+    counting: DataFrame | None,
     describe_job: Callable[[str], None],
     encoder: Encoder | None = None,
 ) -> ColumnProfile:
@@ -130,22 +139,25 @@ def column_profile(
     Args:
         frame: all rows of some files, read as a query reads them, with their `LOCATION`.
         column: the column.
-        sizes: bytes of each file.
-        counted: whether the format's metadata has row counts of files.
+        tiling: the locations.
+        counting: the same rows with their files as `LOCATION`; None if the format's metadata has no
+            row counts of files.
         describe_job: sets the description of the next job.
         encoder: for the values; None: the one that suits the sample.
     """
     values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
     describe_job("counting")
-    counts = _row_counts(frame, len(sizes)) if counted else None
+    counts = None if counting is None else _row_counts(counting, len(tiling.lengths))
     describe_job("sampling")
     total = None if counts is None else int(counts.sum())
-    sample = take_sample(values, column, total, sum(sizes), encoder)
+    table_bytes = int(tiling.lengths.sum())
+    sample = take_sample(values, column, total, table_bytes, encoder)
     return ColumnProfile(
-        n_files=len(sizes),
-        table_bytes=sum(sizes),
+        n_files=len(tiling.owners),
+        table_bytes=table_bytes,
         sample=sample,
         values=values,
+        owners=tiling.owners,
         counted=counts,
     )
 

@@ -29,8 +29,8 @@ class Seen:
         rows, nulls, nans: int64[n].
         least, greatest: int64[n], key codes; least is above greatest if there is no key.
         hits: int64[k], locations that hold a key of each probe.
-        partial: bool[n], locations that prove nothing: without rows, with a corrupt record, or read
-            incompletely.
+        partial: bool[n], locations of files that prove nothing: without rows, with a corrupt
+            record, or read incompletely.
         cuts: of the other locations, the number of cuts, and their least and greatest key code.
     """
 
@@ -115,11 +115,19 @@ def _seen(
         if kind == cut_tasks.KEY:
             least[place], greatest[place] = low, high
     read, hits = counts[cut_tasks.ROWS], np.minimum(counts[cut_tasks.PROBE], n)
-    # A location without rows proves nothing, and an incompletely read one too little. The rows of a
-    # corrupt record depend on the columns that a query reads.
-    partial = ((read == 0) & ~may_be_empty) | (counts[cut_tasks.DAMAGED] > 0)
+    # A file without rows proves nothing, and an incompletely read one too little; a range without
+    # rows in a file that was read completely does. The rows of a corrupt record depend on the
+    # columns that a query reads.
+    owners = column_profile.owners
+    firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+    of_files, damaged, allowed = (
+        np.add.reduceat(column, firsts) if len(firsts) else column
+        for column in (read, counts[cut_tasks.DAMAGED], may_be_empty.astype(np.int64))
+    )
+    unproven = ((of_files == 0) & (allowed == 0)) | (damaged > 0)
     if column_profile.counted is not None:
-        partial |= read != column_profile.counted
+        unproven |= of_files != column_profile.counted
+    partial = unproven[owners]
     cuts = (
         int(counts[cut_tasks.KEY][~partial].sum()),
         int(least[~partial].min(initial=GREATEST)),

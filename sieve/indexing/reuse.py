@@ -77,7 +77,7 @@ def is_current(known: Locations, snapshot: Snapshot) -> bool:
 
 def is_one_run(base: Manifest, known: Locations) -> bool:
     """Whether a version is one run without removed locations; also true without keys."""
-    held = int(np.count_nonzero(known.slots >= 0))
+    held = int(known.range_counts[known.slots >= 0].sum())
     return len(base.runs) <= 1 and held == sum(run.locations for run in base.runs)
 
 
@@ -126,7 +126,10 @@ def _base_is_worth_it(
     in_base = number == 0
     total = sum(file.length for file in snapshot.files)
     size = int(left.lengths[number <= 0].sum())
-    return int(in_base.sum()) >= LEAST_BASE * runs[0].locations and size >= LEAST_BASE * total
+    return (
+        int(left.range_counts[in_base].sum()) >= LEAST_BASE * runs[0].locations
+        and size >= LEAST_BASE * total
+    )
 
 
 def _left(

@@ -14,6 +14,7 @@ from sieve.errors import ConflictError, SieveError
 from sieve.indexing.build_run import BuiltRun, build_run
 from sieve.indexing.find_unreadable_file import named_if_unreadable
 from sieve.indexing.reuse import NOTHING, ReusedRuns
+from sieve.indexing.tiling import locations_of, tile, whole_files
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
 from sieve.metadata.contents import Contents
 from sieve.metadata.file_list import FileState, Locations, concat, states_of
@@ -27,7 +28,7 @@ from sieve.tables.snapshot import Snapshot
 from sieve.tables.table import CatalogTable, Column, DataFile, refuse_build, roots_of
 
 _NONE = np.zeros(0, np.int64)
-_NO_RUN = BuiltRun(None, _NONE, _NONE, _NONE, (), 0.0)
+_NO_RUN = BuiltRun(None, whole_files(()), _NONE, _NONE, _NONE, (), 0.0)
 
 
 class ReaderChangedError(ConflictError):
@@ -81,13 +82,17 @@ def build_contents(
     built = _NO_RUN
     if files:
         with named_if_unreadable(table, column, files, numbers, environment):
+            environment.describe_job("cutting files into ranges")
+            tiling = tile(table, numbers, files, options, environment.range_bytes)
+            whole = table.frame(numbers, column, news)
             built = build_run(
-                table.frame(numbers, column, news),
+                table.frame(numbers, column, news, tiling.cuts) if tiling.is_cut else whole,
                 column,
-                [file.length for file in files],
+                tiling,
                 options,
                 store,
                 index_dir,
+                whole=whole,
                 counted=table.info.format_name in COUNTED,
                 encoder=kept.encoder,
                 added=np.isin(numbers, list(news)),
@@ -116,7 +121,10 @@ def build_contents(
             with contextlib.suppress(SieveError):
                 discard_run(store, index_dir, built.run.id)
         raise
-    whole = kept.stats or BuildStats(0, 0, 0, 0, 0.0, built.expected, len(snapshot.files))
+    ranges_total = len(built.tiling.owners) + len(snapshot.files) - len(files)
+    before_all = kept.stats or BuildStats(
+        0, 0, 0, 0, 0.0, built.expected, len(snapshot.files), ranges_total
+    )
     return Contents(
         instant=iso(snapshot.instant_ms),
         type=column.type,
@@ -129,7 +137,7 @@ def build_contents(
         locations=listed,
         roots=roots,
         stats=replace(
-            whole,
+            before_all,
             rows=int(locations.rows.sum()),
             nulls=int(locations.nulls.sum()),
             nans=int(locations.nans.sum()),
@@ -154,18 +162,9 @@ def _unchanged(
     """The locations that were read; those that changed meanwhile match no file."""
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
-    proven = same & (built.rows >= 0)
-    slots = first_slot + np.arange(len(files)) if built.run else np.full(len(files), -1)
-    return Locations(
-        tuple(file.path for file in files),
-        np.where(proven, FileState.READ, FileState.UNPROVEN).astype(np.int8),
-        np.where(proven, [file.length for file in files], 0).astype(np.int64),
-        np.array([file.mtime for file in files], np.int64),
-        np.where(proven, built.rows, 0),
-        np.where(proven, built.nulls, 0),
-        np.where(proven, built.nans, 0),
-        slots,
-    )
+    proven = same & (built.rows[built.tiling.firsts] >= 0)
+    counts = (built.rows, built.nulls, built.nans)
+    return locations_of(files, built.tiling, counts, proven, first_slot if built.run else None)
 
 
 def _with_appended(kept: ReusedRuns, read: Locations) -> Locations:

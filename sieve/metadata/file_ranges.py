@@ -63,6 +63,14 @@ class FileRanges:
         """int64[m]: position of each range in its file."""
         return np.arange(len(self.starts)) - np.repeat(self.firsts, self.counts)
 
+    def cuts_of(self, files: Counts) -> tuple[tuple[int, ...], ...]:
+        """The offsets at which some files, int64[k], are cut; none for a file of one location."""
+        firsts, counts = self.firsts[files].tolist(), self.counts[files].tolist()
+        return tuple(
+            tuple(self.starts[first + 1 : first + count].tolist())
+            for first, count in zip(firsts, counts, strict=True)
+        )
+
     def chosen(self, which: npt.NDArray[np.bool_]) -> FileRanges:
         """The ranges of the flagged files, bool[n]."""
         of_them = np.repeat(which, self.counts)
@@ -70,6 +78,13 @@ class FileRanges:
 
     def _columns(self) -> tuple[Counts, ...]:
         return self.starts, self.rows, self.nulls, self.nans
+
+    def positions(self, files: Counts) -> Counts:
+        """int64: the positions of all ranges of some files, int64[k], in their order."""
+        firsts, counts = self.firsts[files], self.counts[files]
+        before = np.cumsum(counts) - counts
+        places: Counts = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
+        return places
 
     def same(self, files: Counts, other: FileRanges, others: Counts) -> Flags:
         """bool[k]: whether files have the same ranges with the same counts in another list.
@@ -81,8 +96,7 @@ class FileRanges:
         """
         same: Flags = self.counts[files] == other.counts[others]
         some = np.flatnonzero(same)
-        here = _positions(self.firsts[files[some]], self.counts[files[some]])
-        there = _positions(other.firsts[others[some]], other.counts[others[some]])
+        here, there = self.positions(files[some]), other.positions(others[some])
         pairs = zip(self._columns(), other._columns(), strict=True)
         equal = np.logical_and.reduce([one[here] == two[there] for one, two in pairs])
         if len(some):
@@ -163,10 +177,3 @@ def parse_ranges(
     if not (starts < after)[of_several].all():
         raise ValueError("the ranges of a file do not tile it")
     return ranges
-
-
-def _positions(firsts: Counts, counts: Counts) -> Counts:
-    """The positions ``first``, ``first + 1``, ... of each file, ``count`` of them, concatenated."""
-    before = np.cumsum(counts) - counts
-    places: Counts = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
-    return places

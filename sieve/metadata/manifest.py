@@ -308,7 +308,6 @@ def _part(fields: Fields, rows: int | None = None) -> PartRef:
 
 
 def _stats(fields: Fields, found: int) -> BuildStats:
-    files = fields.integer("files_total")
     stats = BuildStats(
         rows=fields.integer("rows"),
         nulls=fields.integer("nulls"),
@@ -316,8 +315,8 @@ def _stats(fields: Fields, found: int) -> BuildStats:
         column_bytes=fields.integer("column_bytes"),
         seconds=fields.real("seconds"),
         expected=tuple(_expected(kind) for kind in fields.records("expected", MAX_KINDS)),
-        files_total=files,
-        ranges_total=fields.integer("ranges_total") if found >= RANGES_SINCE else files,
+        files_total=fields.integer("files_total"),
+        ranges_total=fields.integer("ranges_total") if found >= RANGES_SINCE else 0,
     )
     fields.done()
     return stats

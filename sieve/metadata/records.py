@@ -161,7 +161,8 @@ class BuildStats:
         expected: expected reads by kind of query; empty if there is no key. Measured when the whole
             table was last read.
         files_total: number of files at that measurement.
-        ranges_total: number of locations at that measurement: files, and ranges of large files.
+        ranges_total: number of locations at that measurement: files, and ranges of large files; 0
+            in a version of an earlier format, whose locations are whole files.
     """
 
     rows: int

@@ -25,6 +25,7 @@ from sieve.indexing import check_task
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.check_rounds import Round, by_runs, ordinals_in, shared_rounds
 from sieve.indexing.reuse import runs_of
+from sieve.indexing.tiling import Tiling
 from sieve.metadata.paths import run_file
 from sieve.operations.registered_index import Usable
 from sieve.reader.cache import FileCache
@@ -67,7 +68,7 @@ class CheckedFile:
 
 @dataclass(slots=True)
 class _Seen:
-    """Counts of a file: rows, rows whose keys look-ups miss, one such key, corrupt records."""
+    """Counts of a location: rows, rows whose keys look-ups miss, one such key, corrupt records."""
 
     rows: int = 0
     nulls: int = 0
@@ -113,9 +114,14 @@ def check_index(
     stale = {number: _WHY[status] for number, status in enumerate(file_statuses(where, files))}
     usable = [number for number, why in stale.items() if not why]
     chosen = sorted(draw(usable, math.ceil(len(usable) * percent / 100)))
-    at = np.array([places[files[number].path] for number in chosen], np.intp)
-    seen = _read(table, opened, chosen, where.places[at], environment)
-    details = [_loss(opened, int(k), one) for k, one in zip(at, seen, strict=True)]
+    at = np.array([places[files[number].path] for number in chosen], np.int64)
+    tiling = Tiling(where.lengths[at], where.every_range.cuts_of(at))
+    seen = _read(table, opened, chosen, tiling, where.places[at], environment)
+    details = [""] * len(chosen)
+    for k, owner, one in zip(
+        where.every_range.positions(at), tiling.owners.tolist(), seen, strict=True
+    ):
+        details[owner] = details[owner] or _loss(opened, int(k), one)
     # A file that was replaced while it was read tells nothing about the index.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
     checked: list[CheckedFile] = []
@@ -157,25 +163,30 @@ def _read(
     table: CatalogTable,
     index: OpenIndex,
     numbers: Sequence[int],
+    tiling: Tiling,
     places: Counts,
     environment: Environment,
 ) -> list[_Seen]:
-    """Reads files, given with their places in the version's concatenated runs."""
+    """Reads files by ranges, given with their places in the version's concatenated runs."""
     runs = index.manifest.runs
     column = Column(index.manifest.column, index.manifest.type)
     begins = np.cumsum([0, *(run.locations for run in runs)])
-    seen = [_Seen() for _ in numbers]
+    seen = [_Seen() for _ in tiling.owners]
     for own, numbers_of_runs in by_runs(runs_of(places, runs)):
+        some = tiling.chosen(own)
+        ranges = np.flatnonzero(np.isin(tiling.owners, own)).tolist()
+        firsts = [ordinals_in(places[own], begins[k], begins[k + 1]) for k in numbers_of_runs]
         ordinals = [
-            ordinals_in(places[own], begins[k], begins[k + 1]).tolist() for k in numbers_of_runs
+            np.where(first[some.owners] < 0, -1, first[some.owners] + some.within).tolist()
+            for first in firsts
         ]
         # Files without keys are in no run, and there may be no run at all.
         for rounds in shared_rounds([runs[k] for k in numbers_of_runs]):
             environment.describe_job(f"checking {index.manifest.name}")
-            frame = table.frame([numbers[k] for k in own], column)
+            frame = table.frame([numbers[k] for k in own], column, cuts=some.cuts)
             values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
             for location, *counts, missed, damaged, key in _lines(values, index, rounds, ordinals):
-                one = seen[own[location]]
+                one = seen[ranges[location]]
                 one.rows, one.nulls, one.nans = counts
                 one.missed += missed
                 one.damaged = damaged
@@ -215,12 +226,12 @@ def _sent(
 
 
 def _loss(index: OpenIndex, place: int, seen: _Seen) -> str:
-    """The rows of a location that queries lose, in words; empty if none."""
+    """The rows of a location, by its position, that queries lose, in words; empty if none."""
     if seen.damaged:
         return "the rows of a damaged record, which differ from query to query,"
     if seen.missed:
         return f"key {seen.key} ({seen.missed} rows of such keys)"
-    where, manifest = index.locations(), index.manifest
+    where, manifest = index.locations().every_range, index.manifest
     rows, nulls, nans = (int(c[place]) for c in (where.rows, where.nulls, where.nans))
     # Which rows are NULL may depend on a query's other columns; then no look-up uses the count.
     told = [("rows", seen.rows, rows), ("NaN", seen.nans, nans)]

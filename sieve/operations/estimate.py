@@ -32,7 +32,8 @@ from sieve.indexing.column_sample import zoomed
 from sieve.indexing.fit_budget import CUTS_PER_TASK, FILE_OVERHEAD, Make, run_files, run_maker
 from sieve.indexing.probes import Probes, expectations, files_read, make_probes, map_may_pay
 from sieve.indexing.read_column import Seen, read_cuts
-from sieve.metadata.file_list import Locations, render_locations, states_of
+from sieve.indexing.tiling import Tiling, locations_of, tile
+from sieve.metadata.file_list import render_locations
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.metadata.records import Expected, RunId, RunRef
@@ -65,8 +66,8 @@ class Estimate:
         bytes: of the index, its file list included.
         share: of the column's bytes; 0 if the column has none.
         seconds: of the build.
-        files: of the table.
-        file_bytes: mean bytes of a file.
+        files: locations of the table: files, and ranges of large files.
+        file_bytes: mean bytes of a location.
         expected: expected reads of queries.
         asked: expected reads of the given query, if any.
     """
@@ -113,11 +114,14 @@ def estimate_index(
         none = None if asked is None else Reads(0, 0, 0, understood=False)
         return [Estimate(one, (), 0, 0.0, 0.0, 0, 0.0, (), none) for one in wanted]
     started = time.monotonic()
+    numbers = range(len(files))
+    tiling = tile(table, numbers, files, wanted[0], environment.range_bytes)
+    whole = table.frame(numbers, column)
     of = column_profile(
-        table.frame(range(len(files)), column),
+        table.frame(numbers, column, cuts=tiling.cuts) if tiling.is_cut else whole,
         column,
-        [file.length for file in files],
-        counted=table.info.format_name in COUNTED,
+        tiling,
+        counting=whole if table.info.format_name in COUNTED else None,
         describe_job=environment.describe_job,
     )
     # The cuts for the largest budget serve the others, too.
@@ -135,7 +139,7 @@ def estimate_index(
     ):
         read = time.monotonic() - started
         estimating = _Estimating(
-            table, column, asked, environment, files, of, probes, cuts, seen, pairs
+            table, column, asked, environment, files, tiling, of, probes, cuts, seen, pairs
         )
         found = []
         for options in wanted:
@@ -172,6 +176,7 @@ class _Estimating:
     asked: Asked | None
     environment: Environment
     files: Sequence[DataFile]
+    tiling: Tiling
     column_profile: ColumnProfile
     probes: Probes
     cuts: DataFrame
@@ -195,15 +200,15 @@ class _Estimating:
         column_bytes = int(seen.rows[~seen.partial].sum()) * of.sample.width
         told = None
         if self.asked is not None:
-            told = reads(self.asked, self.column, self.files, of, seen, made.run)
+            told = reads(self.asked, self.column, self.files, self.tiling, of, seen, made.run)
         return Estimate(
             options,
             made.shapes,
             size,
             size / column_bytes if column_bytes else 0.0,
             round(seconds, 3),
-            len(self.files),
-            of.table_bytes / len(self.files),
+            of.n_files,
+            of.table_bytes / of.n_files,
             made.expected,
             told,
         )
@@ -277,16 +282,9 @@ class _Estimating:
 
     def _locations_bytes(self) -> int:
         files, seen = self.files, self.seen
-        listed = Locations(
-            tuple(file.path for file in files),
-            states_of(len(files)),
-            np.array([file.length for file in files], np.int64),
-            np.array([file.mtime for file in files], np.int64),
-            seen.rows,
-            seen.nulls,
-            seen.nans,
-            np.arange(len(files)),
-        )
+        proven = np.ones(len(files), np.bool_)
+        counts = (seen.rows, seen.nulls, seen.nans)
+        listed = locations_of(files, self.tiling, counts, proven, first_slot=0)
         return len(render_locations(listed, roots_of(self.table, files)))
 
 

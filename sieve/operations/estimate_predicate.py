@@ -13,6 +13,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.column_sample import Sample
 from sieve.indexing.read_column import Seen
+from sieve.indexing.tiling import Tiling
 from sieve.predicate.evaluate import LocationIndex, Predicate, evaluate
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.run_reader import Run
@@ -105,7 +106,13 @@ class _Shown:
 
 
 def reads(
-    asked: Asked, column: Column, files: Sequence[DataFile], of: ColumnProfile, seen: Seen, run: Run
+    asked: Asked,
+    column: Column,
+    files: Sequence[DataFile],
+    tiling: Tiling,
+    of: ColumnProfile,
+    seen: Seen,
+    run: Run,
 ) -> Reads:
     """The files that a query reads of a table with an index.
 
@@ -113,13 +120,14 @@ def reads(
         asked: the query.
         column: the indexed one.
         files: of the table.
+        tiling: the locations.
         of: the column's profile from before it was read.
         seen: counts from reading it.
         run: of the index.
     """
     left = np.array([file.path in asked.files for file in files], np.bool_)
     index: LocationIndex = _Shown(of.sample, of.counted is not None, seen, run)
-    verdict = evaluate(asked.predicate, {column.path: index}, len(files))
-    kept = verdict.keep & left
-    size = sum(file.length for file, keep in zip(files, kept.tolist(), strict=True) if keep)
-    return Reads(int(left.sum()), int(np.count_nonzero(kept)), size, bool(verdict.used))
+    verdict = evaluate(asked.predicate, {column.path: index}, of.n_files)
+    kept = verdict.keep & left[tiling.owners]
+    opened = len(np.unique(tiling.owners[kept]))
+    return Reads(int(left.sum()), opened, int(tiling.sizes[kept].sum()), bool(verdict.used))

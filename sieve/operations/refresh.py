@@ -36,6 +36,7 @@ from sieve.metadata.transitions import Refresh, next_version
 from sieve.operations.registered_index import Usable
 from sieve.storage.interface import GoneError
 from sieve.tables.file_status import file_statuses
+from sieve.tables.formats import UNCHANGING
 from sieve.tables.snapshot import Snapshot, snapshot_of, snapshot_since
 from sieve.tables.table import CatalogTable, Column
 
@@ -107,7 +108,11 @@ def _refreshed(
     news: bool = True,
 ) -> Manifest:
     column = _column(table, base)
-    known = None if mode is RefreshMode.FULL else _still_valid(table, index, base, column)
+    known = (
+        None
+        if mode is RefreshMode.FULL
+        else _still_valid(table, index, base, column, environment.range_bytes)
+    )
     incremental = mode is RefreshMode.INCREMENTAL
     snapshot, held = _seen(table, index, base, known if incremental else None, news=news)
     if known is not None and is_current(known.whole, snapshot):
@@ -254,12 +259,23 @@ def _column(table: CatalogTable, base: Manifest) -> Column:
 
 
 def _still_valid(
-    table: CatalogTable, index: Usable, base: Manifest, column: Column
+    table: CatalogTable, index: Usable, base: Manifest, column: Column, range_bytes: int
 ) -> Stored | None:
     """The version's file list; None if it is no longer valid, and the index must be rebuilt."""
     same_reader = base.fingerprint == table.info.fingerprint and base.type == column.type
     if not same_reader or base.next_options is not None:
         return None
+    if _may_gain_ranges(table, base, range_bytes):
+        return None
     with contextlib.suppress(CorruptError, GoneError):
         return read_list(index.store, index.directory, base)
     return None
+
+
+def _may_gain_ranges(table: CatalogTable, base: Manifest, range_bytes: int) -> bool:
+    """Whether a version is of a format without ranges, and the table has files to cut."""
+    if base.stats.ranges_total or base.options.granularity == "file":
+        return False
+    if table.info.format_name in UNCHANGING:
+        return False
+    return any(file.length >= range_bytes for file in table.files())

@@ -182,19 +182,43 @@ class CatalogTable:
             return frozenset()
         return hudi.find_appended(self._access, files, self.info.fingerprint_parts)
 
+    def cuts(self, numbers: Sequence[int], least: int) -> tuple[tuple[int, ...], ...]:
+        """The offsets at which files can be cut into ranges, by number in the last listing.
+
+        A job on executors reads the files' footers.
+
+        Args:
+            numbers: of the files.
+            least: minimum bytes of a range.
+        """
+        found = json.loads(self._access.cuts([*numbers], least))
+        return tuple(tuple(offsets or ()) for offsets in found)
+
     def frame(
-        self, numbers: Sequence[int], column: Column, news: AbstractSet[int] = frozenset()
+        self,
+        numbers: Sequence[int],
+        column: Column,
+        news: AbstractSet[int] = frozenset(),
+        cuts: Sequence[Sequence[int]] = (),
     ) -> DataFrame:
         """The rows of files, by number in the last listing, for reading one column.
 
         Reads as a query reads, except that an unreadable or missing file fails the job. The column
-        `LOCATION` has the position of a row's file in ``numbers``. For files in ``news``, which
+        `LOCATION` has the position of a row's file in ``numbers``; where files are cut, the
+        position of its range among all ranges. For files in ``news``, which
         `appended` has returned, only appended log files are read. In CSV and JSON, a plan with
         `LOCATION` reads all columns of a record. A corrupt record becomes one row with -1 minus the
         position, and rows after it are not read.
+
+        Args:
+            numbers: of the files.
+            column: the column.
+            news: files of which only appended log files are read.
+            cuts: for each file the offsets at which it is cut; none: no file is cut.
         """
         session = self._session(column)
-        found = self._access.frame(session, [*numbers], [*news], LOCATION)
+        offsets = [[*some] for some in cuts or [()] * len(numbers)]
+        found = self._access.frame(session, [*numbers], [*news], LOCATION, offsets)
         frame = DataFrame(found, self._spark)
         if self.info.format_name not in TEXT_FORMATS:
             return frame

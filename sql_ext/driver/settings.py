@@ -35,6 +35,7 @@ class Settings:
         prune_timeout_s: seconds that a scan waits for its answer.
         registry_ttl_s: seconds after which a version in memory is looked up again.
         cache_bytes: maximum bytes of index files in the front end's cache.
+        range_bytes: bytes from which on a file may be indexed by its ranges.
         retention: the earlier versions that VACUUM retains.
         single_writer: whether no other driver writes indexes on S3.
     """
@@ -44,6 +45,7 @@ class Settings:
     prune_timeout_s: float
     registry_ttl_s: float
     cache_bytes: int
+    range_bytes: int
     retention: Retention
     single_writer: bool
 
@@ -69,6 +71,7 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
         prune_timeout_s=_seconds(conf, "spark.sieve.prune.timeout"),
         registry_ttl_s=_seconds(conf, "spark.sieve.registry.ttl"),
         cache_bytes=_size(conf, "spark.sieve.cache.bytes"),
+        range_bytes=_size(conf, "spark.sieve.range.bytes"),
         retention=_retention(conf, "spark.sieve.versions.retain"),
         single_writer=_text(conf, "spark.sieve.single.writer").strip().lower() == "true",
     )

@@ -104,6 +104,7 @@ class StatementService:
             check_cancelled=request.check_cancelled,
             describe_job=describe_job,
             software=CreatedBy(sieve.__version__, str(context.version)),
+            range_bytes=settings.range_bytes,
             changing=lambda: driver.changing(request.id),
         )
         return StatementContext(

@@ -15,6 +15,7 @@ from spark_session import Lab
 
 from sieve.indexing import column_profile
 from sieve.indexing.build_run import build_run
+from sieve.indexing.tiling import whole_files
 from sieve.metadata.options import IndexOptions
 from sieve.storage.local import LocalStore
 from sieve.tables.table import LOCATION, Column
@@ -176,10 +177,11 @@ def test_a_count_that_differs_leaves_the_file_unproven(
     built = build_run(
         frame,
         Column(("id",), "bigint"),
-        [1] * FILES,
+        whole_files([1] * FILES),
         IndexOptions(shape=shape),
         store,
         f"file:{tmp_path}",
+        whole=frame,
         counted=True,
         describe_job=lambda _: None,
     )

@@ -15,6 +15,7 @@ from sieve.advice import Advice
 from sieve.errors import UnsupportedError
 from sieve.indexing import version_contents
 from sieve.indexing.build_run import BuiltRun
+from sieve.indexing.tiling import Tiling
 from sieve.indexing.version_contents import ReaderChangedError
 from sieve.metadata.contents import Contents
 from sieve.metadata.file_list import FileState, Locations, parse_locations
@@ -49,7 +50,7 @@ class Listed:
     def files(self) -> tuple[DataFile, ...]:
         return self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
 
-    def frame(self, numbers: Sequence[int], _column: object, _news: object) -> list[int]:
+    def frame(self, numbers: Sequence[int], _column: object, _news: object = ()) -> list[int]:
         self.read = list(numbers)
         return self.read
 
@@ -63,10 +64,10 @@ def data_file(name: str, length: int = 10, mtime: int = OLD) -> DataFile:
 def building(monkeypatch: pytest.MonkeyPatch, rows: Sequence[int]) -> Iterator[None]:
     """A reader that finds this many rows in each file; -1 where it proves nothing."""
 
-    def build_run(_: Any, __: Any, sizes: Sequence[int], *_args: Any, **_words: Any) -> BuiltRun:
-        assert len(sizes) == len(rows)
+    def build_run(_: Any, __: Any, tiling: Tiling, *_args: Any, **_words: Any) -> BuiltRun:
+        assert len(tiling.owners) == len(rows)
         counts = np.array(rows, np.int64)
-        return BuiltRun(None, counts, np.ones_like(counts), np.zeros_like(counts), (), 8.0)
+        return BuiltRun(None, tiling, counts, np.ones_like(counts), np.zeros_like(counts), (), 8.0)
 
     monkeypatch.setattr(version_contents, "build_run", build_run)
     yield
@@ -81,7 +82,10 @@ def build(
     for name in ("locations", "intents"):
         store.mkdirs(f"{directory}/{name}")
     environment = SimpleNamespace(
-        check_cancelled=lambda: None, describe_job=lambda _: None, advice=Advice()
+        check_cancelled=lambda: None,
+        describe_job=lambda _: None,
+        advice=Advice(),
+        range_bytes=1 << 23,
     )
     with building(monkeypatch, rows):
         made = version_contents.build_contents(

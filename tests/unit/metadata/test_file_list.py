@@ -225,7 +225,7 @@ class Listed:
         assert not files
         return frozenset()
 
-    def frame(self, numbers: list[int], _column: object, _news: object) -> list[list[int]]:
+    def frame(self, numbers: list[int], _column: object, _news: object = ()) -> list[list[int]]:
         return [[number] for number in numbers]
 
 
@@ -256,6 +256,7 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
     environment: Any = SimpleNamespace(
         check_cancelled=lambda: None,
         describe_job=lambda _: None,
+        range_bytes=1 << 23,
         software=CreatedBy("0", "4.1"),
         changing=lambda: None,
     )

@@ -93,7 +93,11 @@ class Commits:
         return self.added & files.keys()
 
     def frame(
-        self, numbers: Sequence[int], _column: object, news: frozenset[int]
+        self,
+        numbers: Sequence[int],
+        _column: object,
+        news: frozenset[int],
+        _cuts: object = (),
     ) -> list[list[int]]:
         self.news = news
         if news and self.broken:
@@ -143,6 +147,7 @@ def refreshed(table: Commits, found: Ready) -> set[str]:
     environment: Any = SimpleNamespace(
         check_cancelled=lambda: None,
         describe_job=lambda _: None,
+        range_bytes=1 << 23,
         software=CreatedBy("0", "4.1"),
         changing=lambda: None,
     )

@@ -1,0 +1,151 @@
+"""Tiling: the locations of a build, which are files, or the byte ranges of large files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from sieve.arrays.dtypes import Counts, Flags
+from sieve.metadata.file_list import FileState, Locations
+from sieve.metadata.file_ranges import FileRanges
+from sieve.metadata.options import IndexOptions
+from sieve.tables.table import CatalogTable, DataFile
+
+LEAST_RANGE: Final = 1 << 20
+"""Row groups and stripes are joined with their neighbours up to this many bytes: each range that is
+read costs an opening of the file, and its footer."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tiling:
+    """n files, cut into m ranges; a range is one location.
+
+    Attributes:
+        lengths: int64[n], bytes of each file.
+        cuts: for each file the offsets at which it is cut, ascending; none: it is one location.
+    """
+
+    lengths: Counts
+    cuts: tuple[tuple[int, ...], ...]
+
+    @property
+    def counts(self) -> Counts:
+        """int64[n]: ranges of each file."""
+        return np.array([len(some) + 1 for some in self.cuts], np.int64)
+
+    @property
+    def owners(self) -> Counts:
+        """int64[m]: the file of each range, ascending."""
+        return np.repeat(np.arange(len(self.cuts)), self.counts)
+
+    @property
+    def firsts(self) -> Counts:
+        """int64[n]: the first range of each file."""
+        return np.cumsum(self.counts) - self.counts
+
+    @property
+    def within(self) -> Counts:
+        """int64[m]: the position of each range in its file."""
+        return np.arange(int(self.counts.sum())) - self.firsts[self.owners]
+
+    @property
+    def starts(self) -> Counts:
+        """int64[m]: the offset of the first byte of each range."""
+        every = chain.from_iterable((0, *some) for some in self.cuts)
+        return np.fromiter(every, np.int64, int(self.counts.sum()))
+
+    @property
+    def sizes(self) -> Counts:
+        """int64[m]: bytes of each range."""
+        ends = chain.from_iterable(
+            (*some, length) for some, length in zip(self.cuts, self.lengths.tolist(), strict=True)
+        )
+        return np.fromiter(ends, np.int64, int(self.counts.sum())) - self.starts
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether some file is more than one location."""
+        return any(self.cuts)
+
+    def chosen(self, files: Sequence[int]) -> Tiling:
+        """Some of the files."""
+        return Tiling(self.lengths[[*files]], tuple(self.cuts[k] for k in files))
+
+    def of_files(self, counts: Counts) -> Counts:
+        """int64[n]: counts of ranges, int64[m], summed over each file."""
+        total: Counts = np.add.reduceat(counts, self.firsts) if len(self.cuts) else counts
+        return total
+
+    @property
+    def whole(self) -> Tiling:
+        """The same files, each of them one location."""
+        return whole_files(self.lengths.tolist())
+
+
+def whole_files(lengths: Sequence[int]) -> Tiling:
+    """Files that are one location each."""
+    return Tiling(np.array(lengths, np.int64), ((),) * len(lengths))
+
+
+def tile(
+    table: CatalogTable,
+    numbers: Sequence[int],
+    files: Sequence[DataFile],
+    options: IndexOptions,
+    range_bytes: int,
+) -> Tiling:
+    """The locations of the files that a build reads.
+
+    Args:
+        table: the table.
+        numbers: numbers of the files in its last listing.
+        files: the files.
+        options: their granularity is the finest that the build may choose.
+        range_bytes: files with fewer bytes are one location.
+    """
+    whole = whole_files([file.length for file in files])
+    if options.granularity == "file":
+        return whole
+    large = [k for k, file in enumerate(files) if file.length >= range_bytes]
+    if not large:
+        return whole
+    cuts = list(whole.cuts)
+    for k, some in zip(large, table.cuts([numbers[k] for k in large], LEAST_RANGE), strict=True):
+        cuts[k] = some
+    return Tiling(whole.lengths, tuple(cuts))
+
+
+def locations_of(
+    files: Sequence[DataFile],
+    tiling: Tiling,
+    counts: Sequence[Counts],
+    proven: Flags,
+    first_slot: int | None,
+) -> Locations:
+    """The file list of files that were read.
+
+    Args:
+        files: the files.
+        tiling: their ranges.
+        counts: rows, NULLs and NaNs of each range.
+        proven: bool[n], files that were read completely and did not change meanwhile.
+        first_slot: slot of the first range; None if the files are in no run.
+    """
+    columns = [np.where(proven[tiling.owners], column, 0) for column in counts]
+    rows, nulls, nans = map(tiling.of_files, columns)
+    slots = np.full(len(files), -1) if first_slot is None else first_slot + tiling.firsts
+    return Locations(
+        tuple(file.path for file in files),
+        np.where(proven, FileState.READ, FileState.UNPROVEN).astype(np.int8),
+        np.where(proven, tiling.lengths, 0),
+        np.array([file.mtime for file in files], np.int64),
+        rows,
+        nulls,
+        nans,
+        slots,
+        ranges=FileRanges(tiling.counts, tiling.starts, *columns) if tiling.is_cut else None,
+    )
