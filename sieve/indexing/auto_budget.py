@@ -146,8 +146,8 @@ def map_left_out(manifest: Manifest) -> Limit | None:
     if mapped or point.files <= NEAR * point.exact:
         return None
     keys = sum(run.keys for run in manifest.runs)
-    size = estimate_bytes(keys, stats.files_total, 0)
-    return map_limit(size, keys, stats.rows, stats.files_total)
+    size = estimate_bytes(keys, stats.locations_total, 0)
+    return map_limit(size, keys, stats.rows, stats.locations_total)
 
 
 def more_may_pay(

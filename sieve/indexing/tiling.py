@@ -13,6 +13,7 @@ from sieve.arrays.dtypes import Counts, Flags
 from sieve.metadata.file_list import FileState, Locations
 from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.options import IndexOptions
+from sieve.metadata.text_formats import TEXT_FORMATS, splits_keep_lines
 from sieve.tables.table import CatalogTable, DataFile
 
 LEAST_RANGE: Final = 1 << 20
@@ -105,17 +106,21 @@ def tile(
         numbers: numbers of the files in its last listing.
         files: the files.
         options: their granularity is the finest that the build may choose.
-        range_bytes: files with fewer bytes are one location.
+        range_bytes: files with fewer bytes are one location, and text is cut at each multiple of
+            it.
     """
-    whole = whole_files([file.length for file in files])
-    if options.granularity == "file":
+    whole, info = whole_files([file.length for file in files]), table.info
+    is_text = info.format_name in TEXT_FORMATS
+    if options.granularity == "file" or (is_text and not splits_keep_lines(info.fingerprint_parts)):
         return whole
     large = [k for k, file in enumerate(files) if file.length >= range_bytes]
     if not large:
         return whole
     cuts = list(whole.cuts)
     for k, some in zip(large, table.cuts([numbers[k] for k in large], LEAST_RANGE), strict=True):
-        cuts[k] = some
+        if some is not None:
+            end = files[k].length - LEAST_RANGE
+            cuts[k] = tuple(range(range_bytes, end, range_bytes)) if is_text else some
     return Tiling(whole.lengths, tuple(cuts))
 
 

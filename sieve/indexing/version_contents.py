@@ -21,6 +21,7 @@ from sieve.metadata.file_list import FileState, Locations, concat, states_of
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import BuildStats
+from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.metadata.timestamps import iso
 from sieve.storage.interface import Store
 from sieve.tables.formats import COUNTED
@@ -112,7 +113,8 @@ def build_contents(
         now = snapshot.files if snapshot.taken_over else table.files()
         if files:
             _check_reader(table)
-        read = _unchanged(built, files, now, first_slot)
+        is_text = table.info.format_name in TEXT_FORMATS
+        read = _unchanged(built, files, now, first_slot, is_text=is_text)
         locations = concat(_with_appended(kept, read), _racy(young))
         roots = roots_of(table, snapshot.files)
         listed, roots = store_list(store, index_dir, locations, roots, before)
@@ -157,12 +159,20 @@ def _check_reader(table: CatalogTable) -> None:
 
 
 def _unchanged(
-    built: BuiltRun, files: list[DataFile], after: tuple[DataFile, ...], first_slot: int
+    built: BuiltRun,
+    files: list[DataFile],
+    after: tuple[DataFile, ...],
+    first_slot: int,
+    *,
+    is_text: bool,
 ) -> Locations:
     """The locations that were read; those that changed meanwhile match no file."""
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
     proven = same & (built.rows[built.tiling.firsts] >= 0)
+    if is_text:
+        # A header that is not in the first range would be a row of a later one.
+        proven &= (built.tiling.counts == 1) | (built.rows[built.tiling.firsts] > 0)
     counts = (built.rows, built.nulls, built.nans)
     return locations_of(files, built.tiling, counts, proven, first_slot if built.run else None)
 

@@ -174,6 +174,11 @@ class BuildStats:
     files_total: int
     ranges_total: int
 
+    @property
+    def locations_total(self) -> int:
+        """The number that `expected` refers to: ranges where files are cut, else files."""
+        return max(self.files_total, self.ranges_total)
+
 
 @dataclass(frozen=True, slots=True)
 class CreatedBy:

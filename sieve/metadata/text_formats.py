@@ -12,6 +12,9 @@ from typing import Final
 
 TEXT_FORMATS: Final = ("csv", "json")
 
+_ASCII = ("UTF-8", "US-ASCII", "ISO-8859-1")
+"""Encodings whose line feed is one byte that stands for nothing else."""
+
 
 def is_outdated(format_name: str, parts: Mapping[str, str]) -> bool:
     """Whether an earlier release made a version that proves too little.
@@ -50,3 +53,16 @@ def _names_void(kind: object) -> bool:
     inner = [kind.get(key) for key in ("type", "elementType", "keyType", "valueType")]
     fields = [field["type"] for field in kind.get("fields", ())]
     return any(_names_void(one) for one in (*inner, *fields))
+
+
+def splits_keep_lines(parts: Mapping[str, str]) -> bool:
+    """Whether splits of a file at any offsets have each of its lines once.
+
+    Spark's reader finds the next line by its separator. It gives other rows for other splits if the
+    separator has several bytes, or the encoding several bytes for a line feed.
+
+    Args:
+        parts: the parts of the reader's fingerprint.
+    """
+    encoding = parts.get("option.encoding", parts.get("option.charset", "UTF-8"))
+    return len(parts.get("option.linesep", "\n").encode()) == 1 and encoding.upper() in _ASCII

@@ -182,7 +182,7 @@ class CatalogTable:
             return frozenset()
         return hudi.find_appended(self._access, files, self.info.fingerprint_parts)
 
-    def cuts(self, numbers: Sequence[int], least: int) -> tuple[tuple[int, ...], ...]:
+    def cuts(self, numbers: Sequence[int], least: int) -> list[tuple[int, ...] | None]:
         """The offsets at which files can be cut into ranges, by number in the last listing.
 
         A job on executors reads the files' footers.
@@ -190,9 +190,13 @@ class CatalogTable:
         Args:
             numbers: of the files.
             least: minimum bytes of a range.
+
+        Returns:
+            None for a file that is always read whole. Text has no footers that tell offsets, and
+            can be cut at any.
         """
         found = json.loads(self._access.cuts([*numbers], least))
-        return tuple(tuple(offsets or ()) for offsets in found)
+        return [None if offsets is None else tuple(offsets) for offsets in found]
 
     def frame(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.auto_budget import map_left_out
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.records import BuildStats, Expected
 from sieve.operations.estimate import Estimate
 from sieve.operations.registered_index import Disabled, Ready, RegisteredIndex, Usable
@@ -63,7 +63,7 @@ def advice_on(manifest: Manifest) -> str | None:
     """Advice on the index of a version, with the statement to run; None if there is none."""
     limit = map_left_out(manifest)
     if limit is None:
-        return advice(manifest.stats.expected, manifest.stats.files_total, manifest.type)
+        return advice(manifest.stats.expected, manifest.stats.locations_total, manifest.type)
     more = "more bytes" if limit == "bytes" else "longer to build"
     table = manifest.table
     on = f"{quote(manifest.name)} ON {quote(table.database)}.{quote(table.table)}"
@@ -118,10 +118,11 @@ def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
+    what = "ranges" if stats.ranges_total > stats.files_total else "files"
     for kind in stats.expected:
-        read = f"{kind.files:.2f} of {stats.files_total} expected"
+        read = f"{kind.files:.2f} of {stats.locations_total} expected"
         bounds = f"at least {kind.exact:.2f}, by min and max {kind.minmax:.2f}"
-        yield f"files read for {_KINDS.get(kind.kind, kind.kind)}", f"{read}; {bounds}"
+        yield f"{what} read for {_KINDS.get(kind.kind, kind.kind)}", f"{read}; {bounds}"
 
 
 def estimate_row(column: Column, estimate: Estimate) -> Row:
@@ -216,7 +217,8 @@ def _moved(table: CatalogTable, manifest: Manifest) -> str:
 
 
 def _options(options: IndexOptions) -> str:
+    granularity = f", granularity = {options.granularity}" if options.granularity != AUTO else ""
     if options.shape == "sieve":
-        return f"shape = sieve, error = {options.error}"
+        return f"shape = sieve, error = {options.error}{granularity}"
     payback = f", payback = {options.payback}" if options.automatic else ""
-    return f"shape = {options.shape}, budget = {options.budget}{payback}"
+    return f"shape = {options.shape}, budget = {options.budget}{payback}{granularity}"

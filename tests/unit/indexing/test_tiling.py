@@ -1,0 +1,106 @@
+"""Tiling: which files a build cuts, where, and what the ranges add up to."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.indexing.tiling import LEAST_RANGE, Tiling, locations_of, tile, whole_files
+from sieve.metadata.options import IndexOptions
+from sieve.tables.table import DataFile
+
+MB = 1 << 20
+GROUPS = {0: (20 * MB, 40 * MB), 1: (), 3: None}
+"""What the footers tell of each file; None for one that is always read whole."""
+
+
+def table(format_name: str = "parquet", **parts: str) -> Any:
+    """A table with these offsets in its files."""
+
+    def cuts(numbers: list[int], least: int) -> list[tuple[int, ...] | None]:
+        assert least == LEAST_RANGE
+        return [GROUPS[number] for number in numbers]
+
+    options = {f"option.{name}": value for name, value in parts.items()}
+    return SimpleNamespace(
+        info=SimpleNamespace(format_name=format_name, fingerprint_parts=options), cuts=cuts
+    )
+
+
+def files(*megabytes: float) -> list[DataFile]:
+    """Files of these sizes."""
+    return [DataFile(f"file:/t/{k}", int(size * MB), 7) for k, size in enumerate(megabytes)]
+
+
+def tiled(of: Any, granularity: str = "auto", range_bytes: int = 8 * MB) -> Tiling:
+    """The tiling of four files, of which the third is small."""
+    some = files(60, 50, 7.9, 30)
+    return tile(of, range(4), some, IndexOptions(granularity=granularity), range_bytes)
+
+
+def test_large_files_are_cut_where_their_footers_say() -> None:
+    """Two row groups borders make three ranges; one row group, a small file and gzip make one."""
+    found = tiled(table())
+    assert found.cuts == (GROUPS[0], (), (), ())
+    assert found.owners.tolist() == [0, 0, 0, 1, 2, 3]
+    assert found.starts.tolist() == [0, 20 * MB, 40 * MB, 0, 0, 0]
+    assert found.sizes.tolist() == [
+        20 * MB,
+        20 * MB,
+        20 * MB,
+        *(f.length for f in files(50, 7.9, 30)),
+    ]
+    assert found.within.tolist() == [0, 1, 2, 0, 0, 0]
+    assert found.chosen([1, 0]).owners.tolist() == [0, 1, 1, 1]
+    assert found.is_cut
+    assert not found.whole.is_cut
+    assert tiled(table(), "range").is_cut
+    assert not tiled(table(), "file").is_cut
+
+
+def test_text_is_cut_at_equal_steps() -> None:
+    """A last range has at least `LEAST_RANGE`; a file that is read whole stays whole."""
+    found = tiled(table("csv"), range_bytes=20 * MB)
+    assert found.cuts == ((20 * MB, 40 * MB), (20 * MB, 40 * MB), (), ())
+    end = files(60 + 1)[0].length
+    cut = tile(table("json"), [0], [DataFile("file:/t/0", end, 7)], IndexOptions(), 20 * MB)
+    assert cut.cuts == ((20 * MB, 40 * MB),)
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_cut"),
+    [
+        ({"linesep": ";"}, True),
+        ({"linesep": ";;"}, False),
+        ({"linesep": "é"}, False),
+        ({"encoding": "utf-8"}, True),
+        ({"charset": "ISO-8859-1"}, True),
+        ({"encoding": "UTF-16LE"}, False),
+        ({"charset": "Shift_JIS"}, False),
+    ],
+)
+def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_cut: bool) -> None:
+    """Separators of several bytes, and encodings in which a line feed's byte occurs elsewhere."""
+    assert tiled(table("csv", **parts)).is_cut == is_cut
+
+
+def test_counts_of_a_file_are_those_of_its_ranges() -> None:
+    """A file that is not proven keeps its ranges, whose slots count, with no rows in them."""
+    some = files(3, 1, 2)
+    tiling = Tiling(np.array([f.length for f in some], np.int64), ((MB, 2 * MB), (), (MB,)))
+    rows, nulls, nans = (np.array(c) for c in ([1, 2, 3, 4, 5, 6], [0, 1, 0, 2, 0, 0], [0] * 6))
+    proven = np.array([True, True, False])
+    listed = locations_of(some, tiling, (rows, nulls, nans), proven, 10)
+    assert listed.rows.tolist() == [6, 4, 0]
+    assert listed.nulls.tolist() == [1, 2, 0]
+    assert listed.lengths.tolist() == [3 * MB, MB, 0]
+    assert listed.slots.tolist() == [10, 13, 14]
+    assert listed.range_slots.tolist() == [10, 11, 12, 13, 14, 15]
+    assert listed.ranges is not None
+    assert listed.ranges.rows.tolist() == [1, 2, 3, 4, 0, 0]
+    whole = locations_of(some, whole_files([1, 2, 3]), (rows[:3],) * 3, proven, None)
+    assert whole.ranges is None
+    assert whole.slots.tolist() == [-1, -1, -1]
