@@ -17,8 +17,8 @@ from sieve.metadata.text_formats import TEXT_FORMATS, splits_keep_lines
 from sieve.tables.table import CatalogTable, DataFile
 
 LEAST_RANGE: Final = 1 << 20
-"""Row groups and stripes are joined with their neighbours up to this many bytes: each range that is
-read costs an opening of the file, and its footer."""
+"""Row groups and stripes are joined with their neighbours up to this many bytes, or to those from
+which on files are cut: each range that is read costs an opening of the file, and its footer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,9 +117,10 @@ def tile(
     if not large:
         return whole
     cuts = list(whole.cuts)
-    for k, some in zip(large, table.cuts([numbers[k] for k in large], LEAST_RANGE), strict=True):
+    least = min(LEAST_RANGE, range_bytes)
+    for k, some in zip(large, table.cuts([numbers[k] for k in large], least), strict=True):
         if some is not None:
-            end = files[k].length - LEAST_RANGE
+            end = files[k].length - least
             cuts[k] = tuple(range(range_bytes, end, range_bytes)) if is_text else some
     return Tiling(whole.lengths, tuple(cuts))
 
