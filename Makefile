@@ -38,7 +38,7 @@ MOTO     := 5.2.5
 ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup \
-        bench-joins bench-planning bench-rivals bench-build bench-build-big bench-refresh bench-users \
+        bench-joins bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi \
         mutants \
@@ -140,6 +140,9 @@ bench-planning: setup ## what an index adds to the planning of a scan
 
 bench-joins: setup ## joins whose keys pick files: files read and time, with and without
 	@$(BIN)/python -m bench joins $(ARGS)
+
+bench-ranges: setup ## row groups of large files: time, rows and tasks, with and without
+	@$(BIN)/python -m bench ranges $(ARGS)
 
 bench-rivals: setup ## files read at equal bytes, Sieve's shapes against other structures
 	@$(BIN)/python -m bench rivals $(ARGS)

@@ -19,6 +19,7 @@ BENCHES = {
     "hudi-moves": "Hudi tables whose rows move to other keys: slices read (make bench-hudi-moves)",
     "hudi-refresh": "REFRESH of a Hudi table after small commits (make bench-hudi-refresh)",
     "joins": "joins whose keys pick files: files read, time (make bench-joins)",
+    "ranges": "queries that read parts of large files: time, rows, tasks (make bench-ranges)",
     "worker": "what a Python worker does between two tasks of a build (no job runs)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }

@@ -70,10 +70,25 @@ def _output_to(log: Path) -> Iterator[None]:
 
 def files_read(frame: DataFrame) -> int:
     """Sum of the metric "number of files read" over the scans of an executed query."""
-    return sum(
-        scan.metrics().apply("numFiles").value()
-        for scan in _scans(frame._jdf.queryExecution().executedPlan())  # noqa: SLF001 - no public API
-    )
+    return _summed(frame, "numFiles")
+
+
+def rows_scanned(frame: DataFrame) -> int:
+    """Rows that the scans of an executed query give, before any filter."""
+    return _summed(frame, "numOutputRows")
+
+
+def scan_tasks(frame: DataFrame) -> int:
+    """Tasks of the scans of an executed query."""
+    return sum(scan.inputRDD().getNumPartitions() for scan in _scans_of(frame))
+
+
+def _summed(frame: DataFrame, metric: str) -> int:
+    return sum(scan.metrics().apply(metric).value() for scan in _scans_of(frame))
+
+
+def _scans_of(frame: DataFrame) -> Iterator[Any]:
+    return _scans(frame._jdf.queryExecution().executedPlan())  # noqa: SLF001 - no public API
 
 
 def _scans(plan: Any) -> Iterator[Any]:
