@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from sieve.encoding.encoder import Encoder
 from sieve.errors import SieveError, UnsupportedError
 from sieve.metadata.commit import newest
+from sieve.metadata.file_list import Locations
 from sieve.metadata.manifest import Manifest
 from sieve.reader.version_reader import read_locations
 from sieve.segments.shapes.format import Entries, decode
@@ -88,7 +89,7 @@ def _read(spark: SparkSession, info: Mapping[str, str]) -> _Index:
     slots = np.concatenate([none, *(part.location for part in parts)])
     # Files that are no longer in the file list still have their slots in a run.
     ordinal = np.full(sum(run.locations for run in manifest.runs), -1, np.int32)
-    places = listed.places
+    places = listed.places if listed.ranges is None else listed.range_slots[:, np.newaxis]
     location, _ = np.nonzero(places >= 0)
     ordinal[places[places >= 0]] = location
     there = ordinal[slots] >= 0
@@ -97,7 +98,19 @@ def _read(spark: SparkSession, info: Mapping[str, str]) -> _Index:
         np.concatenate([none, *(part.high for part in parts)])[there],
         ordinal[slots][there],
     )
-    return _Index(manifest, encoder, entries, listed.paths, maps > 0)
+    return _Index(manifest, encoder, entries, _names(listed), maps > 0)
+
+
+def _names(listed: Locations) -> tuple[str, ...]:
+    """The locations by name: paths, with the offset of a range of a file."""
+    if listed.ranges is None:
+        return listed.paths
+    owners, starts = listed.ranges.owners.tolist(), listed.ranges.starts.tolist()
+    several = (listed.ranges.counts > 1).tolist()
+    return tuple(
+        f"{listed.paths[owner]} from byte {start:,}" if several[owner] else listed.paths[owner]
+        for owner, start in zip(owners, starts, strict=True)
+    )
 
 
 def _title(info: Mapping[str, str], read: _Index, layout: FileLayout) -> Iterator[str]:
