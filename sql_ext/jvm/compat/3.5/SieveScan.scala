@@ -1,13 +1,16 @@
 package org.apache.spark.sql.sieve
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.execution.datasources.PartitionDirectory
+import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 
-/** Spark's scan with two metrics more; the arguments are those of its constructor in this line of Spark. */
+/** Spark's scan of files and ranges; the arguments are those of its constructor in this line of Spark. */
 class SieveScan(of: FileSourceScanExec)
     extends FileSourceScanExec(
       of.relation, of.output, of.requiredSchema, of.partitionFilters, of.optionalBucketSet,
       of.optionalNumCoalescedBuckets, of.dataFilters, of.tableIdentifier, of.disableBucketedScan)
     with CountedScan {
   @transient override lazy val selectedPartitions: Array[PartitionDirectory] = listed.selectedPartitions
+  override protected def selectedFiles: Seq[(InternalRow, FileStatusWithMetadata)] =
+    dynamicallySelectedPartitions.toSeq.flatMap(p => p.files.map((p.values, _)))
 }

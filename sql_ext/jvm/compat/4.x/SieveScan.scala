@@ -1,12 +1,16 @@
 package org.apache.spark.sql.sieve
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.{FileSourceScanExec, ScanFileListing}
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
 
-/** Spark's scan with two metrics more; the arguments are those of its constructor in this line of Spark. */
+/** Spark's scan of files and ranges; the arguments are those of its constructor in this line of Spark. */
 class SieveScan(of: FileSourceScanExec)
     extends FileSourceScanExec(
       of.relation, of.stream, of.output, of.requiredSchema, of.partitionFilters, of.optionalBucketSet,
       of.optionalNumCoalescedBuckets, of.dataFilters, of.tableIdentifier, of.disableBucketedScan)
     with CountedScan {
   @transient override lazy val selectedPartitions: ScanFileListing = listed.selectedPartitions
+  override protected def selectedFiles: Seq[(InternalRow, FileStatusWithMetadata)] =
+    dynamicallySelectedPartitions.filePartitionIterator.flatMap(p => p.files.map((p.values, _))).toSeq
 }

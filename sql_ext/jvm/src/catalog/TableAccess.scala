@@ -118,22 +118,41 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
 
   /**
+   * Offsets at which the files with these numbers in the last listing can be cut into ranges of so many
+   * bytes at least, see `FileCuts`; null of a file that is always read whole. JSON.
+   */
+  def cuts(numbers: JList[Int], bytes: Long): String = {
+    val files = numbers.asScala.toSeq.map(number => listed(number)._2)
+    Json.write(new FileCuts(session, relation).of(files, bytes))
+  }
+
+  /**
    * Reads the files with these numbers in the last listing as a query would, no error ignored. One
-   * column more names a row's file by its place among the numbers: a partition column, since its value
-   * costs nothing to read and nothing to compare. Of slices in `alone`, see `append`, only the appended
-   * log files are read. Text formats have the column `WholeRecords.damaged` as well.
+   * column more names a row's range by its place among all ranges of the files, in their order: a
+   * partition column, since its value costs nothing to read and nothing to compare. Of slices in
+   * `alone`, see `append`, only the appended log files are read. Text formats have the column
+   * `WholeRecords.damaged` as well.
+   *
+   * @param cuts of each file the offsets at which it is cut, none where it is read whole; may be empty
+   *             if all are
    */
   def frame(
-      reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String): DataFrame = {
+      reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
+      cuts: JList[JList[Number]]): DataFrame = {
     val own = relation.partitionSchema
     val schema = own.add(location, IntegerType, nullable = false)
     val slices = alone.asScala.toSet
-    val (added, whole) = numbers.asScala.toSeq.zipWithIndex.partition(n => slices(n._1))
+    val cut = cuts.asScala.toSeq.map(_.asScala.toSeq.map(_.longValue)).padTo(numbers.size, Nil)
+    val places = cut.scanLeft(0)(_ + _.size + 1)
+    val (added, whole) = numbers.asScala.toSeq.indices.partition(k => slices(numbers.get(k)))
 
-    def over(some: Seq[(Int, Int)], from: Int => Listed, options: Map[String, String]) = {
-      val files = some.map { case (number, place) =>
-        val (values, file) = from(number)
-        locations.alone(values, file, own, place)
+    def over(some: Seq[Int], from: Int => Listed, options: Map[String, String]) = {
+      val files = some.flatMap { k =>
+        val (values, file) = from(numbers.get(k))
+        val parts =
+          if (cut(k).isEmpty) Seq(file)
+          else FileRanges.between(cut(k), file.getLen).map(range => FileRanges.restricted(file, Seq(range)))
+        parts.zipWithIndex.map { case (part, at) => locations.alone(values, part, own, places(k) + at) }
       }
       val made = WholeRecords.of(PinnedFileIndex.over(relation, files, schema, options))
       Compat.frame(reading, LogicalRelation(made, isStreaming = false))

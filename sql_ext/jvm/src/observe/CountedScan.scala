@@ -1,12 +1,23 @@
 package org.apache.spark.sql.sieve
 
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
 import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.types.StructType
 
-/** A scan that shows in Spark's user interface, beside the files read, how many the index has skipped. */
+/**
+ * A scan that reads ranges of files, and shows in Spark's user interface, beside the files read, how
+ * many the index has skipped.
+ */
 trait CountedScan extends FileSourceScanExec {
+  /** The files to read, each with its partition's values. */
+  protected def selectedFiles: Seq[(InternalRow, FileStatusWithMetadata)]
+
   /** What Spark's own scan counts in the driver, and what the listing does. */
   override lazy val driverMetrics: Map[String, SQLMetric] = relation.location match {
     case index: SieveFileIndex => copy().driverMetrics ++ index.metrics
@@ -26,13 +37,43 @@ trait CountedScan extends FileSourceScanExec {
   override def clone(): SparkPlan = makeCopy(productIterator.map(_.asInstanceOf[AnyRef]).toArray)
 
   /** Spark's own scan with the values that filters have by now; it has listed its files. */
-  protected def listed: FileSourceScanExec = {
-    val own = copy(dataFilters = RunTimeFilters.resolved(this))
+  @transient protected lazy val listed: FileSourceScanExec = {
+    val own = copy(relation = listing, dataFilters = RunTimeFilters.resolved(this))
     own.selectedPartitions
     own.driverMetrics.foreach { case (name, metric) =>
       if (!metric.isZero) driverMetrics.get(name).foreach(_.set(metric.value))
     }
     own
+  }
+
+  /** The relation as this scan lists it. Spark groups files by their buckets, and no parts of files. */
+  private def listing: HadoopFsRelation = relation.location match {
+    case index: RangeListing if !bucketedScan && optionalBucketSet.isEmpty =>
+      relation.copy(location = index.inRanges)(relation.sparkSession)
+    case _ => relation
+  }
+
+  /** What Spark's own scan reads, unless there are files of which it would read too much. */
+  override lazy val inputRDD: RDD[InternalRow] = {
+    val files = selectedFiles
+    val read =
+      if (files.exists { case (_, file) => FileRanges.of(file).nonEmpty }) ranges(files)
+      else listed.inputRDD
+    sendDriverMetrics()
+    read
+  }
+
+  private def ranges(files: Seq[(InternalRow, FileStatusWithMetadata)]): RDD[InternalRow] = {
+    val (session, format, options) = (relation.sparkSession, relation.fileFormat, relation.options)
+    val reader = format.buildReaderWithPartitionValues(
+      session, relation.dataSchema, relation.partitionSchema, requiredSchema, pushedDownFilters,
+      options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
+      session.sessionState.newHadoopConfWithOptions(options))
+    val tasks = new RangeTasks(session, format.isSplitable(session, options, _), Settings.taskBytes(session))
+    new FileScanRDD(
+      session, reader, tasks.of(files), StructType(requiredSchema ++ relation.partitionSchema),
+      fileConstantMetadataColumns, format.fileConstantMetadataExtractors,
+      new FileSourceOptions(CaseInsensitiveMap(options)))
   }
 
   /** A filter that Spark gave up is none: the scan equals others without it, and shares exchanges. */

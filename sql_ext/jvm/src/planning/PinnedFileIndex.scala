@@ -5,15 +5,23 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
-/** These files, and no others. */
+/** These files and ranges of files, and no others. */
 class PinnedFileIndex(
     of: FileIndex, files: Seq[PartitionDirectory], override val partitionSchema: StructType)
-    extends FileIndex {
+    extends RangeListing {
+  val hasRanges: Boolean = files.exists(_.files.exists(FileRanges.of(_).nonEmpty))
+
   override def rootPaths: Seq[Path] = of.rootPaths
-  override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = files
+  override def listRanges(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = files
+  /** For a scan that would read a file whole once for each of its ranges. */
+  override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] =
+    if (!hasRanges) files
+    else throw new SieveException("SIEVE_RANGES_UNREADABLE",
+      "parts of files cannot be read in this session, since something replaces Spark's file scans; " +
+        "run the statement in a session without columnar plug-ins", state = "0A000")
   override def inputFiles: Array[String] = files.flatMap(_.files.map(_.getPath.toString)).toArray
   override def refresh(): Unit = ()
-  override def sizeInBytes: Long = files.flatMap(_.files.map(_.getLen)).sum
+  override def sizeInBytes: Long = files.flatMap(_.files.map(FileRanges.bytes)).sum
 }
 
 object PinnedFileIndex {

@@ -3,6 +3,7 @@ package org.apache.spark.sql.sieve
 import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 import java.util.regex.Pattern
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.SparkContext
@@ -57,6 +58,10 @@ object Settings extends OnceLogging {
   def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout")
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout")
   def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl")
+  /** Bytes that a task reads at least of files restricted to ranges; what no long holds is all there are. */
+  def taskBytes(s: SparkSession): Long =
+    Try(JavaUtils.byteStringAsBytes(valid(s, "spark.sieve.tasks.bytes").replaceAll("\\s", "")))
+      .getOrElse(Long.MaxValue)
   /** Share of scans to audit, 0 to 1. */
   def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
 

@@ -18,8 +18,10 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
   }
 
-  /** The plan of a scan of an indexed table; None for any other. */
+  /** The plan of a scan of an indexed table, or of ranges of files; None for any other. */
   private def indexed(plan: LogicalPlan): Option[Seq[SparkPlan]] = plan match {
+    case ScanOperation(_, _, _, scan: LogicalRelation) if SieveStrategy.isOfRanges(scan) =>
+      Some(FileSourceStrategy(plan).map(CountedScan.in(_, session)))
     case ScanOperation(_, _, filters, scan: LogicalRelation) if Settings.enabled(session) =>
       wrap(scan).map { indexed =>
         FileSourceStrategy(plan.transform { case l: LogicalRelation if l eq scan => indexed })
@@ -59,4 +61,13 @@ object SieveStrategy {
 
   /** Whether a listing's files or file slices are read whole and as listed; others are left alone. */
   def known(location: FileIndex): Boolean = Hudi.is(location) || listings(location.getClass.getName)
+
+  /** Whether Spark's own scan would read more of the files than is listed. */
+  private def isOfRanges(scan: LogicalRelation): Boolean = scan.relation match {
+    case fs: HadoopFsRelation => fs.location match {
+      case pinned: PinnedFileIndex => pinned.hasRanges
+      case _ => false
+    }
+    case _ => false
+  }
 }

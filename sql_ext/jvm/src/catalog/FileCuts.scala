@@ -1,0 +1,76 @@
+package org.apache.spark.sql.sieve
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.hadoop.io.compress.CompressionCodecFactory
+import org.apache.orc.OrcFile
+import org.apache.parquet.hadoop.ParquetFileReader
+import org.apache.parquet.hadoop.util.HadoopInputFile
+import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, HadoopFsRelation}
+import org.apache.spark.util.SerializableConfiguration
+
+/**
+ * Where files can be cut into ranges: between two row groups of Parquet, or stripes of ORC. A reader
+ * gives a row group to the split with its middle, and a stripe to the split with its start, so a cut at
+ * the start of one leaves all before it to one side. Of text formats there is nothing to look up: a
+ * line belongs to the split in which it begins.
+ */
+class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
+  private val conf = session.sessionState.newHadoopConfWithOptions(relation.options)
+  private lazy val codecs = new CompressionCodecFactory(conf)
+
+  /**
+   * Of each file the offsets of its cuts in ascending order, none if it has one row group, if its
+   * footer cannot be read, or if its format is text. None in place of them if it is always read whole.
+   *
+   * @param bytes how many each range has at least
+   */
+  def of(files: Seq[FileStatusWithMetadata], bytes: Long): Seq[Option[Seq[Long]]] = {
+    val canCut = files.map(isCut)
+    val read = FileCuts.readers.get(Fingerprint.format(relation))
+    if (read.isEmpty || !canCut.contains(true)) canCut.map(if (_) Some(Nil) else None)
+    else {
+      val (sent, starts) = (new SerializableConfiguration(conf), read.get)
+      val asked = files.zip(canCut).map { case (file, can) => (file.getPath.toString, file.getLen, can) }
+      val context = session.sparkContext
+      context.parallelize(asked, math.min(asked.size, context.defaultParallelism)).map {
+        case (path, length, true) =>
+          Some(FileCuts.spaced(Try(starts(new Path(path), sent.value)).getOrElse(Nil), length, bytes))
+        case _ => None
+      }.collect().toSeq
+    }
+  }
+
+  /** Whether splits of a file are read, by its format and in this session. */
+  private def isCut(file: FileStatusWithMetadata): Boolean =
+    session.sessionState.columnarRules.isEmpty && !Hudi.is(relation.location) &&
+      relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath) &&
+      (!WholeRecords.isText(relation) || codecs.getCodec(file.getPath) == null)
+}
+
+object FileCuts {
+  private type Starts = (Path, Configuration) => Seq[Long]
+  /** Of each format with a footer where the groups of rows in a file start. */
+  private val readers = Map[String, Starts]("parquet" -> rowGroups, "orc" -> stripes)
+
+  private def rowGroups(path: Path, conf: Configuration): Seq[Long] = {
+    val reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, conf))
+    try reader.getRowGroups.asScala.filter(_.getRowCount > 0).map(_.getStartingPos).toSeq
+    finally reader.close()
+  }
+
+  private def stripes(path: Path, conf: Configuration): Seq[Long] = {
+    val reader = OrcFile.createReader(path, OrcFile.readerOptions(conf))
+    try reader.getStripes.asScala.map(_.getOffset).toSeq
+    finally reader.close()
+  }
+
+  /** Those of the starts at which to cut a file so that each range has so many bytes. */
+  private def spaced(starts: Seq[Long], length: Long, bytes: Long): Seq[Long] =
+    starts.sorted.drop(1).foldLeft(List(0L)) {
+      case (cuts, start) if start - cuts.head >= bytes && length - start >= bytes => start :: cuts
+      case (cuts, _) => cuts
+    }.reverse.drop(1)
+}

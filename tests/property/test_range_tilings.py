@@ -1,0 +1,212 @@
+"""Byte ranges that tile a file: each row is read by exactly one of them, whatever the tiling.
+
+Tilings are drawn, as are formats and contents: cuts at any byte, inside row groups, stripes, lines
+and line breaks, and cuts as the driver finds them between row groups and stripes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as po
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame
+from spark_session import Lab
+
+from sieve.tables.table import DAMAGED, LOCATION
+
+MODES = {
+    "batches": {"spark.sieve.tasks.bytes": "0"},
+    "rows in small tasks": {
+        "spark.sql.parquet.enableVectorizedReader": "false",
+        "spark.sql.orc.enableVectorizedReader": "false",
+        "spark.sql.files.maxPartitionBytes": "700",
+    },
+}
+OPTIONS = {"csv": "OPTIONS (header 'true')", "csv-crlf": "", "json": ""}
+FORMATS = ("parquet", "orc", "csv", "csv-crlf", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class Tiled:
+    """A table, and the files of its last listing: paths and lengths."""
+
+    access: Any
+    paths: tuple[str, ...]
+    lengths: tuple[int, ...]
+
+
+def write(path: Path, kind: str, first: int, count: int, rng: random.Random) -> None:
+    """A file of rows (id, pad): small groups, empty ones among them, lines of all lengths."""
+    pads = ["x" * rng.choice([0, 1, 20, 20, 20, 900]) for _ in range(count)]
+    ids = list(range(first, first + count))
+    table = pa.table({"id": pa.array(ids, pa.int64()), "pad": pa.array(pads, pa.string())})
+    if kind == "parquet":
+        with pq.ParquetWriter(path, table.schema, compression=None) as writer:
+            at = 0
+            while at < count:
+                size = rng.choice([0, 1, 50, 200, 1000])
+                writer.write_table(table.slice(at, size), row_group_size=max(1, size))
+                at += size
+    elif kind == "orc":
+        po.write_table(
+            table, path, stripe_size=rng.choice([1024, 16384]), batch_size=rng.choice([10, 100])
+        )
+    elif kind == "json":
+        rows = (json.dumps({"id": n, "pad": pad}) for n, pad in zip(ids, pads, strict=True))
+        path.write_text("\n".join(rows) + rng.choice(["", "\n", "\n\n\n"]), encoding="utf-8")
+    else:
+        text = io.StringIO()
+        ending = "\r\n" if kind == "csv-crlf" else "\n"
+        writer = csv.writer(text, lineterminator=ending)
+        writer.writerows(
+            ([["id", "pad"]] if kind == "csv" else []) + [*zip(ids, pads, strict=True)]
+        )
+        path.write_bytes(text.getvalue().removesuffix(rng.choice(["", ending])).encode())
+
+
+@pytest.fixture(scope="module", params=FORMATS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """What the files are."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def tiled(lab: Lab, kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tiled]:
+    """Files of many groups of rows, in two partitions."""
+    rng, folder = random.Random(kind), tmp_path_factory.mktemp("tiled")
+    for k, count in enumerate((0, 1, 60, 400, 3000, 2000)):
+        path = folder / f"p={k % 2}" / f"part-{k}.{kind.partition('-')[0]}"
+        path.parent.mkdir(exist_ok=True)
+        write(path, kind, 10_000 * k, count, rng)
+    with lab.database("tiled"):
+        lab.sql(
+            f"CREATE TABLE t (id BIGINT, pad STRING, p INT) USING {kind.partition('-')[0]} "
+            f"{OPTIONS.get(kind, '')} PARTITIONED BY (p) LOCATION '{folder}'"
+        )
+        lab.sql("MSCK REPAIR TABLE t")
+        tables = lab.spark._jvm.org.apache.spark.sql.sieve.Tables
+        access = tables.resolve(lab.spark._jsparkSession, ["t"])
+        paths, lengths, _ = zip(*json.loads(access.list()), strict=True)
+        yield Tiled(access, paths, lengths)
+
+
+def rows(lab: Lab, tiled: Tiled, cuts: Sequence[Sequence[int]], *columns: str) -> DataFrame:
+    """The rows of all files, each with its place."""
+    numbers = [*range(len(tiled.paths))]
+    frame = tiled.access.frame(
+        lab.spark._jsparkSession, numbers, [], LOCATION, [[*own] for own in cuts]
+    )
+    return DataFrame(frame, lab.spark).select("id", "pad", "p", LOCATION, *columns)
+
+
+def ranges(tiled: Tiled, cuts: Sequence[Sequence[int]]) -> list[tuple[str, int, int]]:
+    """Path, start and length of each range, in the order of its place."""
+    return [
+        (path, start, end - start)
+        for path, length, own in zip(tiled.paths, tiled.lengths, cuts, strict=True)
+        for start, end in zip((0, *own), (*own, length), strict=True)
+    ]
+
+
+def drawn(tiled: Tiled, rng: random.Random) -> list[list[int]]:
+    """Cuts at any bytes, of some files many, of some none."""
+    return [
+        sorted(rng.sample(range(1, length), min(length - 1, rng.choice([0, 1, 3, 12]))))
+        if length > 1
+        else []
+        for length in tiled.lengths
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: str) -> None:
+    """All rows, none twice, each from the range that its place names, however tasks are made."""
+    rng = random.Random(f"{kind} {mode}")
+    index = ["_metadata.row_index"] if kind == "parquet" else []
+    block = [f"_metadata.{name}" for name in ("file_path", "file_block_start", "file_block_length")]
+    damaged = [DAMAGED] if kind not in ("parquet", "orc") else []
+    with lab.settings(MODES[mode]):
+        truth = Counter(
+            (row.id, row.pad, row.p, *(row[5:]))
+            for row in rows(lab, tiled, [], block[0], *index, *damaged).collect()
+        )
+        assert sum(truth.values()) > 1000
+        for _ in range(2):
+            cuts = drawn(tiled, rng)
+            expected = ranges(tiled, cuts)
+            seen = rows(lab, tiled, cuts, *block, *index, *damaged).collect()
+            assert Counter((row.id, row.pad, row.p, *(row[7:])) for row in seen) == truth
+            for row in seen:
+                path, start, length = expected[row[LOCATION]]
+                assert row.file_path == path
+                # Spark splits a file without cuts as it likes.
+                if length < tiled.lengths[tiled.paths.index(path)]:
+                    assert (row.file_block_start, row.file_block_length) == (start, length)
+
+
+def test_cuts_part_row_groups(lab: Lab, kind: str, tiled: Tiled) -> None:
+    """Each range has whole row groups or stripes, and as many bytes as asked for."""
+    numbers = [*range(len(tiled.paths))]
+    if kind not in ("parquet", "orc"):
+        assert json.loads(tiled.access.cuts(numbers, 1)) == [[]] * len(numbers)
+        return
+    for least in (1, 5000, 1 << 40):
+        cuts = json.loads(tiled.access.cuts(numbers, least))
+        groups = {}
+        for path in tiled.paths:
+            local = path.removeprefix("file:")
+            if kind == "parquet":
+                meta = pq.read_metadata(local)
+                sizes = [meta.row_group(k).num_rows for k in range(meta.num_row_groups)]
+            else:
+                file = po.ORCFile(local)
+                sizes = [file.read_stripe(k).num_rows for k in range(file.nstripes)]
+            groups[path] = sizes
+        found = Counter(row[LOCATION] for row in rows(lab, tiled, cuts).collect())
+        place = 0
+        for path, own in zip(tiled.paths, cuts, strict=True):
+            counts = [found[place + k] for k in range(len(own) + 1)]
+            place += len(counts)
+            borders = {sum(groups[path][:k]) for k in range(len(groups[path]) + 1)}
+            assert {sum(counts[:k]) for k in range(len(counts) + 1)} <= borders
+            assert sum(counts) == sum(groups[path])
+            if least == 1:
+                assert len(counts) == max(1, sum(map(bool, groups[path])))
+        uncut = {path for path, own in zip(tiled.paths, cuts, strict=True) if not own}
+        sizes = [size for path, _, size in ranges(tiled, cuts) if path not in uncut]
+        assert min(sizes, default=least) >= least
+        assert len(sizes) > 3 or least > 1
+
+
+def test_a_file_without_splits_is_not_cut(lab: Lab, tmp_path: Path) -> None:
+    """Compressed text and records over several lines are read whole; damage is not looked into."""
+    cases = {
+        "gz": ("csv", "", "a.csv.gz", [None]),
+        "bz2": ("json", "", "a.json.bz2", [None]),
+        "multi": ("json", "OPTIONS (multiLine 'true')", "a.json", [None]),
+        "plain": ("csv", "", "a.csv", [[]]),
+        "damaged": ("parquet", "", "a.parquet", [[]]),
+    }
+    tables = lab.spark._jvm.org.apache.spark.sql.sieve.Tables
+    with lab.database("unsplit"):
+        for name, (format_name, options, file, expected) in cases.items():
+            (tmp_path / name).mkdir()
+            (tmp_path / name / file).write_bytes(b"1,2\n3,4\n")
+            lab.sql(
+                f"CREATE TABLE {name} (a INT, b INT) USING {format_name} {options} "
+                f"LOCATION '{tmp_path / name}'"
+            )
+            access = tables.resolve(lab.spark._jsparkSession, [name])
+            access.list()
+            assert json.loads(access.cuts([0], 1)) == expected, name
