@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import sqlite3
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 if TYPE_CHECKING:
     from tests.mutants.drawing import Mutant
@@ -27,8 +30,12 @@ _SPARK_TESTS = [
     for name in ("create", "refresh", "shapes", "completeness", "estimate", "check")
 ]
 _SPARK_S = 1800.0
+# They start a Spark, and are in the folder of those that need none.
+_NEED_SPARK = [f"tests/property/test_random_{name}.py" for name in ("tables", "joins")]
 _MOST_TESTS = 150
-_START_S, _TIMES = 60.0, 10.0
+# A mutant that runs for ever is known by its CPU time: that hardly grows on a busy machine.
+_START_CPU_S, _TIMES = 30.0, 3.0
+_MOST_WAITING = 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
 MARKS = "not soak and not services and not hudi and not wheel"
 TIMED_OUT = 124
@@ -57,8 +64,9 @@ class Bench:
         tests = reach.tests(mutant)
         if not tests:
             return None
+        cpu = _START_CPU_S + _TIMES * reach.seconds(tests)
         with self._planted(mutant):
-            return self.pytest(*tests, timeout=_START_S + _TIMES * len(tests) ** 0.5) != 0
+            return self.pytest(*tests, timeout=_MOST_WAITING * cpu, cpu_seconds=cpu) != 0
 
     def killed_on_spark(self, mutant: Mutant) -> bool:
         """The same by tests with a session of Spark, whether they reach the line or not."""
@@ -78,6 +86,7 @@ class Bench:
         self,
         *arguments: str,
         timeout: float | None = None,
+        cpu_seconds: float | None = None,
         marks: str = MARKS,
         spark: Path | None = None,
     ) -> int:
@@ -86,6 +95,7 @@ class Bench:
         Args:
             arguments: of pytest.
             timeout: seconds.
+            cpu_seconds: of its process; with more it is ended by a signal.
             marks: the tests to run of those named.
             spark: the ``pyspark`` folder of another Spark to run them on.
         """
@@ -105,6 +115,7 @@ class Bench:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     timeout=timeout,
+                    preexec_fn=None if cpu_seconds is None else partial(_limit, cpu_seconds),
                     check=False,
                 ).returncode
             except subprocess.TimeoutExpired:
@@ -112,22 +123,34 @@ class Bench:
 
     def measure(self) -> Reach:
         """Which tests reach which lines, from one run of all of them."""
-        data = self.folder / "coverage"
+        data, times = self.folder / "coverage", self.folder / "times.xml"
         settings = self.folder / "coverage.ini"
         settings.write_text(f"[run]\ndata_file = {data}\nsource =\n  sieve\n  sql_ext\n")
         code = self.pytest(
             "-p", "pytest_cov", "--cov", f"--cov-config={settings}", "--cov-context=test",
-            "--cov-report=", "--deselect", "tests/property/test_random_tables.py", *_TESTS,
+            "--cov-report=", f"--junit-xml={times}", "-o", "junit_family=xunit1",
+            *(f"--ignore={path}" for path in _NEED_SPARK), *_TESTS,
         )  # fmt: skip
         if code:
-            raise SystemExit(f"the tests fail without a mutant: {self.folder / 'pytest.log'}")
-        return Reach(data, self.folder)
+            log = (self.folder / "pytest.log").read_text()
+            raise SystemExit(f"{log}\nthe tests fail without a mutant")
+        return Reach(data, times, self.folder)
+
+
+def _limit(cpu_seconds: float) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_seconds), int(cpu_seconds)))
 
 
 class Reach:
-    """Which tests reach which lines."""
+    """Which tests reach which lines, and how long each takes.
 
-    def __init__(self, data: Path, folder: Path) -> None:
+    Args:
+        data: what coverage has recorded.
+        times: pytest's report of the same run, in the form of JUnit.
+        folder: where both ran.
+    """
+
+    def __init__(self, data: Path, times: Path, folder: Path) -> None:
         from coverage.numbits import numbits_to_nums
 
         self._lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -141,6 +164,17 @@ class Reach:
                 test = context.partition("|")[0].partition("[")[0]
                 for line in numbits_to_nums(numbits):
                     self._lines[module][line].add(test)
+        self._seconds: dict[str, float] = defaultdict(float)
+        for case in ET.parse(times).iter("testcase"):
+            file, name = case.attrib["file"], case.attrib["name"].partition("[")[0]
+            module = file.removesuffix(".py").replace("/", ".")
+            group = case.attrib["classname"].removeprefix(module).replace(".", "::")
+            for test in (file, f"{file}{group}::{name}"):
+                self._seconds[test] += float(case.attrib["time"])
+
+    def seconds(self, tests: Iterable[str]) -> float:
+        """Seconds of tests, or of files of tests, without a mutant."""
+        return sum(self._seconds[test] for test in tests)
 
     def tests(self, mutant: Mutant) -> list[str]:
         """The tests of the mutant's line, or their files where they are many.
