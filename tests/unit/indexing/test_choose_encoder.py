@@ -118,6 +118,12 @@ def test_wide_decimals_in_a_narrow_range_are_told_apart():
     ]
 
 
+def test_negative_decimals_in_a_narrow_range_are_told_apart():
+    """The window lies around them, not around their digits."""
+    ids = [Decimal(-(10**24) - n).scaleb(-2) for n in range(0, 10**6, 101)]
+    assert share_told_apart(chosen("decimal(38,2)", ids), ids) == 1.0
+
+
 def test_wide_decimals_of_every_size_keep_the_floating_form():
     """Where values lie on all scales a window would lose the small ones."""
     values = [Decimal(k * 10**e).scaleb(-2) for e in range(36) for k in range(1, 10)]

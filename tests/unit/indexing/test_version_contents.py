@@ -159,6 +159,13 @@ def test_a_file_read_in_part_proves_nothing(
     assert made.stats.rows == 4
 
 
+def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The reader says -1 of one that proves nothing; of others none of the rows is a count."""
+    files = [data_file("a"), data_file("b")]
+    _, locations = build(monkeypatch, tmp_path, Listed(files), [0, 4])
+    assert proven(locations) == {"a": True, "b": True}
+
+
 def test_an_unsettled_file_is_not_even_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

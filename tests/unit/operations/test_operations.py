@@ -285,3 +285,21 @@ def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
     assert found is not None
     assert found.files == (*slices("b/2"), DataFile(paths[0], 0, 1))
     assert (found.taken_over, found.instant_ms) == (1, 1_800_000_000_000)
+
+
+def test_slices_that_grow_one_after_the_other_keep_all_their_places(tmp_path: Path) -> None:
+    """One that grows later than another has the place of its news, too, not one that is none."""
+    found, _ = version(tmp_path, BEFORE, [6])
+    first = [BEFORE[0], *slices("a/2", mtime=5), *BEFORE[2:]]
+    refreshed(Commits(first, {"a"}, added=frozenset({1})), found)
+    after = newest(LocalStore(), found.directory)
+    assert after is not None
+    second = [*first[:2], *slices("b/1", mtime=6), *first[3:]]
+    refreshed(Commits(second, {"b"}, added=frozenset({0})), replace(found, manifest=after))
+    last = newest(LocalStore(), found.directory)
+    assert last is not None
+    known = read_locations(LocalStore(), found.directory, last)
+    places = dict(zip(known.paths, known.places.tolist(), strict=True))
+    assert places[first[1].path] == [1, 6]
+    assert places[second[2].path] == [2, 7]
+    assert places[BEFORE[0].path] == [0, -1]

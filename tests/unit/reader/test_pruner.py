@@ -8,7 +8,7 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -300,18 +300,35 @@ def test_scans_together_read_each_file_once(table: Table) -> None:
     assert all(names.count(name) == 1 for name in set(names) if name.startswith("part-"))
 
 
-def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
-    """A scan of an earlier instant that sees slices in part asks many versions, read at once."""
-    folder = table.root / LEFT / "versions"
-    for number in range(2, 9):
+def add_versions(table: Table, numbers: Iterable[int]) -> None:
+    """More versions of the index on `x`, of one day each."""
+    for number in numbers:
         version = dataclasses.replace(
             table.versions[0],
             version=number,
-            parent=VersionId(f"{number - 1:032x}"),
+            parent=VersionId(f"{number - 1:032x}") if number > 1 else None,
             id=VersionId(f"{number:032x}"),
             instant=f"2025-04-0{number}T00:00:00.000Z",
         )
-        (folder / f"{number}.json").write_bytes(render_manifest(version))
+        path = table.root / LEFT / "versions" / f"{number}.json"
+        path.write_bytes(render_manifest(version))
+
+
+def test_a_scan_of_an_instant_before_all_versions_has_the_oldest_that_is_kept(
+    table: Table,
+) -> None:
+    """What VACUUM deleted, and version 0, which never was, are not looked for."""
+    add_versions(table, range(1, 4))
+    day = 86_400_000
+    first_of_april = 1_743_465_600_000
+    for at, used in ((-day, "x@1"), (day + 1, "x@2"), (9 * day, "x@3")):
+        answer = table.prune(equals("x", 25), {"instant": first_of_april + at})
+        assert answer["used"] == [used]
+
+
+def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
+    """A scan of an earlier instant that sees slices in part asks many versions, read at once."""
+    add_versions(table, range(2, 9))
     inside: list[str] = []
     at_once: list[int] = []
 

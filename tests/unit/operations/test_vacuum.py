@@ -1,0 +1,146 @@
+"""VACUUM deletes what nothing needs any more, by age and by name, and leaves the rest."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sieve.errors import UnavailableError
+from sieve.metadata.history import Retention
+from sieve.metadata.manifest import render_manifest
+from sieve.metadata.pending_writes import FLOOR_MS
+from sieve.metadata.records import LocationsRef, PartRef, RunId, VersionId
+from sieve.operations.vacuum import Vacuumed, vacuum_index
+from sieve.storage.local import LocalStore
+from tests.unit.metadata.manifest_sample import SAMPLE
+
+DAY = FLOOR_MS
+ALL = Retention(1, 0.0)
+
+
+class Clocked(LocalStore):
+    """A store whose clock stands at the end of day 100."""
+
+    def now_ms(self, _directory: str) -> int:
+        return 100 * DAY
+
+
+class Index:
+    """An index whose version k names run k and run 0, and list part k; a version a day.
+
+    Args:
+        folder: the root.
+        versions: number of versions, the last of which is published on day 99.
+    """
+
+    def __init__(self, folder: Path, versions: int) -> None:
+        self.folder = folder / SAMPLE.index
+        for number in range(1, versions + 1):
+            runs = [replace(SAMPLE.runs[0], id=RunId(f"{k:032x}")) for k in (0, number)]
+            part = PartRef(f"{number:032x}.parquet", 5, "c" * 64, 34)
+            manifest = replace(
+                SAMPLE,
+                version=number,
+                id=VersionId(f"{number:032x}"),
+                parent=VersionId(f"{number - 1:032x}") if number > 1 else None,
+                runs=tuple(runs),
+                locations=LocationsRef((part,), 34),
+            )
+            at = (99 - versions + number) * DAY
+            self.write(f"versions/{number}.json", render_manifest(manifest), at)
+            self.write(f"locations/{part.name}", b"parts", at)
+            self.write(f"runs/{number:032x}/part-00000.parquet", b"segment", at)
+        self.write(f"runs/{0:032x}/part-00000.parquet", b"segment", 0)
+        self.usable: Any = SimpleNamespace(
+            store=Clocked(), directory=f"file:{self.folder}", name="v", manifest=manifest
+        )
+
+    def write(self, name: str, data: bytes, at_ms: int) -> None:
+        """A file of a time."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        os.utime(path, (at_ms / 1000, at_ms / 1000))
+
+    def names(self) -> set[str]:
+        """The files that are left."""
+        return {
+            path.relative_to(self.folder).as_posix()
+            for path in self.folder.rglob("*")
+            if path.is_file()
+        }
+
+
+def of_version(number: int) -> set[str]:
+    """What a version has for itself, its manifest aside."""
+    return {f"locations/{number:032x}.parquet", f"runs/{number:032x}/part-00000.parquet"}
+
+
+def test_what_only_expired_versions_name_is_deleted(tmp_path: Path) -> None:
+    """Their manifests stay, and what later versions share; told in versions, files and bytes."""
+    index = Index(tmp_path, 4)
+    before = index.names()
+    assert vacuum_index(index.usable, Retention(2, 0.0)) == Vacuumed(2, 4, 2 * (5 + 7))
+    assert index.names() == before - of_version(1) - of_version(2) | {"vacuumed/2"}
+    assert vacuum_index(index.usable, Retention(2, 0.0)) == Vacuumed(0, 0, 0)
+    assert vacuum_index(index.usable, ALL) == Vacuumed(1, 2, 5 + 7)
+    assert index.names() >= of_version(4) | {"vacuumed/2", "vacuumed/3"}
+    # A shorter retention does not give back what is gone.
+    assert vacuum_index(index.usable, Retention(4, 0.0)) == Vacuumed(0, 0, 0)
+    assert "vacuumed/1" not in index.names()
+
+
+def test_versions_are_kept_for_hours_after_the_next_one(tmp_path: Path) -> None:
+    """Version 2 was replaced two days before now, version 3 one day."""
+    index = Index(tmp_path, 4)
+    assert vacuum_index(index.usable, Retention(1, 36.0)).versions == 2
+
+
+def test_what_a_vacuum_before_left_is_deleted_by_the_next(tmp_path: Path) -> None:
+    """One that died has no mark; files that it deleted are not counted again."""
+    index = Index(tmp_path, 3)
+    (index.folder / f"locations/{1:032x}.parquet").unlink()
+    assert vacuum_index(index.usable, ALL) == Vacuumed(2, 3, 5 + 7 + 7)
+
+
+def test_temporary_files_go_by_name_and_age(tmp_path: Path) -> None:
+    """Drafts and probes of a day ago, in each folder; no younger ones, no others however old."""
+    index = Index(tmp_path, 1)
+    folders = ("", "versions/", "intents/", "locations/")
+    for number, folder in enumerate(folders):
+        index.write(f"{folder}.draft-{number:032x}", b"123", 99 * DAY - 1)
+        index.write(f"{folder}.probe-{number:032x}", b"123", 99 * DAY)
+        index.write(f"{folder}.draft-{number}", b"123", 0)
+    before = index.names()
+    assert vacuum_index(index.usable, ALL) == Vacuumed(0, 4, 12)
+    assert index.names() == before - {f"{f}.draft-{k:032x}" for k, f in enumerate(folders)}
+
+
+def test_what_dead_writers_announced_is_deleted_unless_a_version_names_it(tmp_path: Path) -> None:
+    """A writer is dead after a day; of a live one all stays."""
+    index = Index(tmp_path, 1)
+    for number, at in ((7, 99 * DAY - 1), (8, 99 * DAY), (1, 0)):
+        index.write(f"runs/{number:032x}/part-00000.parquet", b"segment", 0)
+        index.write(f"locations/{number:032x}.parquet", b"parts", 0)
+        index.write(f"intents/run-{number:032x}", b"", at)
+        index.write(f"intents/locations-{number:032x}.parquet", b"", at)
+    before = index.names()
+    assert vacuum_index(index.usable, ALL) == Vacuumed(0, 2, 12)
+    gone = {f"intents/run-{k:032x}" for k in (7, 1)}
+    gone |= {f"intents/locations-{k:032x}.parquet" for k in (7, 1)}
+    assert index.names() == before - of_version(7) - gone
+
+
+def test_a_listing_that_misses_versions_deletes_nothing(tmp_path: Path) -> None:
+    """Files that a version names which is not listed would seem to be nobody's."""
+    index = Index(tmp_path, 3)
+    (index.folder / "versions" / "3.json").unlink()
+    before = index.names()
+    with pytest.raises(UnavailableError, match="SIEVE_VERSIONS_NOT_LISTED"):
+        vacuum_index(index.usable, ALL)
+    assert index.names() == before

@@ -1,0 +1,276 @@
+"""What a Hudi table's properties, timeline and log files allow: the decisions, without Hudi."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JError
+
+from sieve.tables.hudi import changed_partitions, find_appended, refusal, takes_whole_records
+
+PARTS = {
+    "hudi.hoodie.table.version": "9",
+    "hudi.hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
+}
+ARCHIVE = "file:/t/.hoodie/timeline/history"
+
+
+def text(value: str) -> Any:
+    """A Java object that has this text."""
+    return SimpleNamespace(toString=lambda: value)
+
+
+@pytest.mark.parametrize(
+    ("more", "refused"),
+    [
+        ({}, None),
+        ({"hudi.hoodie.table.version": "8"}, None),
+        ({"hudi.hoodie.table.version": "6"}, "hudi version 6"),
+        ({"hudi.hoodie.bootstrap.base.path": "s3://b"}, "hudi bootstrap"),
+        ({"hudi.hoodie.table.multiple.base.file.formats.enable": "True"}, "hudi formats several"),
+        ({"hudi.hoodie.table.multiple.base.file.formats.enable": "false"}, None),
+        ({"hudi.hoodie.table.base.file.format": "orc"}, "hudi formats orc"),
+        ({"hudi.hoodie.table.base.file.format": "parquet"}, None),
+    ],
+)
+def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: str | None) -> None:
+    """Their slices hold what a reader of Parquet does not see, or listings do not show."""
+    assert refusal(PARTS | more) == refused
+
+
+@pytest.mark.parametrize(
+    ("more", "whole"),
+    [
+        ({}, True),
+        ({"hudi.hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}, True),
+        ({"hudi.hoodie.record.merge.mode": "CUSTOM"}, False),
+        ({"hudi.hoodie.table.partial.update.mode": "x"}, False),
+        ({"option.hoodie.datasource.write.payload.class": "Mine"}, False),
+        ({"conf.hoodie.record.merge.mode": "CUSTOM"}, False),
+        ({"conf.hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}, True),
+        ({"conf.hoodie.metadata.enable": "true", "conf.spark.merge.x": "1"}, True),
+    ],
+)
+def test_whose_records_are_as_one_write_wrote_them(more: Mapping[str, str], whole: bool) -> None:
+    """Not where a merge makes records of parts of others, or a reader merges in its own way."""
+    assert takes_whole_records(PARTS | more) == whole
+
+
+class Timeline:
+    """The shim's access to a table's timeline: action, whether it is done, and when."""
+
+    def __init__(
+        self,
+        *actions: tuple[str, bool, int | None],
+        partitions: Sequence[str] = ("a", "b"),
+        archived: Sequence[int] | None = None,
+    ) -> None:
+        self.actions, self.written, self.archived = actions, partitions, archived
+
+    def timeline(self) -> str:
+        return json.dumps(self.actions)
+
+    def partitions(self, number: int) -> str:
+        assert self.actions[number][0] == "deltacommit"
+        return json.dumps(self.written)
+
+    def client(self) -> Any:
+        return SimpleNamespace(getArchivePath=lambda: text(ARCHIVE))
+
+    def hadoopConf(self) -> None:  # noqa: N802 - the shim's name
+        return None
+
+    def path(self, uri: str) -> Any:
+        assert uri == ARCHIVE
+        statuses = [
+            SimpleNamespace(getModificationTime=lambda at=at: at) for at in self.archived or ()
+        ]
+        files = SimpleNamespace(
+            exists=lambda _: self.archived is not None, listStatus=lambda _: statuses
+        )
+        return SimpleNamespace(getFileSystem=lambda _: files)
+
+
+AT = 1_000_000
+OWN = ("commit", True, AT)
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        [OWN],
+        [OWN, ("clean", True, AT + 1), ("savepoint", True, AT + 2), ("indexing", True, None)],
+        [("rollback", True, AT - 1), OWN, ("deltacommit", False, None)],
+    ],
+)
+def test_where_nothing_was_written_no_partition_changed(actions: Sequence[Any]) -> None:
+    """What keeps rows as they are does not count, nor what is older or not complete."""
+    assert changed_partitions(Timeline(*actions), AT) == frozenset()
+
+
+@pytest.mark.parametrize("at", [AT + 1, None])
+def test_partitions_of_later_commits_changed(at: int | None) -> None:
+    """A commit that does not say when it was complete may be later."""
+    found = changed_partitions(
+        Timeline(("deltacommit", True, 5), OWN, ("deltacommit", True, at)), AT
+    )
+    assert found == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "timeline",
+    [
+        Timeline(("deltacommit", True, AT + 1)),
+        Timeline(OWN, OWN),
+        Timeline(OWN, ("rollback", True, AT + 1)),
+        Timeline(OWN, ("restore", False, None)),
+        Timeline(OWN, ("rollback", False, None)),
+        Timeline(OWN, *[("deltacommit", True, AT + 1)] * 51),
+        Timeline(OWN, ("deltacommit", True, AT + 1), partitions=("a", "")),
+        Timeline(OWN, ("deltacommit", True, AT + 1), partitions=[f"p{k}" for k in range(101)]),
+        Timeline(OWN, archived=[0, AT - 60_000]),
+    ],
+    ids=[
+        "no own", "two own", "rolled back", "restoring", "rolling back", "many commits",
+        "no partitions", "many partitions", "archived",
+    ],
+)  # fmt: skip
+def test_a_timeline_that_does_not_tell(timeline: Timeline) -> None:
+    """Then all slices are listed."""
+    assert changed_partitions(timeline, AT) is None
+
+
+@pytest.mark.parametrize(
+    "timeline",
+    [
+        Timeline(OWN, *[("deltacommit", True, AT + 1)] * 50),
+        Timeline(OWN, ("deltacommit", True, AT + 1), partitions=[f"p{k}" for k in range(100)]),
+        Timeline(OWN, archived=[AT - 60_001]),
+    ],
+    ids=["commits", "partitions", "archived"],
+)
+def test_a_timeline_at_its_limits_tells(timeline: Timeline) -> None:
+    """So many are asked, and what was archived long before says nothing."""
+    assert changed_partitions(timeline, AT) is not None
+
+
+BASE, ONE, TWO = (100, 1), (110, 2), (120, 3)
+"""Length and time of a slice: of its base file, and with one and two log files."""
+
+
+class Slices:
+    """The shim's access to a table of one slice, each of whose log files has two blocks."""
+
+    def __init__(
+        self,
+        states: Sequence[tuple[int, int]] = (BASE, ONE, TWO),
+        *,
+        bytes_logged: int = 25,
+        kind: str = "PARQUET_DATA_BLOCK",
+        headers: Sequence[str] = ("INSTANT_TIME",),
+        bad: int = 0,
+        error: Exception | None = None,
+    ) -> None:
+        self._slice = {"log_bytes": bytes_logged, "base_bytes": 100, "states": states}
+        self._kind, self._headers, self._bad, self._error = kind, headers, bad, error
+        self.read: list[int] = []
+        self.closed = 0
+        self.appends: list[tuple[int, int]] = []
+
+    def slice(self, _number: int) -> str:
+        if self._error:
+            raise self._error
+        return json.dumps(self._slice if self._slice["states"] else None)
+
+    def append(self, number: int, held: int) -> None:
+        self.appends.append((number, held))
+
+    def logReader(self, number: int, log_file: int) -> Any:  # noqa: N802 - the shim's name
+        assert number == 7
+        self.read.append(log_file)
+        odd = [k + log_file == self._bad for k in (0, 1)]
+
+        def block() -> Any:
+            is_odd = odd.pop()
+            names = [text(name) for name in (self._headers if is_odd else ["INSTANT_TIME"])]
+            kind = self._kind if is_odd else "AVRO_DATA_BLOCK"
+            return SimpleNamespace(
+                getLogBlockHeader=lambda: SimpleNamespace(keySet=lambda: names),
+                getBlockType=lambda: text(kind),
+            )
+
+        def close() -> None:
+            self.closed += 1
+
+        return SimpleNamespace(hasNext=lambda: bool(odd), next=block, close=close)
+
+
+def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = False) -> bool:
+    """Whether what was appended since a state can be read alone; the frame then reads it so."""
+    found = find_appended(access, {7: (*state, all_rows)}, PARTS)
+    assert access.closed == len(access.read)
+    assert bool(found) == bool(access.appends)
+    assert found <= {7}
+    return bool(found)
+
+
+def test_what_was_appended_to_a_known_base_file_is_read_alone() -> None:
+    """All log files are looked into, and the reader is told from where it reads."""
+    access = Slices()
+    assert appended(access)
+    assert (access.read, access.appends) == ([0, 1], [(7, 0)])
+
+
+def test_what_was_appended_to_known_log_files_is_read_alone_where_all_rows_are_known() -> None:
+    """Else a row that a log file has hidden might show again."""
+    access = Slices()
+    assert appended(access, ONE, all_rows=True)
+    assert (access.read, access.appends) == ([1], [(7, 1)])
+    assert not appended(Slices(), ONE, all_rows=False)
+
+
+@pytest.mark.parametrize("state", [TWO, (100, 2), (101, 1)])
+def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
+    """It was written anew, or has what it has now."""
+    assert not appended(Slices(), state, all_rows=True)
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        Slices(()),
+        Slices(bytes_logged=26),
+        Slices(kind="DELETE_BLOCK"),
+        Slices(kind="DELETE_BLOCK", bad=2),
+        Slices(headers=["INSTANT_TIME", "IS_PARTIAL"]),
+        Slices(headers=["COMPACTED_BLOCK_TIMES"], bad=1),
+        Slices(error=Py4JError("gone")),
+    ],
+    ids=["gone", "much", "deletes", "deletes at last", "partial", "compacted", "failure"],
+)
+def test_log_files_that_change_other_rows_are_read_with_all_of_the_slice(access: Slices) -> None:
+    """A block that is no block of rows, or hides more than its own keys; a failure is as good."""
+    assert not appended(access)
+
+
+def test_a_slice_at_the_limit_of_log_bytes_is_read_alone() -> None:
+    """A quarter of the base file."""
+    assert appended(Slices(bytes_logged=25))
+
+
+def test_other_errors_are_not_taken_for_failures_of_hudi() -> None:
+    """A mistake of ours must show."""
+    with pytest.raises(ArithmeticError):
+        find_appended(Slices(error=ArithmeticError()), {7: (*BASE, False)}, PARTS)
+
+
+def test_nothing_is_asked_of_tables_that_merge_records() -> None:
+    """Nor where no slice is asked for."""
+    access = Slices(error=ArithmeticError())
+    assert find_appended(access, {}, PARTS) == frozenset()
+    other = PARTS | {"hudi.hoodie.record.merge.mode": "CUSTOM"}
+    assert find_appended(access, {7: (*BASE, False)}, other) == frozenset()

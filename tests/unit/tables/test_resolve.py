@@ -1,0 +1,93 @@
+"""A name that Spark does not know, and tables that no build reads, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from sieve.errors import InvalidInputError, UnsupportedError
+from sieve.tables.resolve import open_table
+
+
+class Session:
+    """A session whose catalog has some tables, and remembers whose listing was forgotten."""
+
+    def __init__(self, *tables: str, views: Sequence[str] = ()) -> None:
+        self.forgotten: list[str] = []
+        self._catalog = SimpleNamespace(
+            isTempView=lambda name: name in views,
+            tableExists=lambda name: name in tables,
+            invalidateCachedTable=self.forgotten.append,
+            currentDatabase=lambda: "shop",
+        )
+
+    def sessionState(self) -> Any:  # noqa: N802 - Spark's name
+        parser = SimpleNamespace(parseTableIdentifier=lambda text: text.replace("`", ""))
+        return SimpleNamespace(catalog=lambda: self._catalog, sqlParser=lambda: parser)
+
+    def catalog(self) -> Any:
+        return self._catalog
+
+
+def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
+    """The shim, which resolves each name to a relation of one kind, or to none."""
+
+    def resolve(_session: object, _parts: object) -> Any:
+        if kind is None:
+            error = AnalysisException("no")
+            cause = SimpleNamespace(getCondition=lambda: condition, getCause=lambda: None)
+            error._origin = cause  # type: ignore[attr-defined]
+            raise error
+        return SimpleNamespace(kind=lambda: kind)
+
+    def names(_session: object, database: str) -> str:
+        return json.dumps(["orders", "lineitem"] if database == "shop" else ["elsewhere"])
+
+    return SimpleNamespace(tables=lambda: SimpleNamespace(resolve=resolve, names=names))
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        (["order"], r"no table shop\.order; did you mean orders\?"),
+        (["shop", "lineitems"], r"no table shop\.lineitems; did you mean lineitem\?"),
+        (["xyz"], r"no table shop\.xyz; check its name and database"),
+        (["other", "orders"], r"no table other\.orders; check its name and database"),
+    ],
+)
+def test_an_unknown_table_is_told_with_names_like_it(parts: list[str], told: str) -> None:
+    """Those of its database, if there are any."""
+    with pytest.raises(InvalidInputError, match=told):
+        open_table(driver(None), None, Session(), parts)  # type: ignore[arg-type]
+
+
+def test_another_error_of_spark_is_told_as_it_is() -> None:
+    """A table that the user may not see is not one that there is none of."""
+    with pytest.raises(AnalysisException):
+        open_table(driver(None, "OTHER"), None, Session(), ["t"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("parts", "forgotten"),
+    [
+        (["orders"], ["orders"]),
+        (["shop", "orders"], ["shop.orders"]),
+        (["spark_catalog", "shop", "orders"], ["shop.orders"]),
+        (["iceberg", "shop", "orders"], []),
+        (["unknown"], []),
+        (["shown"], []),
+    ],
+)
+def test_a_listing_that_the_session_keeps_is_forgotten(
+    parts: list[str], forgotten: list[str]
+) -> None:
+    """A build must see the files of now; views and other catalogs have no such listing."""
+    session = Session("orders", "shop.orders", "shown", views=["shown"])
+    with pytest.raises(UnsupportedError):
+        open_table(driver("view"), None, session, parts)  # type: ignore[arg-type]
+    assert session.forgotten == forgotten
