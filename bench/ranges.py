@@ -106,9 +106,9 @@ def _write(folder: Path, kind: str, rows: int, files: int, number: int) -> None:
     serial = np.arange(number * rows, (number + 1) * rows)
     late = np.where(random.integers(0, _LATE, rows) == 0, random.integers(0, DAYS // 10, rows), 0)
     day = np.maximum(serial * DAYS // (rows * files) - late, 0).astype(np.int32)
-    pad = random.bytes(rows * 42).hex()
+    pad = random.integers(32, 127, rows * 84, np.uint8)
     offsets = np.arange(rows + 1, dtype=np.int64) * 84
-    text = pa.LargeStringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(pad.encode()))
+    text = pa.LargeStringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(pad))
     table = pa.table({"id": _ids(number, rows), "day": day, "pad": text.cast(pa.string())})
     path = folder / f"part-{number:05d}.{kind}"
     if kind == "parquet":
