@@ -120,8 +120,7 @@ def _write(folder: Path, kind: str, rows: int, files: int, number: int) -> None:
 def _queries(files: int, rows: int) -> Iterator[Query]:
     random = np.random.default_rng(1)
     keys = [
-        int(_ids(int(random.integers(files)), rows)[int(random.integers(rows))])
-        for _ in range(10)
+        int(_ids(int(random.integers(files)), rows)[int(random.integers(rows))]) for _ in range(10)
     ]
     yield Query("unique id, point", f"id = {keys[0]}", pc.field("id") == keys[0])
     some = ", ".join(map(str, keys))

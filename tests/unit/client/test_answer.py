@@ -96,7 +96,10 @@ def test_bars_show_shares() -> None:
 def test_bars_of_describe_compare_with_min_and_max() -> None:
     """Pale by minimum and maximum, dark by the index, of what DESCRIBE says."""
     stats = SimpleNamespace(
-        expected=[Expected(kind="present", files=1.5, exact=1.0, minmax=33.0)], files_total=100
+        expected=[Expected(kind="present", files=1.5, exact=1.0, minmax=33.0)],
+        files_total=100,
+        ranges_total=100,
+        locations_total=100,
     )
     rows = [records.Property(*row) for row in describe._expected(stats)]
     page = Answer(records.Property, [records.Property("index", "id_sieve"), *rows])._repr_html_()

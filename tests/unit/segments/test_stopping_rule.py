@@ -202,7 +202,7 @@ def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
 
 def version(options: IndexOptions, present: float, keys: int, **hashes: object) -> Any:
     """Of a manifest what tells whether a map was left out."""
-    stats = SimpleNamespace(expected=tuple(expected(present)), files_total=10, rows=1_000_000)
+    stats = SimpleNamespace(expected=tuple(expected(present)), locations_total=10, rows=1_000_000)
     file = SimpleNamespace(hashes=hashes.get("hashes", ()))
     return SimpleNamespace(
         options=options, stats=stats, runs=(SimpleNamespace(keys=keys, files=(file,)),)
