@@ -168,7 +168,7 @@ class _Connection(socketserver.BaseRequestHandler):
                 self._watcher.after(request.statement, error)
         elif name == "GetOperationStatus":
             if reply.operationState == ttypes.TOperationState.ERROR_STATE:
-                self._fail(request.operationHandle, StatementError(reply.errorMessage))
+                self._fail(request.operationHandle, StatementError(reply.errorMessage or ""))
         elif name == "FetchResults":
             try:
                 _check(reply.status)
