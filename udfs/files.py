@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-COLUMNS: Final = (("file", "STRING"), ("kept", "BOOLEAN"), ("reason", "STRING"))
+COLUMNS: Final = (
+    ("file", "STRING"),
+    ("kept", "BOOLEAN"),
+    ("reason", "STRING"),
+    ("ranges_total", "BIGINT"),
+    ("ranges_read", "BIGINT"),
+    ("bytes_read", "BIGINT"),
+)
 
 _UNPROVEN: Final = {
     "new-file": "new since the index was built",
@@ -21,28 +28,32 @@ _UNREAD: Final = {
 }
 
 
-def file_rows(scan: Mapping[str, Any]) -> Iterator[tuple[str, bool, str]]:
+def file_rows(
+    scan: Mapping[str, Any],
+) -> Iterator[tuple[str, bool, str, int | None, int, int]]:
     """One row for each file of the table.
 
     Args:
         scan: the scan as the driver reports it: ``files``, all paths; ``listed``, paths left by
-            Spark's own pruning; ``kept``, paths that are read, each with the reason why the index
-            does not know it, or ``""``; ``used``, the indexes; ``reasons`` why other indexes were
-            not used; ``unread`` instead of these if there is no scan at all; and whether the table
-            is ``partitioned``.
+            Spark's own pruning, each with the number of the file's ranges; ``kept``, paths that are
+            read, each with the number of ``ranges`` and ``bytes`` that are read of the file, and as
+            ``unproven`` the reason why the index does not know it, if it does not; ``used``, the
+            indexes; ``reasons`` why other indexes were not used; ``unread`` instead of these if
+            there is no scan at all; and whether the table is ``partitioned``.
     """
-    listed, kept = set(scan.get("listed", ())), scan.get("kept", {})
+    listed, kept = scan.get("listed", {}), scan.get("kept", {})
     used = ", ".join(scan.get("used", ()))
     unused = "no index used: " + ", ".join(scan.get("reasons", ()))
     pruned = "partition pruned" if scan["partitioned"] else "pruned by _metadata"
     for path in scan["files"]:
         if "unread" in scan:
-            yield path, False, _UNREAD[scan["unread"]]
+            yield path, False, _UNREAD[scan["unread"]], None, 0, 0
         elif path not in listed:
-            yield path, False, pruned
+            yield path, False, pruned, None, 0, 0
         elif path not in kept:
-            yield path, False, f"skipped by {used}"
-        elif kept[path]:
-            yield path, True, _UNPROVEN[kept[path]]
+            yield path, False, f"skipped by {used}", listed[path], 0, 0
         else:
-            yield path, True, f"may hold a match ({used})" if used else unused
+            why = kept[path]["unproven"]
+            known = f"may hold a match ({used})" if used else unused
+            reason = _UNPROVEN[why] if why else known
+            yield path, True, reason, listed[path], kept[path]["ranges"], kept[path]["bytes"]

@@ -71,6 +71,7 @@ class Scan:
 
     wholes: ClassVar[Mapping[str, str]] = {
         "files_read": "files_total",
+        "ranges_read": "ranges_total",
         "bytes_read": "bytes_total",
     }
 
@@ -80,6 +81,8 @@ class Scan:
     predicate: str | None
     files_total: int | None
     files_read: int | None
+    ranges_total: int | None
+    ranges_read: int | None
     bytes_total: int | None
     bytes_read: int | None
     reasons: str | None

@@ -26,6 +26,7 @@ class Reason(StrEnum):
     NEW_FILE = "new-file"
     CHANGED_FILE = "changed-file"
     UNSETTLED_FILE = "unsettled-file"
+    WHOLE_FILE = "whole-file"
     # Reasons that concern a request.
     TIMEOUT = "timeout"
     FRONT_END_DOWN = "front-end-down"

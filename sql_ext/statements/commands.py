@@ -258,6 +258,8 @@ class ExplainSieve:
         ("predicate", "STRING"),
         ("files_total", "BIGINT"),
         ("files_read", "BIGINT"),
+        ("ranges_total", "BIGINT"),
+        ("ranges_read", "BIGINT"),
         ("bytes_total", "BIGINT"),
         ("bytes_read", "BIGINT"),
         ("reasons", "STRING"),

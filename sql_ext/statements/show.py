@@ -157,6 +157,8 @@ def explain(command: commands.ExplainSieve, at: StatementContext) -> list[Row]:
             scan["predicate"] or None,
             scan["files_total"],
             scan["files_read"],
+            scan["ranges_total"],
+            scan["ranges_read"],
             scan["bytes_total"],
             scan["bytes_read"],
             ", ".join(f"{reason}: {count}" for reason, count in scan["reasons"].items()) or None,

@@ -44,6 +44,8 @@ def test_a_scan_shows_the_files_it_skips(lab: Lab, table: str, adaptive: str) ->
         (scan,) = _shown(lab, query)
         lab.check(query, exactly=2)
     assert (scan["number of files read"], scan["number of files skipped"]) == ("2", "8")
+    assert scan["number of ranges skipped"] == "8"
+    assert scan["bytes skipped"].endswith("KiB")
     assert scan["prune time"].endswith(("ms", " s"))
 
 
@@ -62,4 +64,7 @@ def test_a_scan_without_an_index_is_as_ever(lab: Lab, table: str) -> None:
     with lab.setting("spark.sieve.enabled", "false"):
         (scan,) = _shown(lab, f"SELECT * FROM {table} WHERE k = 5")
     assert scan["number of files read"] == "10"
-    assert not {"number of files skipped", "prune time"} & scan.keys()
+    assert (
+        not {"number of files skipped", "number of ranges skipped", "bytes skipped", "prune time"}
+        & scan.keys()
+    )

@@ -37,7 +37,7 @@ def _grown(before: Status, after: Status) -> dict[str, int]:
 
 def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
     """One scan, one call, ten files listed and nine of them skipped."""
-    lab.run(f"SELECT * FROM {table} WHERE k = 25")
+    (told,) = lab.explain(f"SELECT * FROM {table} WHERE k = 26")
     before = _status(lab)
     assert lab.run(f"SELECT * FROM {table} WHERE k = 26").files == 1
     assert _grown(before, _status(lab)) == {
@@ -45,6 +45,9 @@ def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
         "scans_pruned": 1,
         "files_listed": 10,
         "files_skipped": 9,
+        "ranges_listed": 10,
+        "ranges_skipped": 9,
+        "bytes_skipped": told["bytes_total"] - told["bytes_read"],
         "prune_calls": 1,
     }
 
@@ -66,6 +69,7 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
     assert _grown(before, mid) == {
         "scans": 5,
         "files_listed": files,
+        "ranges_listed": files,
         "no-predicate": 3,
         "unsupported-predicate": 1,
         "reader-changed": 1,

@@ -23,6 +23,8 @@ def scan(**changed: object) -> records.Scan:
         "predicate": "(id = 5)",
         "files_total": 400,
         "files_read": 100,
+        "ranges_total": 500,
+        "ranges_read": 150,
         "bytes_total": 2000,
         "bytes_read": 1000,
         "reasons": None,
@@ -86,10 +88,17 @@ def test_html_loads_nothing() -> None:
 
 
 def test_bars_show_shares() -> None:
-    """Of files and of bytes; none where the whole is unknown or nothing."""
+    """Of files, ranges and bytes; none where the whole is unknown or nothing."""
     widths = re.findall(r"width:([\d.]+)%", Answer(records.Scan, [scan()])._repr_html_())
-    assert widths == ["25.0", "50.0"]
-    unknown = scan(files_total=0, files_read=0, bytes_total=None, bytes_read=None)
+    assert widths == ["25.0", "30.0", "50.0"]
+    unknown = scan(
+        files_total=0,
+        files_read=0,
+        ranges_total=0,
+        ranges_read=0,
+        bytes_total=None,
+        bytes_read=None,
+    )
     assert "width:" not in Answer(records.Scan, [unknown])._repr_html_().replace("min-width:", "")
 
 

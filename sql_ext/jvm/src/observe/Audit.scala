@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.types.BooleanType
 
 /**
- * Reads files again that a scan has skipped, and fails its query if a row matches: the index would
+ * Reads again the files and ranges that a scan has skipped, and fails its query if a row matches: the index would
  * have lost it.
  *
  * A row that the query wants satisfies all filters of the scan, so none that a skip lost goes
@@ -35,8 +35,8 @@ object Audit {
         }
       Counters.audited(pruned)
       found.foreach(file => throw new SieveException("SIEVE_AUDIT_FAILED",
-        s"a row of $file satisfies the filters of a scan of $table for which $used skips the file, or " +
-          "may do so, being of a damaged record: rows would be missing. SET spark.sieve.enabled = false reads the table without its " +
+        s"a row of $file satisfies the filters of a scan of $table for which $used skips the file or " +
+          "the part that holds it, or may do so, being of a damaged record: rows would be missing. SET spark.sieve.enabled = false reads the table without its " +
           s"indexes; REFRESH SIEVE INDEX ON $table FULL makes them anew. Please report this, with " +
           "the index's folder (DESCRIBE SIEVE INDEX EXTENDED tells it) as it is now.", state = "XX001"))
     }

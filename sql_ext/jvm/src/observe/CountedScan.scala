@@ -3,7 +3,8 @@ package org.apache.spark.sql.sieve
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources._
@@ -46,9 +47,19 @@ trait CountedScan extends FileSourceScanExec {
     own
   }
 
-  /** The relation as this scan lists it. Spark groups files by their buckets, and no parts of files. */
+  /** Whether this scan reads ranges of files where that is enough; else it reads whole files. */
+  def readsRanges: Boolean = relation.location match {
+    // Spark groups files by their buckets, and no parts of files.
+    case _ if bucketedScan || optionalBucketSet.nonEmpty => false
+    case index: SieveFileIndex => !index.showsSplits && !output.exists {
+      case FileSourceConstantMetadataAttribute(a) => CountedScan.ofSplits(a.name)
+      case _ => false
+    }
+    case _ => true
+  }
+
   private def listing: HadoopFsRelation = relation.location match {
-    case index: RangeListing if !bucketedScan && optionalBucketSet.isEmpty =>
+    case index: RangeListing if readsRanges =>
       relation.copy(location = index.inRanges)(relation.sparkSession)
     case _ => relation
   }
@@ -89,6 +100,15 @@ trait CountedScan extends FileSourceScanExec {
 }
 
 object CountedScan {
+  /** Metadata of a row that is not of its file, but of the split in which it is read. */
+  private val ofSplits = Set(FileFormat.FILE_BLOCK_START, FileFormat.FILE_BLOCK_LENGTH)
+
+  /** Whether rows of a query may depend on how files are split, other than by such metadata. */
+  def showsSplits(query: LogicalPlan): Boolean = query.exists(_.expressions.exists(_.exists {
+    case _: InputFileBlockStart | _: InputFileBlockLength => true
+    case _ => false
+  }))
+
   /**
    * A plan whose scans count. Plug-ins that replace Spark's operators may know them by their class
    * alone: where there is any, the scans stay Spark's own. So they do in a Spark whose scan has other

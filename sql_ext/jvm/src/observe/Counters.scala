@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.{AtomicLong, AtomicLongArray, LongAccumulator
 /** What has happened in this driver since its start: a fixed number of sums. */
 object Counters {
   private val unused = Reason.values.toSeq.map(_ -> new LongAdder)
-  private val scans, pruned, atRunTime, listed, skipped, nanos, audits, reread = new LongAdder
+  private val scans, pruned, atRunTime, listed, skipped, ranges, rangesSkipped, bytesSkipped, nanos, audits, reread = new LongAdder
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
   private val calls = new AtomicLong
   /** Nanoseconds of the latest prune calls; 0 where there was none yet. */
@@ -25,21 +25,23 @@ object Counters {
     }
   }
 
-  /** Counts a scan of an indexed table; returns how many files it skips. */
-  def scanned(result: Pruned): Long = {
-    val (kept, left) = (Pruned.files(result.kept), Pruned.files(result.skipped))
+  /** Counts a scan of an indexed table. */
+  def scanned(result: Pruned): Unit = {
+    val left = result.filesSkipped
     scans.increment()
-    if (left > 0) pruned.increment()
-    listed.add(kept + left)
+    if (result.skipped.nonEmpty) pruned.increment()
+    listed.add(Pruned.files(result.kept) + left)
     skipped.add(left)
+    ranges.add(result.ranges.total)
+    rangesSkipped.add(result.ranges.total - result.ranges.read)
+    bytesSkipped.add(Pruned.bytes(result.skipped))
     unused.foreach { case (reason, times) => if (result.reasons.contains(reason)) times.increment() }
-    left
   }
 
   /** Counts a scan that got values which only a running query has. */
   def resolved(): Unit = atRunTime.increment()
 
-  /** Counts a scan whose skipped files were read again. */
+  /** Counts a scan whose skipped files, and skipped parts of files, were read again. */
   def audited(result: Pruned): Unit = {
     audits.increment()
     reread.add(Pruned.files(result.skipped))
@@ -57,7 +59,8 @@ object Counters {
   def json: String = Json.write(Seq(
     "scans" -> scans.sum, "scans_pruned" -> pruned.sum,
     "scans_at_run_time" -> atRunTime.sum, "files_listed" -> listed.sum,
-    "files_skipped" -> skipped.sum).map(counter) ++
+    "files_skipped" -> skipped.sum, "ranges_listed" -> ranges.sum,
+    "ranges_skipped" -> rangesSkipped.sum, "bytes_skipped" -> bytesSkipped.sum).map(counter) ++
     unused.map { case (reason, times) => Seq("index_not_used", reason.toString, times.sum) } ++ Seq(
     "prune_calls" -> calls.get, "prune_ms" -> millis(nanos.sum),
     "prune_ms_p50" -> within(0.5), "prune_ms_p95" -> within(0.95),

@@ -19,7 +19,8 @@ object Explain {
       val predicate = (Filters.evaluable(scan.dataFilters).map(unqualified(_).sql) ++
         scan.dataFilters.flatMap(atRunTime(session, _))).mkString(" AND ")
       sizes("total", listed) ++ sizes("read", pruned.kept) ++ outcome(pruned) ++
-        Map("table" -> scan.tableIdentifier.map(_.unquotedString), "predicate" -> predicate)
+        Map("ranges_total" -> pruned.ranges.total, "ranges_read" -> pruned.ranges.read,
+          "table" -> scan.tableIdentifier.map(_.unquotedString), "predicate" -> predicate)
     })
 
   /** A predicate as indexes of a table would be asked, and the files that partition pruning leaves. */
@@ -62,9 +63,16 @@ object Explain {
     val found = if (cached) Map("unread" -> "cached") else own.fold[Map[String, Any]](
       Map("unread" -> "never-true")) { scan =>
       val (listed, pruned) = listing(session, scan)
-      val kept = for (directory <- pruned.kept; f <- directory.files)
-        yield f.getPath.toString -> pruned.unproven(directory.values, f).fold("")(_.toString)
-      outcome(pruned) ++ Map("listed" -> paths(listed), "kept" -> kept.toMap)
+      val ranges = for (directory <- listed; f <- directory.files)
+        yield f.getPath.toString -> pruned.rangesOf(directory.values, f).getOrElse(1)
+      val kept = for (directory <- pruned.kept; f <- directory.files; path = f.getPath.toString) yield {
+        val known = pruned.rangesOf(directory.values, f)
+        path -> Map(
+          "bytes" -> FileRanges.bytes(f),
+          "ranges" -> FileRanges.of(f).fold(known.getOrElse(1))(_.size),
+          "unproven" -> known.left.toOption.map(_.toString))
+      }
+      outcome(pruned) ++ Map("listed" -> ranges.toMap, "kept" -> kept.toMap)
     }
     Json.write(found ++ Map("partitioned" -> relation.partitionSchema.nonEmpty,
       "files" -> paths(relation.location.listFiles(Nil, Nil))))
@@ -86,7 +94,11 @@ object Explain {
     scan.relation.location match {
       case index: SieveFileIndex =>
         val listed = index.delegate.listFiles(partition, data)
-        (listed, Pruner.prune(index, listed, data))
+        val inRanges = scan match {
+          case counted: CountedScan => counted.readsRanges
+          case _ => false
+        }
+        (listed, Pruner.prune(index, listed, data, inRanges))
       case other =>
         val listed = other.listFiles(partition, data)
         (listed, Pruned.nothing(listed, if (Settings.enabled(session)) Reason.NoIndex else Reason.Disabled))
@@ -118,10 +130,8 @@ object Explain {
   private def outcome(pruned: Pruned): Map[String, Any] =
     Map("used" -> pruned.used, "reasons" -> Reason.named(pruned.reasons))
 
-  private def sizes(what: String, directories: Seq[PartitionDirectory]): Map[String, Any] = {
-    val files = directories.flatMap(_.files)
-    Map(s"files_$what" -> files.size, s"bytes_$what" -> files.map(_.getLen).sum)
-  }
+  private def sizes(what: String, directories: Seq[PartitionDirectory]): Map[String, Any] =
+    Map(s"files_$what" -> Pruned.files(directories), s"bytes_$what" -> Pruned.bytes(directories))
 
   private def paths(directories: Seq[PartitionDirectory]): Seq[String] =
     directories.flatMap(_.files.map(_.getPath.toString))

@@ -6,15 +6,17 @@ import com.fasterxml.jackson.databind.JsonNode
 import org.apache.hadoop.fs.Path
 
 /**
- * A file as an index knows it: its ordinal, and the state it had when it was read. A length below
- * zero is that of a file which proves nothing; `isRacy` tells one that was too young to be read.
+ * A file as an index knows it: the number of its first range, the state it had when it was read, and
+ * the offsets at which it is cut into ranges. A length below zero is that of a file which proves
+ * nothing; `isRacy` tells one that was too young to be read.
  */
-final case class IndexedFile(ordinal: Int, state: State) {
+final case class IndexedFile(first: Int, state: State, cuts: Array[Long]) {
   def isRacy: Boolean = state.length == FileDictionary.racy
 }
 
 /** The files that one state of a table's indexes knows, by path: one for each state of each. */
-final class FileDictionary(val states: Int) extends JHashMap[Path, List[IndexedFile]](states * 2) {
+final class FileDictionary(states: Int, cuts: Int) extends JHashMap[Path, List[IndexedFile]](states * 2) {
+  def bytes: Long = states * FileDictionary.bytesOfFile + cuts * java.lang.Long.BYTES
   def of(path: Path): List[IndexedFile] = getOrDefault(path, Nil)
 }
 
@@ -22,9 +24,9 @@ final class FileDictionary(val states: Int) extends JHashMap[Path, List[IndexedF
 object FileDictionary {
   /** The length that stands for a file too young to be read. */
   val racy: Long = -2
+  private val bytesOfFile = Policy.limit("dictionary_bytes_a_file")
   private val kept = new LruMap[String, FileDictionary](Long.MaxValue)
-  private val capacity = Runtime.getRuntime.maxMemory /
-    Policy.limit("dictionary_memory_divisor") / Policy.limit("dictionary_bytes_a_file")
+  private val capacity = Runtime.getRuntime.maxMemory / Policy.limit("dictionary_memory_divisor")
 
   def get(id: String): Option[FileDictionary] = kept.synchronized(Option(kept.get(id)))
 
@@ -33,10 +35,10 @@ object FileDictionary {
     val made = read(answer)
     kept.synchronized {
       kept.put(id, made)
-      var states = kept.values.asScala.map(_.states.toLong).sum
+      var bytes = kept.values.asScala.map(_.bytes).sum
       val eldest = kept.values.iterator
-      while (states > capacity && kept.size > 1) {
-        states -= eldest.next().states
+      while (bytes > capacity && kept.size > 1) {
+        bytes -= eldest.next().bytes
         eldest.remove()
       }
     }
@@ -45,10 +47,15 @@ object FileDictionary {
 
   private def read(answer: JsonNode): FileDictionary = {
     val (paths, lengths, times) = (answer.get("paths"), answer.get("lengths"), answer.get("times"))
-    val made = new FileDictionary(paths.size)
+    val (cuts, counts) = (answer.path("cuts"), answer.path("cut_counts"))
+    val made = new FileDictionary(paths.size, cuts.size)
+    var cut = 0
     for (i <- 0 until paths.size) {
       val path = new Path(paths.get(i).asText)
-      made.put(path, IndexedFile(i, State(lengths.get(i).asLong, times.get(i).asLong)) :: made.of(path))
+      val own = Array.tabulate(counts.path(i).asInt)(k => cuts.get(cut + k).asLong)
+      val state = State(lengths.get(i).asLong, times.get(i).asLong)
+      made.put(path, IndexedFile(i + cut, state, own) :: made.of(path))
+      cut += own.length
     }
     made
   }

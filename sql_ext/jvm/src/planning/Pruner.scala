@@ -14,24 +14,42 @@ import org.apache.spark.sql.sieve.Reason.Reason
 /**
  * What pruning made of a listing.
  *
+ * @param kept     the files to read, those of which it is enough to read ranges restricted to these
+ * @param skipped  the files not to read, and of the others the ranges not to read
+ * @param ranges   how many ranges the files have, by what indexes know, and how many of them are read
  * @param used     indexes that were asked
  * @param reasons  why files were read, with how many
- * @param unproven why no index knows a file of the listing; None for one that some index knows
+ * @param rangesOf how many ranges a file of the listing has; else why no index knows the file
  * @param detail   says more of a reason
  * @param narrows  whether the indexes took more of the filter than IS NOT NULL
  */
 final case class Pruned(
-    kept: Seq[PartitionDirectory], used: Seq[String], reasons: Map[Reason, Long],
+    kept: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
     skipped: Seq[PartitionDirectory] = Nil,
-    unproven: (InternalRow, FileStatusWithMetadata) => Option[Reason] = (_, _) => None,
-    detail: String = "", narrows: Boolean = false)
+    rangesOf: (InternalRow, FileStatusWithMetadata) => Either[Reason, Int] = (_, _) => Right(1),
+    detail: String = "", narrows: Boolean = false) {
+  /** How many files are skipped whole. */
+  def filesSkipped: Long = Pruned.count(skipped)(FileRanges.of(_).isEmpty)
+}
+
+final case class RangeCounts(total: Long, read: Long)
 
 object Pruned {
   /** The whole listing, for one reason. */
   def nothing(listed: Seq[PartitionDirectory], reason: Reason, detail: String = ""): Pruned =
-    Pruned(listed, Nil, Map(reason -> files(listed)), detail = detail)
+    whole(listed, Map(reason -> files(listed)), detail)
+
+  /** The whole listing, for reasons with the number of files of each. */
+  def whole(listed: Seq[PartitionDirectory], reasons: Map[Reason, Long], detail: String = ""): Pruned =
+    Pruned(listed, RangeCounts(files(listed), files(listed)), Nil, reasons, detail = detail)
 
   def files(directories: Seq[PartitionDirectory]): Long = directories.map(_.files.size.toLong).sum
+
+  def bytes(directories: Seq[PartitionDirectory]): Long =
+    directories.map(_.files.map(FileRanges.bytes).sum).sum
+
+  private def count(directories: Seq[PartitionDirectory])(is: FileStatusWithMetadata => Boolean): Long =
+    directories.map(_.files.count(is).toLong).sum
 }
 
 /** A question sent before the files were listed, and how many nanoseconds sending it took. */
@@ -46,8 +64,10 @@ final case class Prefetch(question: Sent, nanos: Long) {
  * becomes "read everything": counted, logged once a cause, and an error under `strict`.
  */
 object Pruner extends OnceLogging {
+  /** @param inRanges whether the scan reads ranges of files */
   def prune(
-      index: SieveFileIndex, listed: Seq[PartitionDirectory], filters: Seq[Expression]): Pruned = {
+      index: SieveFileIndex, listed: Seq[PartitionDirectory], filters: Seq[Expression],
+      inRanges: Boolean): Pruned = {
     val strict = Settings.strict(index.executing)
     val prefetched = index.takePrefetched()
     val table = index.table.identifier.unquotedString
@@ -60,7 +80,8 @@ object Pruner extends OnceLogging {
     }
     if (filters.isEmpty) Pruned.nothing(listed, Reason.NoPredicate)
     // No row satisfies it, of whichever file: a join whose other side is empty.
-    else if (filters.contains(Literal.FalseLiteral)) Pruned(Nil, Nil, Map.empty, listed)
+    else if (filters.contains(Literal.FalseLiteral))
+      Pruned(Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed)
     else try Counters.timed(prefetched.fold(0L)(_.nanos)) {
       val locations = Locations.of(index.relation)
       val asOf = Hudi.asOf(index.relation).map { millis =>
@@ -77,8 +98,11 @@ object Pruner extends OnceLogging {
       // What is wrong with one index is reported even where another one served.
       reasons.keys.find(Reason.failures).foreach(fallback(_, detail))
       val pruned = known.fold(
-        Pruned(listed, Nil, reasons.map { case (reason, _) => reason -> Pruned.files(listed) }))(
-        drop(listed, locations, reply, _, reasons))
+        Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })) { files =>
+        val costs = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
+        drop(listed, locations, new Answer(files, reply), costs, reasons)
+          .copy(used = reply.get("used").elements.asScala.map(_.asText).toList, narrows = reply.path("narrows").asBoolean)
+      }
       pruned.copy(detail = detail)
     } catch {
       case e: SieveException if strict => throw e
@@ -116,47 +140,81 @@ object Pruner extends OnceLogging {
       index.executing, FrontendClient.body(index.executing, "dictionary", Map("dictionary" -> id)),
       None, FileDictionary.add(id, _)))
 
-  /** What an answer says of files by their ordinals, as they are shown and with all that was written. */
+  /** What an answer says of ranges by their numbers, as they are shown and with all that was written. */
   private class Answer(known: FileDictionary, reply: JsonNode) {
     private val skip = bits("skip")
     private val (skipWritten, knownWritten) = (bits("skip_in_part"), bits("known_in_part"))
 
-    /** Whether a location may be skipped; else why nothing the indexes say holds for it. */
-    def skips(location: Option[Location]): Either[Reason, Boolean] =
+    /** The ranges of a location; else why nothing the indexes say holds for it. */
+    def of(location: Option[Location], length: Long): Either[Reason, Verdict] =
       location.map(now => (now, known.of(now.path))) match {
         case None => Left(Reason.ChangedFile)
         case Some((_, Nil)) => Left(Reason.NewFile)
         case Some((now, states)) =>
-          def ordinal(of: Option[State]) = of.flatMap(s => states.find(_.state == s)).map(_.ordinal)
-          val verdicts = ordinal(now.shown).map(skip.get) ++
-            ordinal(now.written).filter(knownWritten.get).map(skipWritten.get)
+          def state(of: Option[State]) = of.flatMap(s => states.find(_.state == s))
+          val shown = state(now.shown).map(ranges(_, length))
+          val written = state(now.written).map(_.first).filter(knownWritten.get)
           def racy = states.exists(k => k.isRacy && now.shown.exists(_.modified == k.state.modified))
-          if (verdicts.nonEmpty) Right(verdicts.exists(identity))
+          if (written.exists(skipWritten.get)) Right(Verdict.whole(length, skips = true))
+          else if (shown.nonEmpty || written.nonEmpty)
+            Right(shown.getOrElse(Verdict.whole(length, skips = false)))
           else Left(if (racy) Reason.UnsettledFile else Reason.ChangedFile)
+      }
+
+    private def ranges(file: IndexedFile, length: Long): Verdict =
+      if (file.cuts.isEmpty) Verdict.whole(length, skip.get(file.first))
+      else {
+        val (skipped, kept) = FileRanges.between(file.cuts.toSeq, length).zipWithIndex
+          .partition { case (_, k) => skip.get(file.first + k) }
+        Verdict(kept.map(_._1), skipped.map(_._1))
       }
 
     private def bits(name: String): BitSet = Option(reply.get(name)).fold(new BitSet)(node =>
       BitSet.valueOf(Base64.getDecoder.decode(node.asText)))
   }
 
+  /** Ranges of a file: those that may hold a row asked for, and those that hold none. */
+  private final case class Verdict(kept: Seq[ByteRange], skipped: Seq[ByteRange]) {
+    def size: Int = kept.size + skipped.size
+    def isMixed: Boolean = kept.nonEmpty && skipped.nonEmpty
+
+    /** Whether more is lost by opening the file again and again than is saved by skipping parts. */
+    def isCostly(opening: Long): Boolean =
+      (FileRanges.joined(kept, Long.MaxValue).size - 1) * opening > skipped.map(_.length).sum
+  }
+
+  private object Verdict {
+    def whole(length: Long, skips: Boolean): Verdict = {
+      val all = Seq(ByteRange(0, length))
+      if (skips) Verdict(Nil, all) else Verdict(all, Nil)
+    }
+  }
+
+  /** @param opening the bytes that could be read while a range is opened; None reads whole files */
   private def drop(
-      listed: Seq[PartitionDirectory], locations: Locations, reply: JsonNode,
-      known: FileDictionary, reasons: Map[Reason, Long]): Pruned = {
-    val answer = new Answer(known, reply)
-    val unknown = mutable.Map.empty[Reason, Long].withDefaultValue(0L)
+      listed: Seq[PartitionDirectory], locations: Locations, answer: Answer, opening: Option[Long],
+      known: Map[Reason, Long]): Pruned = {
+    val reasons = mutable.Map.empty[Reason, Long].withDefaultValue(0L)
+    var (total, read) = (0L, 0L)
+    /** What to read of a file, and what not. */
+    def parts(values: InternalRow, file: FileStatusWithMetadata) = {
+      val verdict = answer.of(locations.of(values, file), file.getLen).fold(
+        reason => { reasons(reason) += 1; Verdict.whole(file.getLen, skips = false) }, identity)
+      val isWhole = verdict.isMixed && opening.forall(verdict.isCostly)
+      if (isWhole && opening.isEmpty) reasons(Reason.WholeFile) += 1
+      total += verdict.size
+      read += (if (isWhole) verdict.size else verdict.kept.size)
+      if (verdict.kept.isEmpty) (None, Some(file))
+      else if (verdict.skipped.isEmpty || isWhole) (Some(file), None)
+      else (Some(FileRanges.restricted(file, verdict.kept)), Some(FileRanges.restricted(file, verdict.skipped)))
+    }
     val (kept, skipped) = listed.map { directory =>
-      val (files, rest) = directory.files.partition { file =>
-        answer.skips(locations.of(directory.values, file)) match {
-          case Left(reason) => unknown(reason) += 1; true
-          case Right(skips) => !skips
-        }
-      }
-      (if (rest.isEmpty) directory else directory.copy(files = files), directory.copy(files = rest))
+      val (files, rest) = directory.files.map(parts(directory.values, _)).unzip
+      (directory.copy(files = files.flatten), directory.copy(files = rest.flatten))
     }.unzip
     Pruned(
-      kept.filter(_.files.nonEmpty), reply.get("used").elements.asScala.map(_.asText).toList,
-      reasons ++ unknown, skipped.filter(_.files.nonEmpty),
-      (values, file) => answer.skips(locations.of(values, file)).left.toOption,
-      narrows = reply.path("narrows").asBoolean)
+      kept.filter(_.files.nonEmpty), RangeCounts(total, read), Nil, known ++ reasons,
+      skipped.filter(_.files.nonEmpty),
+      (values, file) => answer.of(locations.of(values, file), file.getLen).map(_.size))
   }
 }

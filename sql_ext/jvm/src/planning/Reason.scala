@@ -19,6 +19,7 @@ object Reason extends Enumeration {
   val IndexCorrupt = Value("index-corrupt")
   val VersionTooNew = Value("version-too-new")
   val VersionTooOld = Value("version-too-old")
+  val WholeFile = Value("whole-file")
   val Timeout = Value("timeout")
   val FrontEndDown = Value("front-end-down")
   val Error = Value("error")
@@ -26,8 +27,12 @@ object Reason extends Enumeration {
   /** Something is wrong with an index: logged, and an error under `spark.sieve.strict`. */
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 
-  /** Nothing for `spark.sieve.require` to object to: no index was asked, or REFRESH has yet to see a file. */
-  val expected: Set[Reason] = Set(NoIndex, NoPredicate, Disabled, NewFile, UnsettledFile, ChangedFile)
+  /**
+   * Nothing for `spark.sieve.require` to object to: no index was asked, REFRESH has yet to see a file, or
+   * the scan cannot read parts of files.
+   */
+  val expected: Set[Reason] =
+    Set(NoIndex, NoPredicate, Disabled, NewFile, UnsettledFile, ChangedFile, WholeFile)
 
   /** The counts by reason of an answer of the front end; fails for a reason that is not on the list. */
   def counts(answer: JsonNode): Map[Reason, Long] = Option(answer).toSeq

@@ -10,15 +10,17 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A table's own listing, less the files that an index proves to hold no row for the filters asked
- * with. Plans may merge, reuse and re-plan it as they like: a prefetched answer serves only a listing
+ * A table's own listing, less the files, and for scans that read ranges the ranges of files, that an
+ * index proves to hold no row for the filters asked with. Plans may merge, reuse and re-plan it as they like: a prefetched answer serves only a listing
  * that would ask the very same.
  */
 class SieveFileIndex(
     val scan: LogicalRelation, val relation: HadoopFsRelation, val table: CatalogTable,
-    val entry: Entry, val executing: Compat.Session) extends FileIndex {
+    val entry: Entry, val executing: Compat.Session, val showsSplits: Boolean) extends RangeListing {
   val delegate: FileIndex = relation.location
   private lazy val skipped = SQLMetrics.createMetric(executing.sparkContext, "number of files skipped")
+  private lazy val rangesSkipped = SQLMetrics.createMetric(executing.sparkContext, "number of ranges skipped")
+  private lazy val bytesSkipped = SQLMetrics.createSizeMetric(executing.sparkContext, "bytes skipped")
   private lazy val pruneTime = SQLMetrics.createTimingMetric(executing.sparkContext, "prune time")
   private val prefetched = new AtomicReference[Option[Prefetch]](None)
 
@@ -30,18 +32,32 @@ class SieveFileIndex(
   def takePrefetched(): Option[Prefetch] = prefetched.getAndSet(None).filter(_.isRecent)
 
   /** Of the last listing; a plan has a listing of its own for each of its scans. */
-  def metrics: Map[String, SQLMetric] = Map("numFilesSkipped" -> skipped, "pruneTime" -> pruneTime)
+  def metrics: Map[String, SQLMetric] = Map(
+    "numFilesSkipped" -> skipped, "numRangesSkipped" -> rangesSkipped, "bytesSkipped" -> bytesSkipped,
+    "pruneTime" -> pruneTime)
 
   override def listFiles(
-      partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = {
+      partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] =
+    list(partitionFilters, dataFilters, inRanges = false)
+
+  override def listRanges(
+      partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] =
+    list(partitionFilters, dataFilters, inRanges = true)
+
+  private def list(
+      partitionFilters: Seq[Expression], dataFilters: Seq[Expression],
+      inRanges: Boolean): Seq[PartitionDirectory] = {
     val listed = delegate.listFiles(partitionFilters, dataFilters.filterNot(RunTimeFilters.isOwn))
     // One list for both: the audit asks of the files what the index was asked.
     val filters = Filters.evaluable(dataFilters)
     val start = System.nanoTime
-    val pruned = Pruner.prune(this, listed, filters)
+    val pruned = Pruner.prune(this, listed, filters, inRanges)
     RequireCheck(this, pruned)
     pruneTime.set(TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start))
-    skipped.set(Counters.scanned(pruned))
+    Counters.scanned(pruned)
+    skipped.set(pruned.filesSkipped)
+    rangesSkipped.set(pruned.ranges.total - pruned.ranges.read)
+    bytesSkipped.set(Pruned.bytes(pruned.skipped))
     Audit.sometimes(this, pruned, filters)
     pruned.kept
   }

@@ -2,7 +2,7 @@ package org.apache.spark.sql.sieve
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.planning.ScanOperation
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, ReturnAnswer}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources._
 
@@ -11,11 +11,17 @@ import org.apache.spark.sql.execution.datasources._
  * matches on the listing's class, and on a copy, since sessions share the relation itself.
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
-  override def apply(plan: LogicalPlan): Seq[SparkPlan] = RunTimeFilteredScan.takenOff(plan) match {
-    // Nobody else plans these: whatever has changed since the rule that made them, they are scans.
-    case Some((bare, filters)) =>
-      prefetched(indexed(bare).getOrElse(FileSourceStrategy(bare)).map(CountedScan.withFilters(_, filters)))
-    case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    // The whole of what is planned comes first, and its scans after it in the same thread.
+    case ReturnAnswer(query) =>
+      SieveStrategy.showsSplits.set(CountedScan.showsSplits(query))
+      Nil
+    case _ => RunTimeFilteredScan.takenOff(plan) match {
+      // Nobody else plans these: whatever has changed since the rule that made them, they are scans.
+      case Some((bare, filters)) =>
+        prefetched(indexed(bare).getOrElse(FileSourceStrategy(bare)).map(CountedScan.withFilters(_, filters)))
+      case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
+    }
   }
 
   /** The plan of a scan of an indexed table, or of ranges of files; None for any other. */
@@ -49,7 +55,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
           if !scan.isStreaming && SieveStrategy.known(fs.location) =>
         val executing = session.asInstanceOf[Compat.Session]
         Registry.find(executing, table).map { entry =>
-          val index = new SieveFileIndex(scan, fs, table, entry, executing)
+          val index = new SieveFileIndex(scan, fs, table, entry, executing, SieveStrategy.showsSplits.get)
           scan.copy(relation = fs.copy(location = index)(fs.sparkSession))
         }
       case _ => None
@@ -58,6 +64,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
 object SieveStrategy {
   private val listings = Policy.texts("/listings").toSet
+  /** Of the query that this thread plans; Spark has a new strategy for each of its parts. */
+  private val showsSplits = ThreadLocal.withInitial[Boolean](() => false)
 
   /** Whether a listing's files or file slices are read whole and as listed; others are left alone. */
   def known(location: FileIndex): Boolean = Hudi.is(location) || listings(location.getClass.getName)

@@ -1,0 +1,209 @@
+"""Queries that read ranges of large files: rows, bytes, tasks, counters, and scans that cannot."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as po
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame
+from spark_session import Lab, scans
+
+FILES, GROUPS, ROWS = 4, 12, 500
+"""Files of a table, row groups of a file, rows of a row group."""
+SMALL = {"spark.sieve.range.bytes": "1000"}
+"""Cuts the files of these tests, which are small."""
+READ = {
+    "spark.sql.files.openCostInBytes": "0",
+    # Else Parquet's own statistics leave out row groups, too.
+    "spark.sql.parquet.filterPushdown": "false",
+    "spark.sql.orc.filterPushdown": "false",
+    "spark.sieve.strict": "true",
+}
+KEYS = random.Random(22).sample(range(10_000_000), FILES * GROUPS * ROWS)
+
+
+def write(folder: Path, format_name: str) -> None:
+    """Files of row groups with unique keys in random order."""
+    folder.mkdir()
+    for k in range(FILES):
+        keys = KEYS[k * GROUPS * ROWS : (k + 1) * GROUPS * ROWS]
+        table = pa.table({"k": keys, "n": range(len(keys)), "pad": [f"{key:030}" for key in keys]})
+        path = folder / f"part-{k}.{format_name}"
+        if format_name == "parquet":
+            pq.write_table(table, path, row_group_size=ROWS)
+        elif format_name == "orc":
+            po.write_table(table, path, stripe_size=1, batch_size=ROWS)
+        else:
+            rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+            path.write_text("".join(f"{key},{n},{pad}\n" for key, n, pad in rows))
+
+
+@pytest.fixture(scope="module", autouse=True, params=["parquet", "orc", "csv"])
+def table(
+    lab: Lab, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """A table of few large files, with an index of their ranges."""
+    folder = tmp_path_factory.mktemp("large") / "t"
+    write(folder, request.param)
+    with lab.database("ranges"):
+        lab.sql(
+            f"CREATE TABLE t (k BIGINT, n BIGINT, pad STRING) USING {request.param} "
+            f"LOCATION '{folder}'"
+        )
+        with lab.settings(SMALL):
+            lab.sql("CREATE SIEVE INDEX ON t (k) OPTIONS (granularity = 'range', shape = 'map')")
+        with lab.settings(READ):
+            yield str(request.param)
+
+
+def scan_of(frame: DataFrame) -> Any:
+    """The one scan of a query that has run."""
+    (scan,) = scans(frame._jdf.queryExecution().executedPlan())
+    return scan
+
+
+def scanned(lab: Lab, query: str) -> tuple[int, int]:
+    """Rows that a query's scan gives to its filter, and its tasks."""
+    frame = lab.spark.sql(query)
+    frame.collect()
+    scan = scan_of(frame)
+    return scan.metrics().apply("numOutputRows").value(), scan.inputRDD().getNumPartitions()
+
+
+def status(lab: Lab) -> dict[str, int]:
+    """The counters of this driver."""
+    return {counter: value for counter, _, value in lab.sql("SELECT * FROM sieve_status()")}
+
+
+def test_a_point_query_reads_one_range(lab: Lab) -> None:
+    """The rows of one row group, in one task, and EXPLAIN tells the bytes."""
+    for key in KEYS[:: len(KEYS) // 7]:
+        query = f"SELECT * FROM t WHERE k = {key}"
+        lab.check(query, exactly=1)
+        (told,) = lab.explain(query)
+        assert (told["files_total"], told["files_read"], told["ranges_read"]) == (FILES, 1, 1)
+        assert told["ranges_total"] >= FILES * 5
+        assert told["bytes_read"] < 2 * told["bytes_total"] / told["ranges_total"]
+        assert told["reasons"] is None
+        rows, tasks = scanned(lab, query)
+        assert rows < 2.5 * FILES * GROUPS * ROWS / told["ranges_total"]
+        assert tasks == 1
+    lab.check("SELECT * FROM t WHERE k = -1", exactly=0)
+
+
+@pytest.mark.parametrize(("adaptive", "most"), [("true", "20000"), ("false", "1g")])
+def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
+    """Of several files, joined with neighbours or not, never in more tasks than Spark has."""
+    keys = ", ".join(map(str, random.Random(most).sample(KEYS, 9)))
+    query = f"SELECT k, n, pad FROM t WHERE k IN ({keys})"
+    with lab.settings(
+        {"spark.sql.adaptive.enabled": adaptive, "spark.sql.files.maxPartitionBytes": most}
+    ):
+        lab.check(query, at_most=FILES)
+        lab.check(f"SELECT count(*) FROM ({query}) a JOIN ({query}) b ON a.n = b.n")
+        (told,) = lab.explain(query)
+        assert told["ranges_read"] <= 9
+        rows, tasks = scanned(lab, query)
+        assert rows < 11 * 2.5 * FILES * GROUPS * ROWS / told["ranges_total"]
+        with lab.setting("spark.sieve.enabled", "false"):
+            assert tasks <= scanned(lab, query)[1]
+
+
+def test_metadata_is_that_of_the_file(lab: Lab, table: str) -> None:
+    """Positions of rows, sizes and names are those of a scan of the whole file."""
+    own = ", _metadata.row_index" if table == "parquet" else ""
+    shown = f"_metadata.file_path, _metadata.file_size, _metadata.file_modification_time{own}"
+    query = f"SELECT k, {shown}, input_file_name() FROM t WHERE k IN ({KEYS[5]}, {KEYS[-1]})"
+    lab.check(query, exactly=2)
+    assert [told["ranges_read"] for told in lab.explain(query)] == [2]
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "SELECT k, _metadata.file_block_start FROM t WHERE k = {}",
+        "SELECT k FROM t WHERE k = {} AND _metadata.file_block_length > 0",
+        "SELECT k, input_file_block_start() FROM t WHERE k = {}",
+        "SELECT max(k) FROM (SELECT input_file_block_length() b, k FROM t WHERE k = {}) GROUP BY b",
+    ],
+)
+def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None:
+    """What they show is what Spark shows, and EXPLAIN gives the reason."""
+    query = shown.format(KEYS[77])
+    lab.check(query, exactly=1)
+    (told,) = lab.explain(query)
+    assert (told["files_read"], told["reasons"]) == (1, "whole-file: 1")
+    assert told["ranges_read"] == told["ranges_total"] / FILES
+    with lab.setting("spark.sieve.require", "true"):
+        lab.sql(query)
+
+
+def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
+    """Ranges far apart are not opened one by one where Spark is told that openings are dear."""
+    query = f"SELECT * FROM t WHERE k IN ({KEYS[3]}, {KEYS[GROUPS * ROWS - 3]})"
+    (apart,) = lab.explain(query)
+    with lab.setting("spark.sql.files.openCostInBytes", "4m"):
+        lab.check(query, exactly=1)
+        (whole,) = lab.explain(query)
+        (one,) = lab.explain(f"SELECT * FROM t WHERE k = {KEYS[3]}")
+    assert (apart["files_read"], apart["ranges_read"], one["ranges_read"]) == (1, 2, 1)
+    assert whole["ranges_read"] == whole["ranges_total"] / FILES
+    assert apart["bytes_read"] < whole["bytes_read"] / 2
+    assert whole["reasons"] is None
+
+
+def test_functions_and_metrics_tell_ranges(lab: Lab) -> None:
+    """`sieve_files` by file, `sieve_status` in all, the scan's node for one query."""
+    query = f"SELECT * FROM t WHERE k = {KEYS[40]}"
+    (told,) = lab.explain(query)
+    rows = lab.sql(
+        "SELECT kept, sum(ranges_total), sum(ranges_read), sum(bytes_read) "
+        f"FROM sieve_files('t', 'k = {KEYS[40]}') GROUP BY kept ORDER BY kept"
+    )
+    skipped = told["ranges_total"] - rows[1][1]
+    assert rows == [(False, skipped, 0, 0), (True, rows[1][1], 1, told["bytes_read"])]
+    before = status(lab)
+    frame = lab.spark.sql(query)
+    frame.collect()
+    after = status(lab)
+    grown = {name: after[name] - before[name] for name in after if "_bytes" not in name}
+    left = told["bytes_total"] - told["bytes_read"]
+    assert grown["ranges_listed"] == told["ranges_total"]
+    assert grown["ranges_skipped"] == told["ranges_total"] - 1
+    assert (grown["bytes_skipped"], grown["files_skipped"]) == (left, FILES - 1)
+    metrics = scan_of(frame).metrics()
+    assert metrics.apply("numRangesSkipped").value() == told["ranges_total"] - 1
+    assert metrics.apply("bytesSkipped").value() == left
+
+
+def test_audits_read_skipped_ranges(lab: Lab) -> None:
+    """Those of the file that is read, too."""
+    with lab.setting("spark.sieve.audit.sample", "1.0"):
+        before = status(lab)
+        lab.sql(f"SELECT * FROM t WHERE k = {KEYS[44]}")
+        after = status(lab)
+    assert after["files_audited"] - before["files_audited"] == FILES
+
+
+def test_a_file_that_changed_is_read_whole(lab: Lab, table: str, tmp_path: Path) -> None:
+    """A file of the same name with other rows, and one that is new."""
+    write(tmp_path / "t", table)
+    lab.sql("DROP TABLE IF EXISTS u")
+    lab.sql(
+        f"CREATE TABLE u (k BIGINT, n BIGINT, pad STRING) USING {table} LOCATION '{tmp_path / 't'}'"
+    )
+    with lab.settings(SMALL):
+        lab.sql("CREATE SIEVE INDEX ON u (k) OPTIONS (granularity = 'range')")
+    first, *_, last = sorted((tmp_path / "t").iterdir())
+    first.write_bytes(last.read_bytes())
+    lab.sql("REFRESH TABLE u")
+    lab.check(f"SELECT * FROM u WHERE k = {KEYS[-1]}", exactly=2)
+    (told,) = lab.explain(f"SELECT * FROM u WHERE k = {KEYS[-1]}")
+    assert told["reasons"] == "changed-file: 1"
+    lab.sql("DROP TABLE u")
