@@ -425,8 +425,13 @@ def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
 
 @contextmanager
 def without_spark() -> Iterator[None]:
-    """Replaces Spark in builds within the block."""
+    """Replaces Spark in builds within the block, and waits for no disk.
+
+    A killed process leaves to the system what it has written, synced or not; `test_power_cut`
+    listens to the calls.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
         patch.setattr(version_contents, "build_run", build_run)
         patch.setattr(run_writer, "write_rows", write_run)
         yield
