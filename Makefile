@@ -19,6 +19,9 @@ VENV_DONE  := .venv/.sieve-setup
 SPARK_DONE := build/spark-3.5/.sieve-setup
 SERVICES_DONE := build/services/.sieve-setup
 
+# The folder of the virtual environment's PySpark, as a recipe finds it.
+PYSPARK = $$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("pyspark").submodule_search_locations[0])')
+
 # A worker has a Spark session of its own; the tests of one file share it. More of them than cores,
 # for much of a test is waiting: for files to settle, for a server to start, for the other side.
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
@@ -36,6 +39,7 @@ MOTO     := 5.2.5
 
 # Classes for the test run's drivers to map instead of loading: half of what a start costs.
 ARCHIVE := build/spark-4.1.jsa
+QUICK_FILES := build/quick-files.jar
 
 .PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup \
         bench-joins bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
@@ -82,8 +86,7 @@ $(SPARK_DONE): Makefile | $(VENV_DONE)
 jars: setup ## compile the shim for Spark 4.1 and 3.5
 
 sql_ext/jars/sieve-spark-4.1_2.13.jar: $(SCALA) | $(VENV_DONE)
-	@$(BIN)/python sql_ext/jvm/build.py \
-	  "$$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("pyspark").submodule_search_locations[0])')"
+	@$(BIN)/python sql_ext/jvm/build.py "$(PYSPARK)"
 
 sql_ext/jars/sieve-spark-3.5_2.12.jar: $(SCALA) $(SPARK_DONE)
 	@$(BIN)/python sql_ext/jvm/build.py build/spark-3.5/pyspark
@@ -101,7 +104,13 @@ format: $(VENV_DONE) ## let ruff lay out the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix --quiet .
 
-$(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar
+# A file system for test drivers that starts no process for each file; both lines of Spark load it.
+$(QUICK_FILES): tests/quick_files.scala | $(VENV_DONE)
+	@mkdir -p build
+	@$${JAVA_HOME:+$$JAVA_HOME/bin/}java -Xss8m -cp "$(PYSPARK)/jars/*" scala.tools.nsc.Main \
+	  -usejavacp -release 8 -d $@ $<
+
+$(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar $(QUICK_FILES)
 	@$(BIN)/python tests/class_archive.py $@ >build/class-archive.log 2>&1 || \
 	  { cat build/class-archive.log; exit 1; }
 

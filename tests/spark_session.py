@@ -17,6 +17,15 @@ from sieve.client.spark_conf import wiring
 from sieve.client.spark_home import find_spark, shim_jar
 
 THRIFT_PORT = "spark.hadoop.hive.server2.thrift.port"
+DERBY = "-Dderby.language.statementCache.size=1000 -Dderby.system.durability=test"
+"""JVM options: statements of the metastore stay compiled, and a commit waits for no disk."""
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Settings for queries over a few hundred rows, too few to pay for compiling each query."""
+
+_QUICK_FILES = Path(__file__).parent.parent / "build" / "quick-files.jar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,21 +147,29 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
     """A local session on an embedded Derby metastore below ``folder``, as spark-sql has it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    options = f"-Dderby.system.home={folder} -Duser.timezone=UTC {DERBY}"
     settings = wiring(shim_jar(find_spark(os.environ))) | {
         "spark.master": "local[2]",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.hadoop.javax.jdo.option.ConnectionURL": (
             f"jdbc:derby:;databaseName={folder}/metastore;create=true"
         ),
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder} -Duser.timezone=UTC",
+        "spark.driver.extraJavaOptions": options,
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
         "spark.sql.session.timeZone": "UTC",
+        # Spark clears a buffer of a block for each broadcast (4 MB) and of a page for each sort or
+        # aggregation (32 MB), and tests have a few kB for them: a tenth of a query's CPU time.
+        "spark.broadcast.blockSize": "128k",
+        "spark.buffer.pageSize": "1m",
         # A busy test machine must not cause a time-out; tests of time-outs set their own.
         "spark.sieve.prune.timeout": "30s",
     }
+    if _QUICK_FILES.exists():
+        settings["spark.jars"] = f"local:{_QUICK_FILES}"
+        settings["spark.hadoop.fs.file.impl"] = "org.apache.spark.sql.sieve.tests.QuickFiles"
     builder = SparkSession.builder.appName("sieve-tests")
     for key, value in (settings | conf).items():
         builder = builder.config(key, value)
