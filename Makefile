@@ -108,7 +108,7 @@ format: $(VENV_DONE) ## let ruff lay out the code
 $(QUICK_FILES): tests/quick_files.scala | $(VENV_DONE)
 	@mkdir -p build
 	@$${JAVA_HOME:+$$JAVA_HOME/bin/}java -Xss8m -cp "$(PYSPARK)/jars/*" scala.tools.nsc.Main \
-	  -usejavacp -release 8 -d $@ $<
+	  -usejavacp -d $@ $<
 
 $(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar $(QUICK_FILES)
 	@$(BIN)/python tests/class_archive.py $@ >build/class-archive.log 2>&1 || \
@@ -128,7 +128,7 @@ one: $(if $(filter tests/unit/%,$(T)),$(VENV_DONE),setup $(ARCHIVE)) ## T=tests/
 	@$(if $(T),,echo "Name a test: make one T=tests/unit/reader/test_pruner.py"; exit 1)
 	@$(BIN)/python -m pytest -q $(T) $(ARGS)
 
-test-3.5: setup ## on Spark 3.5: the SQL corpus in strict mode, a tenth of the random predicates
+test-3.5: setup $(QUICK_FILES) ## on Spark 3.5: the SQL corpus in strict mode, a tenth of the random predicates
 	@$(call ON,3.5) $(PYTEST) -n 1 -m 'not soak' -k 'smoke or strict or random' \
 	  tests/smoke tests/golden tests/property/test_random_tables.py $(ARGS)
 
