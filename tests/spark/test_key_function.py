@@ -87,7 +87,8 @@ def test_a_column_has_the_codes_of_an_index(lab: Lab, tmp_path: Path, type_name:
         ):
             rows = lab.sql("SELECT n, sieve_key(x), sieve_key(named_struct('x', x).x) FROM keyed")
         assert sorted(rows) == [(n, code, code) for n, code in enumerate(wanted)]
-    for code in wanted:
+    # Decimals have hundreds of values, and each count is a query: a dozen of them, NULL included.
+    for code in {None, *wanted[:: len(wanted) // 12 + 1]}:
         (found,) = lab.sql(f"SELECT count(*) FROM keyed WHERE sieve_key(x) <=> {_literal(code)}")
         assert found == (wanted.count(code),)
     groups = lab.sql("SELECT sieve_key(x), count(*) FROM keyed GROUP BY sieve_key(x)")
