@@ -166,6 +166,7 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
         "spark.buffer.pageSize": "1m",
         # A busy test machine must not cause a time-out; tests of time-outs set their own.
         "spark.sieve.prune.timeout": "30s",
+        "spark.sieve.start.timeout": "120s",
     }
     if _QUICK_FILES.exists():
         settings["spark.jars"] = f"local:{_QUICK_FILES}"

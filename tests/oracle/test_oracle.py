@@ -11,20 +11,16 @@ import pytest
 from foreign_tables import FORMATS, ForeignTable, Probe, draw_table, put_back, write_file
 from oracle import Tally, compare, draw_query
 from pyspark.errors import PySparkException
-from spark_session import Lab
+from spark_session import INTERPRETED, Lab
 
 PAIRS, PAIRS_PER_TABLE = 400, 60
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80
-_SETTINGS = {
-    # Interpreted: few rows, too few to pay for compiling each query.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+_SETTINGS = INTERPRETED | {
     # A task for each scan, whatever it reads, in the order of the files' lengths.
     "spark.sql.files.openCostInBytes": "0",
     "spark.sql.files.minPartitionNum": "1",
     # A busy machine must not turn into a failure under `strict`.
     "spark.sieve.prune.timeout": "120s",
-    "spark.sieve.start.timeout": "120s",
 }
 
 

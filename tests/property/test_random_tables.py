@@ -12,7 +12,7 @@ import pyspark
 import pytest
 from generated_predicates import draw_predicate
 from generated_tables import GeneratedTable, draw_table, table_statements
-from spark_session import Lab, files_read
+from spark_session import INTERPRETED, Lab, files_read
 
 from sieve.metadata.options import SHAPES
 
@@ -24,10 +24,7 @@ SOAK_PAIRS_PER_TABLE = 200
 BRANCHES = 50
 _TOLD = 25
 
-_SETTINGS = {
-    # Interpreted: each predicate runs over a few hundred rows, too few to pay for compiling it.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+_SETTINGS = INTERPRETED | {
     # Staged files and tables hold days before 1582; these are what Spark 4 does by itself.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
@@ -42,7 +39,6 @@ _SETTINGS = {
     "spark.sql.json.filterPushdown.enabled": "false",
     # A busy machine must not turn into a failure under `strict`.
     "spark.sieve.prune.timeout": "120s",
-    "spark.sieve.start.timeout": "120s",
 }
 
 # Each staged file in a task of its own, so that each makes a file of the table.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pyspark.sql import functions as sf
-from spark_session import Lab
+from spark_session import INTERPRETED, Lab
 
 from sieve.indexing import column_profile
 from sieve.indexing.build_run import build_run
@@ -209,7 +209,7 @@ def test_malformed_text_gives_the_same_rows_in_every_projection(
         for digit in "56789":
             shifted = shifted.replace(digit, str(int(digit) + 10 * number))
         (tmp_path / f"{number}.{kind}").write_text(shifted)
-    with lab.database("malformed"):
+    with lab.database("malformed"), lab.settings(INTERPRETED):
         lab.sql(
             f"CREATE TABLE t (a INT, b STRING, c INT{corrupt}) USING {kind} OPTIONS "
             f"(mode '{mode}', columnNameOfCorruptRecord 'broken') LOCATION '{tmp_path}'"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from spark_session import Lab
+from spark_session import INTERPRETED, Lab
 
 OLD = 1_600_000_000
 _FAILURES = (Py4JJavaError, PySparkException)
@@ -84,8 +84,8 @@ PROJECTIONS = ("*", "a", "n, a", "count(*)")
 
 @pytest.fixture
 def database(lab: Lab) -> Iterator[None]:
-    """A database of a test's own."""
-    with lab.database("damaged"):
+    """A database of a test's own, in which each of many projections is not compiled."""
+    with lab.database("damaged"), lab.settings(INTERPRETED):
         yield
 
 
