@@ -26,8 +26,8 @@ _RULES: Final[dict[type, tuple[_Rule, ...]]] = {
             lambda record: record.name is not None and len(record.columns) > 1,
             "columns",
             (
-                "an index with a name has one column; leave the name out to get one index per "
-                "column, or write one statement for each."
+                "an index with a name has one column; write one statement for each column, or one "
+                "without a name: CREATE SIEVE INDEX ON table (column, ...)."
             ),
         ),
         (
