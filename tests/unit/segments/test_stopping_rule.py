@@ -15,7 +15,7 @@ from sieve.encoding.hashing import hash_codes
 from sieve.indexing import auto_budget
 from sieve.indexing.column_profile import Profile
 from sieve.indexing.column_sample import Sample
-from sieve.indexing.probes import EACH, make_probes
+from sieve.indexing.probes import EACH, make_probes, map_may_pay
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.intervals import concatenated, cut_location
@@ -161,6 +161,24 @@ def test_a_map_is_made_where_it_pays() -> None:
     # Files of some bytes each are read sooner than a map.
     cheap = profile(2_000, 1000, row_bytes=20)
     assert auto_budget.plan_map(cheap, options, expected(1.2), 20_000, 100) is None
+
+
+@pytest.mark.parametrize(("files", "mapped"), [(1, False), (2, True), (9, True)])
+def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
+    """Within the run a point query reads its one file at most, as with a map without fingerprints.
+
+    Beside a base with a map it reads that file in vain, until a compaction makes a run of several.
+    """
+    delta = profile(20_000 * files, files)
+    reads = [
+        Expected("present", float(files), 1.0, files),
+        Expected("absent", float(files), 0.0, files),
+        Expected("range", float(files), float(files), files),
+    ]
+    planned = auto_budget.plan_map(delta, IndexOptions(), reads, 20_000 * files, 20_000)
+    assert (planned is not None) == mapped
+    keys, budget = 20_000 * files, 1 << 20
+    assert map_may_pay(reads, keys, files, budget, exact=True) == mapped
 
 
 def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
