@@ -68,6 +68,22 @@ def test_a_query_keeps_its_keys(
         assert np.all((first <= moved) & (moved <= last))
 
 
+def test_a_query_keeps_its_keys_between_windows() -> None:
+    """They stand at the end of the window before; keys of no query do not stand anywhere."""
+    sample = np.arange(0, 100_000, 10)
+    asked = np.array([[30_000, 70_000]], np.int64)
+    domain_sample, _ = zoom_of(sample, 0.05, asked)
+    seen = domain_sample.within(sample)
+    between = ~seen & (sample >= 30_000) & (sample <= 70_000)
+    assert np.count_nonzero(between) > 3000
+    assert len(domain_sample.codes(sample[between])) == np.count_nonzero(between)
+    assert len(domain_sample.codes(sample[~seen & ~between])) == 0
+    ((first, last),) = domain_sample.intervals(asked)
+    moved = domain_sample.codes(sample[between])
+    assert np.all((first <= moved) & (moved <= last))
+    assert set(moved.tolist()) <= set(domain_sample.codes(domain_sample.last).tolist())
+
+
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
 @pytest.mark.parametrize("shape", ["even", "skewed", "few"])
 def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:

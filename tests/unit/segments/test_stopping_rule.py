@@ -201,6 +201,9 @@ def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
     assert allowed < wider.intervals_budget(options, "auto") <= of.budget(options)
     assert wider.wider(options) is None
     assert of.wider(IndexOptions(budget="1%")) is None
+    # Of a small column, too, what one task weighs: below a tenth of the table's bytes.
+    assert profile(100_000, 20).intervals_budget(options, "auto") == 320 << 10
+    assert profile(1_000, 20).intervals_budget(options, "auto") < 320 << 10
 
 
 def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
