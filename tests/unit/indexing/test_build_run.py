@@ -1,0 +1,197 @@
+"""Which attempts at a run a build makes, which it keeps, and that the others are deleted."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import hash_codes
+from sieve.errors import InvalidInputError
+from sieve.indexing import build_run
+from sieve.indexing.build_run import BuiltRun
+from sieve.indexing.column_profile import ColumnProfile
+from sieve.indexing.column_sample import Sample
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.paths import run_dir
+from sieve.metadata.records import Expected, RunId
+from sieve.segments.query_model import QueryModel
+from sieve.storage.local import LocalStore
+from sieve.tables.table import Column
+from tests.unit.metadata.manifest_sample import SAMPLE
+
+FILES, ROWS = 643, 5_000_000
+GIVEN = IndexOptions(budget="30%")
+FEW, MANY = 10_000, 400_000
+
+
+@dataclass
+class Attempts:
+    """Stands in for Spark: each attempt writes a run of so many bytes that reads so many files.
+
+    Attributes:
+        script: bytes, and files that a query for a key reads; or what the attempt fails with.
+        made: shape, whether a stop criterion was given, bits, and whether more cuts were read.
+        cuts: number of cuts that a reading sends on.
+    """
+
+    script: list[tuple[int, float] | Exception]
+    made: list[tuple[str, bool, int, bool]] = field(default_factory=list)
+    cuts: int = 1000
+
+    @contextlib.contextmanager
+    def maker(
+        self, _: object, __: object, asked: Any, options: Any, ___: object, stop: Any, bits: int
+    ) -> Iterator[object]:
+        """In place of `run_maker`."""
+        self.made.append((options.shape, stop is not None, bits, asked.wide))
+        what = self.script[len(self.made) - 1]
+        if isinstance(what, Exception):
+            raise what
+        yield None if what[0] == 0 else what
+
+    def write(self, what: tuple[int, float], *_: object) -> Any:
+        """In place of `write_within`."""
+        run = RunId(f"{len(self.made):032x}")
+        LocalStore().mkdirs(run_dir(self.home, run))
+        # The files that it reads stand in for its segments.
+        return replace(SAMPLE.runs[0], id=run, bytes=what[0], keys=ROWS, rows=round(what[1] * 100))
+
+    def build(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        folder: Path,
+        options: IndexOptions,
+        added: Sequence[int] = (),
+    ) -> BuiltRun:
+        """A build of scattered keys whose attempts go as in the script."""
+        self.home = f"file:{folder}"
+        codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
+        encoder, model = Encoder("bigint"), QueryModel.of_sample(codes)
+        sample = Sample(encoder, model, codes, hash_codes(codes), ROWS, 8, ROWS)
+        nothing: Any = None
+        profile = ColumnProfile(
+            n_files=FILES, table_bytes=50 * ROWS, sample=sample, values=nothing, counted=None
+        )
+        counts = np.ones(FILES, np.int64)
+
+        @contextlib.contextmanager
+        def read_cuts(*_: object) -> Iterator[Any]:
+            probes = np.ones(1200, np.int64)
+            seen = SimpleNamespace(
+                rows=counts, nulls=counts, nans=counts, hits=probes, least=counts, greatest=counts,
+                partial=np.arange(FILES) == 5, cuts=(self.cuts, 0, 1),
+            )  # fmt: skip
+            yield None, seen
+
+        def expectations(_: object, run: Any, *__: object) -> list[Expected]:
+            return [Expected("present", run, 1.0, FILES), Expected("range", 180, 180, FILES)]
+
+        for name, fake in {
+            "column_profile": lambda *_, **__: profile,
+            "read_cuts": read_cuts,
+            "run_maker": self.maker,
+            "write_within": self.write,
+            "Run": lambda _, __, run, ___: run.rows / 100,
+            "expectations": expectations,
+        }.items():
+            monkeypatch.setattr(build_run, name, fake)
+        return build_run.build_run(
+            nothing, Column(("id",), "bigint"), [50] * FILES, options, LocalStore(), self.home,
+            counted=False, describe_job=lambda _: None,
+            added=np.isin(np.arange(FILES), added) if added else None,
+        )  # fmt: skip
+
+    def left(self) -> list[int]:
+        """The attempts whose runs are there."""
+        folder = Path(self.home.removeprefix("file:")) / "runs"
+        return sorted(int(path.name, 16) for path in folder.iterdir())
+
+
+def number(built: BuiltRun) -> int:
+    """The attempt that was kept."""
+    assert built.run is not None
+    return int(built.run.id, 16)
+
+
+PLAIN, MAP = ("auto", False, 16, False), ("map", False, 16, False)
+STOPPED, CHEAP_MAP = ("auto", True, 16, False), ("map", False, 0, False)
+WIDER = ("auto", True, 16, True)
+TOO_SMALL = InvalidInputError("SIEVE_BUDGET_TOO_SMALL", "no")
+
+
+@pytest.mark.parametrize(
+    ("options", "script", "made", "kept"),
+    [
+        (GIVEN, [(FEW, 1.0)], [PLAIN], 1),
+        (GIVEN, [(FEW, 50.0), (MANY, 1.0)], [PLAIN, MAP], 2),
+        (GIVEN, [(FEW, 50.0), (MANY, 60.0)], [PLAIN, MAP], 1),
+        (GIVEN, [(FEW, 50.0), TOO_SMALL], [PLAIN, MAP], 1),
+        (replace(GIVEN, shape="runs"), [(FEW, 50.0)], [("runs", *PLAIN[1:])], 1),
+        (IndexOptions(), [(FEW, 1.0)], [STOPPED], 1),
+        (IndexOptions(), [(FEW, 150.0), (MANY, 1.0)], [STOPPED, CHEAP_MAP], 2),
+        (IndexOptions(), [(FEW, 1.2), (1 << 40, 1.0)], [STOPPED], 1),
+        (IndexOptions(), [(FEW, 150.0), (1 << 40, 1.0)], [STOPPED, CHEAP_MAP], 1),
+        (IndexOptions(), [(FEW, 150.0), TOO_SMALL], [STOPPED, CHEAP_MAP], 1),
+        (IndexOptions("runs"), [(FEW, 150.0)], [("runs", *STOPPED[1:])], 1),
+    ],
+)  # fmt: skip
+def test_the_better_attempt_is_kept_alone(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    options: IndexOptions,
+    script: list[tuple[int, float] | Exception],
+    made: list[object],
+    kept: int,
+) -> None:
+    """By files read within a budget, by bytes that pay back without one."""
+    attempts = Attempts(script)
+    built = attempts.build(monkeypatch, tmp_path, options)
+    assert attempts.made == made
+    assert (number(built), attempts.left()) == (kept, [kept])
+    assert built.rows.tolist() == [-1 if k == 5 else 1 for k in range(FILES)]
+
+
+def test_what_is_read_in_part_gets_no_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Other runs have the other rows of such a file."""
+    for options, made in ((GIVEN, PLAIN), (IndexOptions(), STOPPED)):
+        attempts = Attempts([(FEW, 150.0)])
+        attempts.build(monkeypatch, tmp_path / options.budget, options, added=[3])
+        assert attempts.made == [made]
+
+
+@pytest.mark.parametrize(("second", "kept"), [((MANY, 100.0), 2), ((MANY, 149.99), 1)])
+def test_more_cuts_are_read_where_they_may_save(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, second: tuple[int, float], kept: int
+) -> None:
+    """The second reading has eight times as many; the cheaper run of both stays."""
+    attempts = Attempts([(FEW, 150.0), second], cuts=1 << 30)
+    built = attempts.build(monkeypatch, tmp_path, IndexOptions(), added=[3])
+    assert attempts.made == [STOPPED, WIDER]
+    assert (number(built), attempts.left()) == (kept, [kept])
+
+
+@pytest.mark.parametrize("added", [(), (3,)], ids=["map", "wider"])
+def test_a_failure_of_a_later_attempt_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, added: Sequence[int]
+) -> None:
+    """No version names the run of the first."""
+    attempts = Attempts([(FEW, 150.0), OSError("disk")], cuts=1 << 30)
+    with pytest.raises(OSError, match="disk"):
+        attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
+    assert len(attempts.made) == 2
+    assert attempts.left() == []
+
+
+def test_a_column_without_keys_has_no_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its counts are told all the same."""
+    built = Attempts([(0, 0.0)]).build(monkeypatch, tmp_path, GIVEN)
+    assert (built.run, built.expected, built.width) == (None, (), 8)
+    assert built.nulls.tolist() == [1] * FILES
