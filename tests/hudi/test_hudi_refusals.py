@@ -63,15 +63,36 @@ def test_a_partition_column(lab: Lab) -> None:
 
 
 def _forms(run: Callable[[str], list[Any]]) -> None:
-    """Forms of statements that Hudi parses as well are ours where the index is, else Hudi's."""
-    assert [row[0] for row in run("CREATE INDEX mine ON t USING sieve (ts)")] == ["mine"]
-    assert [row[0] for row in run("CALL sieve.refresh('t', index => 'mine')")] == ["mine"]
+    """Forms of statements that Hudi parses as well are ours where the index is, else Hudi's.
+
+    A plain table and a Hudi table; on the latter an index of Hudi's own beside ours.
+    """
+    run("CREATE TABLE plain USING parquet AS SELECT id, id * 7 AS ts FROM range(0, 40, 1, 4)")
+    for table in ("plain", "t"):
+        assert [row[0] for row in run(f"CREATE INDEX mine ON {table} USING sieve (ts)")] == ["mine"]
+        refreshed = run(f"CALL sieve.refresh('{table}', index => 'mine')")
+        assert [row[0] for row in refreshed] == ["mine"]
     assert run("CALL show_commits(table => 't')")
     for text in ("CREATE INDEX i ON t USING bogus (ts)", "DROP INDEX i ON t", "CALL other.x()"):
         with pytest.raises(Exception) as refusal:  # noqa: PT011 - Hudi's and Spark's
             run(text)
         assert "SIEVE_" not in str(refusal.value)
-    assert [row[0] for row in run("DROP INDEX IF EXISTS mine ON t")] == ["mine"]
+    run(
+        f"CREATE TABLE h ({tables.COLUMNS}) USING hudi TBLPROPERTIES (primaryKey = 'id', "
+        "preCombineField = 'ts', 'hoodie.metadata.enable' = 'true', "
+        "'hoodie.metadata.record.index.enable' = 'true')"
+    )
+    run(f"INSERT INTO h {tables.rows(0, 10)}")
+    run(f"SET hoodie.write.lock.provider = {tables.LOCK}")
+    run("CREATE INDEX by_word ON h (word)")
+    (theirs,) = (str(row[0]) for row in run("SHOW INDEXES FROM h") if "by_word" in str(row[0]))
+    assert run("SHOW SIEVE INDEXES ON h") == []
+    run(f"DROP INDEX {theirs} ON h")
+    assert theirs not in [str(row[0]) for row in run("SHOW INDEXES FROM h")]
+    run("RESET hoodie.write.lock.provider")
+    for table in ("plain", "t"):
+        assert [row[0] for row in run(f"DROP INDEX IF EXISTS mine ON {table}")] == ["mine"]
+        assert "mine" not in [row[0] for row in run(f"SHOW SIEVE INDEXES ON {table}")]
 
 
 def test_forms_that_hudi_has_as_well(lab: Lab) -> None:
