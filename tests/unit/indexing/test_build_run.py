@@ -19,6 +19,7 @@ from sieve.indexing import build_run
 from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.column_sample import Sample
+from sieve.indexing.tiling import Tiling, whole_files
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.metadata.records import Expected, RunId
@@ -40,11 +41,15 @@ class Attempts:
         script: bytes, and files that a query for a key reads; or what the attempt fails with.
         made: shape, whether a stop criterion was given, bits, and whether more cuts were read.
         cuts: number of cuts that a reading sends on.
+        tiling: of the files.
+        locations: number of locations of each attempt.
     """
 
     script: list[tuple[int, float] | Exception]
     made: list[tuple[str, bool, int, bool]] = field(default_factory=list)
     cuts: int = 1000
+    tiling: Tiling = field(default_factory=lambda: whole_files([50] * FILES))
+    locations: list[int] = field(default_factory=list)
 
     @contextlib.contextmanager
     def maker(
@@ -52,6 +57,7 @@ class Attempts:
     ) -> Iterator[object]:
         """In place of `run_maker`."""
         self.made.append((options.shape, stop is not None, bits, asked.wide))
+        self.locations.append(asked.n_files)
         what = self.script[len(self.made) - 1]
         if isinstance(what, Exception):
             raise what
@@ -77,19 +83,24 @@ class Attempts:
         encoder, model = Encoder("bigint"), QueryModel.of_sample(codes)
         sample = Sample(encoder, model, codes, hash_codes(codes), ROWS, 8, ROWS)
         nothing: Any = None
+        owners = self.tiling.owners
         profile = ColumnProfile(
-            n_files=FILES, table_bytes=50 * ROWS, sample=sample, values=nothing, counted=None
-        )
-        counts = np.ones(FILES, np.int64)
+            n_files=len(owners), table_bytes=50 * ROWS, sample=sample, values=nothing,
+            owners=owners, counted=None,
+        )  # fmt: skip
 
         @contextlib.contextmanager
-        def read_cuts(*_: object) -> Iterator[Any]:
-            probes = np.ones(1200, np.int64)
+        def read_cuts(asked: Any, *_: object) -> Iterator[Any]:
+            counts, probes = np.ones(asked.n_files, np.int64), np.ones(1200, np.int64)
             seen = SimpleNamespace(
                 rows=counts, nulls=counts, nans=counts, hits=probes, least=counts, greatest=counts,
-                partial=np.arange(FILES) == 5, cuts=(self.cuts, 0, 1),
+                partial=np.arange(asked.n_files) == 5, cuts=(self.cuts, 0, 1),
             )  # fmt: skip
             yield None, seen
+
+        def by_file(asked: Any, *_: object) -> ColumnProfile:
+            files: ColumnProfile = replace(asked, n_files=FILES, owners=np.arange(FILES))
+            return files
 
         def expectations(_: object, run: Any, *__: object) -> list[Expected]:
             return [Expected("present", run, 1.0, FILES), Expected("range", 180, 180, FILES)]
@@ -103,9 +114,10 @@ class Attempts:
             "expectations": expectations,
         }.items():
             monkeypatch.setattr(build_run, name, fake)
+        monkeypatch.setattr(ColumnProfile, "by_file", by_file)
         return build_run.build_run(
-            nothing, Column(("id",), "bigint"), [50] * FILES, options, LocalStore(), self.home,
-            counted=False, describe_job=lambda _: None,
+            nothing, Column(("id",), "bigint"), self.tiling, options, LocalStore(), self.home,
+            whole=nothing, counted=False, describe_job=lambda _: None,
             added=np.isin(np.arange(FILES), added) if added else None,
         )  # fmt: skip
 
@@ -195,3 +207,35 @@ def test_a_column_without_keys_has_no_run(monkeypatch: pytest.MonkeyPatch, tmp_p
     built = Attempts([(0, 0.0)]).build(monkeypatch, tmp_path, GIVEN)
     assert (built.run, built.expected, built.width) == (None, (), 8)
     assert built.nulls.tolist() == [1] * FILES
+
+
+RANGES = 4
+
+
+@pytest.mark.parametrize(
+    ("granularity", "script", "locations", "kept"),
+    [
+        # Ranges that are read hold a match: no index of files could read fewer bytes.
+        ("auto", [(FEW, 1.0)], [RANGES * FILES], 1),
+        # Of 1,500 ranges one holds a match: the same bytes may tell more of files.
+        ("auto", [(FEW, 1500.0), (FEW, 10.0)], [RANGES * FILES, FILES], 2),
+        ("auto", [(FEW, 1500.0), (FEW, 600.0)], [RANGES * FILES, FILES], 1),
+        ("range", [(FEW, 1500.0)], [RANGES * FILES], 1),
+    ],
+)
+def test_ranges_or_files(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    granularity: str,
+    script: list[tuple[int, float] | Exception],
+    locations: list[int],
+    kept: int,
+) -> None:
+    """Whole files are tried only where they could cost less; what costs less is kept alone."""
+    cut = Tiling(np.full(FILES, 400), ((100, 200, 300),) * FILES)
+    attempts = Attempts(script, tiling=cut)
+    options = replace(GIVEN, shape="intervals", granularity=granularity)
+    built = attempts.build(monkeypatch, tmp_path, options)
+    assert attempts.locations == locations
+    assert (number(built), attempts.left()) == (kept, [kept])
+    assert len(built.rows) == len(built.tiling.owners) == locations[kept - 1]
