@@ -117,7 +117,7 @@ $(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar $(QUICK_FILES)
 # Both lines of Spark side by side; what the second says is shown after the first has ended.
 test: setup lint type $(ARCHIVE) ## everything that needs no further services
 	@$(if $(ARGS),,$(MAKE) test-3.5 >build/test-3.5.log 2>&1 & beside=$$!;) \
-	$(PYTEST) -n 3 -m 'not services and not wheel and not soak and not hudi and not tools' $(ARGS); result=$$?; \
+	$(PYTEST) -n 3 -m 'not services and not wheel and not soak and not hudi and not delta and not tools' $(ARGS); result=$$?; \
 	$(if $(ARGS),,wait $$beside || result=1; cat build/test-3.5.log;) exit $$result
 
 unit: $(VENV_DONE) ## the unit tests, which need no Spark and no jar: below a minute

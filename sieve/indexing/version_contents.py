@@ -138,6 +138,7 @@ def build_contents(
         runs=(*kept.runs, *(() if built.run is None else (built.run,))),
         locations=listed,
         roots=roots,
+        commit=snapshot.commit,
         stats=replace(
             before_all,
             rows=int(locations.rows.sum()),

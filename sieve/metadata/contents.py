@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sieve.metadata.options import IndexOptions
-from sieve.metadata.records import BuildStats, LocationsRef, RunRef
+from sieve.metadata.records import BuildStats, Commit, LocationsRef, RunRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,7 @@ class Contents:
         locations: the file list, which maps each location to its place in its run.
         roots: absolute qualified URIs of the folders that location paths are relative to.
         stats: statistics of the build.
+        commit: the indexed commit of a Delta table; None for others.
     """
 
     instant: str
@@ -39,6 +40,7 @@ class Contents:
     locations: LocationsRef
     roots: tuple[str, ...]
     stats: BuildStats
+    commit: Commit | None = None
 
     def members(self) -> dict[str, Any]:
         """The attributes above by name, as arguments for a version."""

@@ -112,7 +112,7 @@ def _change(before: Manifest | None, now: Manifest) -> str:
         return {"ready": "enabled", "disabled": "disabled", "dropped": "dropped"}[now.state]
     if before.table != now.table:
         return "followed its table"
-    if before.locations == now.locations:
+    if before.locations == now.locations and before.commit == now.commit:
         return "options set"
     return refreshed_or_rebuilt(before, now)
 

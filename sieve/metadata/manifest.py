@@ -21,6 +21,7 @@ from sieve.metadata.options import AUTO, IndexOptions, stored_options
 from sieve.metadata.paths import HEX_ID, LOCATIONS_FILE, RUN_FILE, UUID
 from sieve.metadata.records import (
     BuildStats,
+    Commit,
     CreatedBy,
     Expected,
     IndexUuid,
@@ -120,6 +121,9 @@ def render_manifest(manifest: Manifest) -> bytes:
         if options is not None and options["budget"] != AUTO:
             # Only this budget has the option.
             del options["payback"]
+    if manifest.commit is not None:
+        # Releases without this member can read versions of other tables.
+        record["commit"] = members["commit"]
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")
     try:
@@ -178,6 +182,7 @@ def parse_manifest(data: bytes) -> Manifest:
         locations=_locations(fields.record("locations"), found),
         roots=fields.texts("roots", high=MAX_ROOTS, pattern=_ROOT),
         stats=_stats(fields.record("stats"), found),
+        commit=_commit(fields.record("commit")) if "commit" in fields.names() else None,
         created_by=_created_by(fields.record("created_by")),
     )
     fields.done()
@@ -331,6 +336,12 @@ def _expected(fields: Fields) -> Expected:
     )
     fields.done()
     return expected
+
+
+def _commit(fields: Fields) -> Commit:
+    commit = Commit(table=fields.text("table", low=1), version=fields.integer("version"))
+    fields.done()
+    return commit
 
 
 def _created_by(fields: Fields) -> CreatedBy:

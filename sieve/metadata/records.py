@@ -65,6 +65,19 @@ class FileRef:
     sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit of a Delta table.
+
+    Attributes:
+        table: identity of the table in its log; CREATE OR REPLACE gives it another.
+        version: number of the commit, from 0.
+    """
+
+    table: str
+    version: int
+
+
 Range = tuple[int, int]
 """First and last key code or hash, both inclusive."""
 

@@ -138,7 +138,7 @@ def _begin(table: CatalogTable, one: Wanted, environment: Environment) -> _Begun
     info = table.info
     root = environment.root_for_new(info.database_location)
     store = environment.open_store(root)
-    registration = Registration(IndexUuid(str(uuid.uuid4())), one.column.path, root)
+    registration = Registration(IndexUuid(str(uuid.uuid4())), one.column.key, root)
     directory = join(root, registration.uuid)
     try:
         store.mkdirs(directory)
@@ -205,7 +205,7 @@ def _first_version(
         state="ready",
         table=table.info.identity,
         name=index.wanted.name,
-        column=index.wanted.column.path,
+        column=index.wanted.column.key,
         comment=comment,
         next_options=None,
         created_by=environment.software,

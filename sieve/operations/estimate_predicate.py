@@ -54,7 +54,7 @@ def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[
     """The key ranges of a query on the column, as intervals of key codes."""
     gathered = _Gathered(of.sample.encoder, of.counted is not None, of.n_files)
     if asked is not None:
-        evaluate(asked.predicate, {column.path: gathered}, of.n_files)
+        evaluate(asked.predicate, {column.key: gathered}, of.n_files)
     everything = [wanted.intervals for wanted in gathered.wanted]
     return np.unique(np.concatenate([np.empty((0, 2), np.int64), *everything]), axis=0)
 
@@ -127,7 +127,7 @@ def reads(
     """
     left = np.array([file.path in asked.files for file in files], np.bool_)
     index: LocationIndex = _Shown(of.sample, of.counted is not None, seen, run)
-    verdict = evaluate(asked.predicate, {column.path: index}, of.n_files)
+    verdict = evaluate(asked.predicate, {column.key: index}, of.n_files)
     kept = verdict.keep & left[tiling.owners]
     opened = len(np.unique(tiling.owners[kept]))
     return Reads(int(left.sum()), opened, int(tiling.sizes[kept].sum()), bool(verdict.used))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Callable
+from dataclasses import fields
 from enum import Enum, auto
 from itertools import compress
 from typing import Final
@@ -32,6 +33,7 @@ from sieve.metadata.file_list import FileState, Locations
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.pending_writes import discard_locations, discard_run, release
 from sieve.metadata.records import VersionId
+from sieve.metadata.timestamps import iso
 from sieve.metadata.transitions import Refresh, next_version
 from sieve.operations.registered_index import Usable
 from sieve.storage.interface import GoneError
@@ -117,7 +119,7 @@ def _refreshed(
     snapshot, held = _seen(table, index, base, known if incremental else None, news=news)
     if known is not None and is_current(known.whole, snapshot):
         if incremental or is_one_run(base, known.whole):
-            return base
+            return _moved_on(base, snapshot, index, environment)
         known = None
 
     try:
@@ -155,6 +157,19 @@ def _refreshed(
     else:
         _remove(index, made, base)
     return version
+
+
+def _moved_on(
+    base: Manifest, snapshot: Snapshot, index: Usable, environment: Environment
+) -> Manifest:
+    """The version itself; of a table with later commits that left its files, one that says so."""
+    if snapshot.commit == base.commit:
+        return base
+    environment.changing()
+    contents = {field.name: getattr(base, field.name) for field in fields(Contents)}
+    contents |= {"instant": iso(snapshot.instant_ms), "commit": snapshot.commit}
+    made = Contents(**contents)
+    return publish(index.store, index.directory, base, _on_top(base, made, index, environment))
 
 
 def _seen(
@@ -249,7 +264,7 @@ def _remove(index: Usable, made: Contents, base: Manifest) -> None:
 def _column(table: CatalogTable, base: Manifest) -> Column:
     """The indexed column in the current table; raises an error if no column has its name."""
     for column in table.info.columns:
-        if column.path == base.column:
+        if column.key == base.column:
             return column
     raise InvalidInputError(
         "SIEVE_UNKNOWN_COLUMN",

@@ -7,23 +7,24 @@ from collections.abc import Mapping, Sequence
 from sieve.errors import SieveError, UnsupportedError
 from sieve.metadata.text_formats import has_void
 
-INDEXED = ("parquet", "orc", "csv", "json", "hudi")
+INDEXED = ("parquet", "orc", "csv", "json", "hudi", "delta")
 """Formats that can be indexed."""
 
-COUNTED = ("parquet", "orc", "hudi")
+COUNTED = ("parquet", "orc", "hudi", "delta")
 """Formats that record row counts in their metadata, so that no column has to be read."""
 
 
 RESERVED = "__sieve_"
 """Prefix, in lower case, of the columns that a build adds to those of a table."""
 
-UNCHANGING = ("hudi",)
+UNCHANGING = ("hudi", "delta")
 """Formats with immutable files, which listings show only when complete."""
 
-_INDEXED = "Sieve indexes Parquet, ORC, CSV, JSON and Hudi tables of the session catalog"
+_INDEXED = "Sieve indexes Parquet, ORC, CSV, JSON, Hudi and Delta tables of the session catalog"
 
 _LAKES = {
-    "delta": "a Delta table, which skips files by statistics of its own (CLUSTER BY, ZORDER BY)",
+    "delta": "a Delta table that is read by its path, by changes or through a catalog of its own; "
+    "name a table of the session catalog",
     "iceberg": "an Iceberg table, which skips files by statistics of its own (WRITE ORDERED BY)",
     "hudi": "a Hudi table without a commit, or one that is read by changes; insert rows first",
 }

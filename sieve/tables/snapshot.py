@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from sieve.errors import SieveError
 from sieve.metadata.file_list import Locations
+from sieve.metadata.records import Commit
 from sieve.storage.interface import Store, parent, split
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable, DataFile
@@ -36,12 +37,14 @@ class Snapshot:
             of the last completed commit.
         taken_over: number of files, the last ones, that were taken from a version's file list
             without a listing; they cannot be read.
+        commit: the listed commit of a Delta table; None for others.
     """
 
     files: tuple[DataFile, ...]
     stable: tuple[bool, ...]
     instant_ms: int
     taken_over: int = 0
+    commit: Commit | None = None
 
 
 def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
@@ -85,7 +88,8 @@ def _unchanging(
     now = int(time.time() * 1000)
     files = (*list_files(), *rest)
     instant = table.instant_ms()
-    return Snapshot(files, (True,) * len(files), now if instant is None else instant, len(rest))
+    stable = (True,) * len(files)
+    return Snapshot(files, stable, now if instant is None else instant, len(rest), table.commit())
 
 
 def stable_snapshot(

@@ -19,7 +19,7 @@ from sieve.errors import (
     UnknownOutcomeError,
     UnsupportedError,
 )
-from sieve.metadata.records import TableIdentity, identity_from
+from sieve.metadata.records import Commit, TableIdentity, identity_from
 from sieve.metadata.registration import (
     DECLARED_COLUMNS,
     Registration,
@@ -31,8 +31,8 @@ from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.metadata.timestamps import ms_since_epoch
 from sieve.storage.interface import parent
 from sieve.storage.java_errors import answered, denied
-from sieve.tables import hudi
-from sieve.tables.formats import UNCHANGING, refuse_names, refuse_option
+from sieve.tables import delta, hudi
+from sieve.tables.formats import refuse_names, refuse_option
 from sieve.tables.names import quoted
 from sieve.tables.reading_conf import Conf, reading_conf
 
@@ -78,18 +78,30 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column or struct leaf: its path in exact case, and its Catalyst type."""
+    """A column or struct leaf.
+
+    Attributes:
+        path: names in the table, in exact case.
+        type: Catalyst type.
+        stored: names in the data files, by which an index knows the column; empty if the same.
+    """
 
     path: tuple[str, ...]
     type: str
+    stored: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return ".".join(self.path)
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """The path by which an index knows the column: it outlives ALTER TABLE RENAME COLUMN."""
+        return self.stored or self.path
+
+    @property
     def expression(self) -> str:
-        """The column as Spark parses it, whatever its characters."""
-        return quoted(self.path)
+        """The column of `CatalogTable.frame` as Spark parses it, whatever its characters."""
+        return quoted(self.key)
 
     @property
     def any_width(self) -> bool:
@@ -136,6 +148,19 @@ class TableInfo:
         """The table's name for messages."""
         return f"{self.identity.database}.{self.identity.table}"
 
+    def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
+        """The path of the column that an index knows by ``key``; ``key`` if the table has none."""
+        return next((column.path for column in self.columns if column.key == key), key)
+
+    def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
+        """The key of the column of a name, compared case-insensitively; ``name`` if there is none.
+
+        An index may outlive its column, and is then chosen by the key that SHOW tells.
+        """
+        wanted = [part.lower() for part in name]
+        of = (c.key for c in self.columns if [part.lower() for part in c.path] == wanted)
+        return next(of, tuple(name))
+
 
 class CatalogTable:
     """A table that Spark has resolved in a session; each statement resolves it afresh."""
@@ -159,8 +184,8 @@ class CatalogTable:
         Returns:
             None if the commits do not tell for certain, or the table has no commits.
         """
-        unchanging = self.info.format_name in UNCHANGING
-        listed = hudi.list_changed(self._access, ms_since_epoch(instant)) if unchanging else None
+        of_hudi = self.info.format_name == "hudi"
+        listed = hudi.list_changed(self._access, ms_since_epoch(instant)) if of_hudi else None
         if listed is None:
             return None
         folders, files = listed
@@ -168,8 +193,14 @@ class CatalogTable:
 
     def instant_ms(self) -> int | None:
         """Time of the listed commit, ms since the epoch; None if the table has no commits."""
+        if self.info.format_name == "delta":
+            return delta.listed_commit(self._access)[1]
         told = int(self._access.instant())
         return None if told < 0 else told
+
+    def commit(self) -> Commit | None:
+        """The commit of a Delta table that was listed, or else the newest; None for others."""
+        return delta.listed_commit(self._access)[0] if self.info.format_name == "delta" else None
 
     def appended(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
         """Files that were only appended to, and whose appended rows can be read alone.
@@ -178,7 +209,7 @@ class CatalogTable:
             files: by number in the last listing: an earlier length and time, and whether all rows
                 that the file ever had are known, hidden rows included.
         """
-        if self.info.format_name not in UNCHANGING or not files:
+        if self.info.format_name != "hudi" or not files:
             return frozenset()
         return hudi.find_appended(self._access, files, self.info.fingerprint_parts)
 
@@ -403,11 +434,16 @@ def roots_of(table: CatalogTable, files: Sequence[DataFile]) -> tuple[str, ...]:
     return (own, *sorted(foreign)) if own else tuple(sorted(foreign))
 
 
+def _column(raw: Mapping[str, Any]) -> Column:
+    path, stored = tuple(raw["path"]), tuple(raw.get("stored", ()))
+    return Column(path, raw["type"], () if stored == path else stored)
+
+
 def _info(raw: Mapping[str, Any]) -> TableInfo:
     return TableInfo(
         identity=identity_from(raw),
         format_name=raw["format"],
-        columns=tuple(Column(tuple(leaf["path"]), leaf["type"]) for leaf in raw["columns"]),
+        columns=tuple(map(_column, raw["columns"])),
         partition_columns=tuple(raw.get("partition_columns", ())),
         registrations=registrations(raw.get("registrations", {})),
         declared=raw.get("declared", {}),

@@ -98,7 +98,7 @@ def zone_matters(format_name: str, type_name: str) -> bool:
     """
     if format_name == "orc":
         return type_name in ("date", "timestamp", "timestamp_ntz")
-    return format_name in ("parquet", "hudi") and type_name == "timestamp"
+    return format_name in ("parquet", "hudi", "delta") and type_name == "timestamp"
 
 
 def check_zones(context: SparkContext, spark: SparkSession) -> None:

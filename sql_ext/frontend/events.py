@@ -106,6 +106,10 @@ class Followers:
                 self._drop(identity, body, at)
             case "changed":
                 follow(at.table(commands.TableName((identity.database, identity.table))), at)
+            case "unregistered":
+                # Delta has replaced the table; none of its files is what an index knows by a name.
+                table = at.table(commands.TableName((identity.database, identity.table)))
+                reregister(table, {}, at.environment)
             case "written":
                 missed = self._write(_key(identity), body["anew"] == "true", at)
                 return {"again": bool(missed), "anew": any(missed)}
@@ -200,7 +204,9 @@ def _catch_up(key: Table, ended: list[_Definition], at: StatementContext) -> Non
         before = ended[0]
         if before.name not in table.info.registrations:
             try:
-                wanted = Wanted(before.name, resolve_column(table.info, before.column))
+                wanted = Wanted(
+                    before.name, resolve_column(table.info, table.info.name_of(before.column))
+                )
                 at.check_executors(table, [wanted.column.type])
                 create_indexes(table, [wanted], before.options, before.comment, at.environment)
             except (InvalidInputError, UnsupportedError) as error:

@@ -29,6 +29,9 @@ _args = click.argument("args", nargs=-1, type=click.UNPROCESSED)
 _hudi = click.option(
     "--hudi", is_flag=True, help="With Hudi: its bundle, catalog, extension and serializer."
 )
+_delta = click.option(
+    "--delta", is_flag=True, help="With Delta: its package, catalog and extension."
+)
 _notes = Console(stderr=True, highlight=False)
 
 
@@ -54,8 +57,9 @@ def main() -> None:
 
 @main.command(context_settings=_PASS_ON)
 @_hudi
+@_delta
 @_args
-def sql(hudi: bool, args: tuple[str, ...]) -> NoReturn:
+def sql(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     """Spark's SQL shell.
 
     \b
@@ -63,22 +67,25 @@ def sql(hudi: bool, args: tuple[str, ...]) -> NoReturn:
     sieve sql -e 'SHOW TABLES'    runs statements
     sieve sql -f report.sql       runs a file
     sieve sql --hudi              prompts, and knows tables USING hudi
+    sieve sql --delta             prompts, and knows tables USING delta
     """  # noqa: D301 - click's mark for lines to keep, which a raw string would spell out
     spark = find_spark(os.environ)
     _refuse_held_metastore(spark, args)
-    command = launch.submit_command(spark, os.environ, args, launch.SPARK_SQL_CLASS, hudi=hudi)
+    main_class = launch.SPARK_SQL_CLASS
+    command = launch.submit_command(spark, os.environ, args, main_class, hudi=hudi, delta=delta)
     _become(spark, command)
 
 
 @main.command(context_settings=_UP_TO_PROGRAM)
 @_hudi
+@_delta
 @_args
-def submit(hudi: bool, args: tuple[str, ...]) -> NoReturn:
+def submit(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     """Runs a program: sieve submit [OPTIONS] SCRIPT.py [ARG ...]."""
     if not args:
         raise click.UsageError("name the script or jar to run: sieve submit SCRIPT.py [ARG ...]")
     spark = find_spark(os.environ)
-    _become(spark, launch.submit_command(spark, os.environ, args, hudi=hudi))
+    _become(spark, launch.submit_command(spark, os.environ, args, hudi=hudi, delta=delta))
 
 
 @main.command(context_settings=_PASS_ON)
@@ -168,8 +175,11 @@ def thriftserver() -> None:
     "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
 )
 @_hudi
+@_delta
 @_args
-def start_thriftserver(port: int, host: str, hudi: bool, args: tuple[str, ...]) -> None:
+def start_thriftserver(
+    port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]
+) -> None:
     """Starts the server; returns when it answers.
 
     It has no passwords unless you configure some, hence the default host.
@@ -182,7 +192,12 @@ def start_thriftserver(port: int, host: str, hudi: bool, args: tuple[str, ...]) 
     # First, so that the user's own setting takes precedence; a progress bar is for terminals only.
     quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
     command = launch.submit_command(
-        spark, os.environ, [*quiet, *args, *listen], launch.THRIFT_SERVER_CLASS, hudi=hudi
+        spark,
+        os.environ,
+        [*quiet, *args, *listen],
+        launch.THRIFT_SERVER_CLASS,
+        hudi=hudi,
+        delta=delta,
     )
     environ = launch.environment(spark, os.environ)
     reached = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound

@@ -21,6 +21,7 @@ from sieve.client.spark_conf import (
     wiring,
 )
 from sieve.client.spark_home import SparkHome, shim_jar
+from sieve.errors import InvalidInputError, UnsupportedError
 from sql_ext.launcher.spark_home import conf_file, find_java, log_option
 
 if TYPE_CHECKING:
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 SPARK_SQL_CLASS = "org.apache.spark.sql.hive.thriftserver.SparkSQLCLIDriver"
 HUDI_EXTENSION = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"
 HUDI_VERSION = "1.2.0"
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+DELTA_PACKAGES = {
+    "3.5": "io.delta:delta-spark_2.12:3.3.3",
+    "4.0": "io.delta:delta-spark_4.0_2.13:4.4.0",
+    "4.1": "io.delta:delta-spark_4.1_2.13:4.4.0",
+    "4.2": "io.delta:delta-spark_4.2_2.13:4.4.0",
+}
+"""Delta's package for each line of Spark."""
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 # Other option names of spark-submit for these settings; they would override --conf.
@@ -52,6 +61,28 @@ def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
     } | ({} if "hudi-spark" in named else {"spark.jars.packages": bundle})
 
 
+def delta_settings(spark: SparkHome, user: Settings) -> Settings:
+    """Settings that make Spark load Delta too, with its package unless the user names one.
+
+    Raises:
+        UnsupportedError: no Delta is known for this Spark.
+    """
+    settings = {
+        "spark.sql.extensions": f"{EXTENSIONS},{DELTA_EXTENSION}",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    }
+    if "delta-spark" in ",".join(
+        user.get(key, "") for key in ("spark.jars", "spark.jars.packages")
+    ):
+        return settings
+    if spark.line not in DELTA_PACKAGES:
+        raise UnsupportedError(
+            "SIEVE_UNSUPPORTED_SPARK",
+            f"no Delta is known for Spark {spark.line}; name one with --packages",
+        )
+    return settings | {"spark.jars.packages": DELTA_PACKAGES[spark.line]}
+
+
 def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
     """All settings of ``sieve`` that the user may override: defaults, logging and wiring.
 
@@ -72,6 +103,7 @@ def submit_command(
     main_class: str | None = None,
     *,
     hudi: bool = False,
+    delta: bool = False,
 ) -> list[str]:
     """The spark-submit command line with Sieve's settings merged into the user's.
 
@@ -82,11 +114,23 @@ def submit_command(
             script or jar, and all arguments after it belong to that program.
         main_class: one of Spark's own classes to start, which finds its options in ``args``.
         hudi: whether to configure Hudi too.
+        delta: whether to configure Delta too.
+
+    Raises:
+        InvalidInputError: both, but the session catalog can be of one only.
+        UnsupportedError: there is no shim jar, or no Delta, for this Spark.
     """
+    if hudi and delta:
+        raise InvalidInputError(
+            "SIEVE_INVALID_OPTION",
+            "Hudi and Delta each need the session catalog for themselves; choose one of --hudi and "
+            "--delta",
+        )
     find_java(environ)
     given, rest = split_arguments(args, stop_at_program=main_class is None)
     user = user_settings(spark, environ, given)
-    ours = shipped_settings(spark, environ) | (hudi_settings(spark, user) if hudi else {})
+    ours = shipped_settings(spark, environ)
+    ours |= hudi_settings(spark, user) if hudi else delta_settings(spark, user) if delta else {}
     conf = [
         part for key, value in merged(ours, user).items() for part in ("--conf", f"{key}={value}")
     ]

@@ -54,7 +54,7 @@ def create(command: commands.CreateIndex, at: StatementContext) -> list[Row]:
         kept = [(one, usable(present[one.name]).manifest) for one in wanted if one.name in present]
         wanted = [one for one in wanted if one.name not in present]
         for one, manifest in kept:
-            _advise_of_other(one, command.options, manifest, at)
+            _advise_of_other(table, one, command.options, manifest, at)
     else:
         kept = []
         taken = [name for name in present if name not in replaced]
@@ -95,14 +95,15 @@ def create(command: commands.CreateIndex, at: StatementContext) -> list[Row]:
 
 
 def _advise_of_other(
+    table: CatalogTable,
     wanted: Wanted,
     options: Mapping[str, commands.OptionValue],
     manifest: Manifest,
     at: StatementContext,
 ) -> None:
     """Advises how an index that IF NOT EXISTS left unchanged differs from the request."""
-    if manifest.column != wanted.column.path:
-        column = ".".join(manifest.column)
+    if manifest.column != wanted.column.key:
+        column = ".".join(table.info.name_of(manifest.column))
         at.environment.advice.add(
             f"an index of this name is on column {column} and was left as it is; give the one on "
             f"{wanted.column} another name",
@@ -141,7 +142,8 @@ def refresh(command: commands.RefreshIndex, at: StatementContext) -> list[Row]:
     if names and (name is not None or column is not None):
         chosen = []
     else:
-        chosen = select(indexes, table.info.label, command.name, column)
+        key = None if column is None else table.info.key_of(column)
+        chosen = select(indexes, table.info.label, command.name, key)
     there = [one for one in chosen if one.name not in names]
     mode = RefreshMode.FULL if command.full else RefreshMode.INCREMENTAL
     rows = bring_up(table, there, mode, at, followed)
@@ -234,7 +236,7 @@ def drop(command: commands.DropIndex, at: StatementContext) -> list[Row]:
     """``DROP SIEVE INDEX``: the names of the dropped indexes."""
     try:
         table = at.table(command.table)
-        column = None if command.column is None else command.column.parts
+        column = None if command.column is None else table.info.key_of(command.column.parts)
         chosen = select(at.indexes(table), table.info.label, command.name, column)
     except InvalidInputError as error:
         if command.if_exists and error.condition == "SIEVE_UNKNOWN_INDEX":

@@ -94,7 +94,7 @@ def find_lacking(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
         name = default_name(path.parts)
         try:
             one = Wanted(name, resolve_column(table.info, path.parts))
-            if one.column.path in indexed:
+            if one.column.key in indexed:
                 continue
             refuse_taken([name], [*usable, *wanted], table.info.label)
             check_wanted(table, one, options)
@@ -102,7 +102,7 @@ def find_lacking(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
             refused.append(Refused(name, f"{error.message} (declared by {DECLARED_COLUMNS})"))
         else:
             wanted[name] = one
-            indexed.add(one.column.path)
+            indexed.add(one.column.key)
     return Lacking(tuple(wanted.values()), options, tuple(refused))
 
 
@@ -150,7 +150,7 @@ def _refresh_other(wanted: Wanted, name: TableName, at: StatementContext) -> Out
     """
     table = at.table(name)
     for index in only_usable(at.indexes(table).values()):
-        if index.registration.column == wanted.column.path:
+        if index.registration.column == wanted.column.key:
             version = refresh_index(table, index, RefreshMode.INCREMENTAL, at.environment)
             at.invalidate(index.directory)
             change = change_between(index.manifest, version)
@@ -181,7 +181,7 @@ def _columns(text: str) -> tuple[ColumnPath, ...]:
 
 def _resolved(table: CatalogTable, path: ColumnPath) -> tuple[str, ...] | None:
     try:
-        return resolve_column(table.info, path.parts).path
+        return resolve_column(table.info, path.parts).key
     except SieveError:
         return None
 

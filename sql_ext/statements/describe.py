@@ -38,6 +38,12 @@ def index_bytes(manifest: Manifest) -> int:
     )
 
 
+def shown_instant(manifest: Manifest) -> str:
+    """The time of the indexed snapshot; of a Delta table with the number of its commit."""
+    commit = manifest.commit
+    return manifest.instant + ("" if commit is None else f" (version {commit.version})")
+
+
 def advice(expected: Sequence[Expected], files: int, type_name: str) -> str | None:
     """Advice on an index that skips less than half of the files; None for any other index."""
     point = next((e for e in expected if e.kind == "present"), None)
@@ -87,7 +93,7 @@ def describe_rows(
     """
     yield "index", index.name
     yield "table", table.info.label
-    yield "column", ".".join(index.registration.column)
+    yield "column", ".".join(table.info.name_of(index.registration.column))
     yield "state", index.state
     yield "uuid", index.registration.uuid
     if not isinstance(index, Ready | Disabled):
@@ -108,7 +114,7 @@ def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
     if manifest.comment is not None:
         yield "comment", manifest.comment
     yield "version", str(manifest.version)
-    yield "instant", manifest.instant
+    yield "instant", shown_instant(manifest)
     yield "files", str(manifest.locations.count)
     yield "rows", str(manifest.stats.rows)
     yield "bytes", str(index_bytes(manifest))

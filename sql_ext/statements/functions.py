@@ -46,7 +46,7 @@ def _segments(given: Arguments, at: StatementContext) -> Sequence[Row]:
     table = at.table(_table(given))
     (index,) = select(at.indexes(table), table.info.label, given["index"], None)
     # The rows contain keys: a user without permission to query the column must not see them.
-    at.plan_column(given["table"], index.registration.column)
+    at.plan_column(given["table"], table.info.name_of(index.registration.column))
     return segments.segment_rows(usable(index))
 
 

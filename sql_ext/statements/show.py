@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -33,7 +34,14 @@ from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable, resolve_column
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, database_of, options_of
-from sql_ext.statements.describe import against_now, describe_rows, estimate_row, index_bytes, stale
+from sql_ext.statements.describe import (
+    against_now,
+    describe_rows,
+    estimate_row,
+    index_bytes,
+    shown_instant,
+    stale,
+)
 
 
 def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
@@ -41,7 +49,7 @@ def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
     if command.table is not None:
         table = at.table(command.table)
         return [
-            _shown(index, table.info.identity, _freshness(table, index, at))
+            _shown(index, table.info.identity, _glance(table, index, _freshness(table, index, at)))
             for index in at.indexes(table).values()
         ]
     database = database_of(command.namespace, at.session.catalog())
@@ -53,19 +61,31 @@ def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
             for name, registration in registrations(raw["registrations"]).items()
         ]
         at.environment.check_cancelled()
-        states = _states_at_a_glance(identity, indexes, at)
+        glances = _at_a_glance(identity, indexes, at)
         rows += [
-            _shown(index, identity, state) for index, state in zip(indexes, states, strict=True)
+            _shown(index, identity, glance) for index, glance in zip(indexes, glances, strict=True)
         ]
     return rows
 
 
-def _states_at_a_glance(
+@dataclass(frozen=True, slots=True)
+class _Glance:
+    """The column of an index as its table names it, and how fresh the index is."""
+
+    column: tuple[str, ...]
+    fresh: str
+
+
+def _glance(table: CatalogTable, index: RegisteredIndex, fresh: str) -> _Glance:
+    return _Glance(table.info.name_of(index.registration.column), fresh)
+
+
+def _at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], at: StatementContext
-) -> list[str]:
-    """The freshness of each index of a table, as far as the driver can tell without a job."""
+) -> list[_Glance]:
+    """Column and freshness of each index of a table, as far as can be told without a job."""
     doing = at.background.state(identity.database, identity.table)
-    unknown = [doing] * len(indexes)
+    unknown = [_Glance(index.registration.column, doing) for index in indexes]
     if doing or not any(isinstance(index, Ready) for index in indexes):
         return unknown
     name = commands.TableName((identity.database, identity.table))
@@ -73,8 +93,8 @@ def _states_at_a_glance(
         table = at.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
             # Listing them may take a job, so the time of their last commit decides.
-            return [_behind_commits(table, index) for index in indexes]
-        return [_freshness(table, index, at) for index in indexes]
+            return [_glance(table, index, _behind_commits(table, index)) for index in indexes]
+        return [_glance(table, index, _freshness(table, index, at)) for index in indexes]
     except (SieveError, Py4JError, PySparkException):
         # A table that cannot be read, or not by this user, must not hide the others.
         return unknown
@@ -99,8 +119,8 @@ def _freshness(table: CatalogTable, index: RegisteredIndex, at: StatementContext
         return ""
 
 
-def _shown(index: RegisteredIndex, identity: TableIdentity, fresh: str) -> Row:
-    head = (identity.database, identity.table, index.name, ".".join(index.registration.column))
+def _shown(index: RegisteredIndex, identity: TableIdentity, glance: _Glance) -> Row:
+    head = (identity.database, identity.table, index.name, ".".join(glance.column))
     if not isinstance(index, Ready | Disabled):
         return (*head, None, None, index.state, None, None, None, None)
     manifest = index.manifest
@@ -108,7 +128,7 @@ def _shown(index: RegisteredIndex, identity: TableIdentity, fresh: str) -> Row:
         *head,
         manifest.type,
         manifest.options.shape,
-        fresh if fresh and isinstance(index, Ready) else index.state,
+        glance.fresh if glance.fresh and isinstance(index, Ready) else index.state,
         manifest.version,
         manifest.instant,
         manifest.locations.count,
@@ -126,7 +146,7 @@ def versions(command: commands.ShowVersions, at: StatementContext) -> list[Row]:
             past.manifest.version,
             past.change,
             past.manifest.state,
-            past.manifest.instant,
+            shown_instant(past.manifest),
             iso(past.published_ms),
             past.manifest.locations.count,
             len(past.manifest.runs),
@@ -202,7 +222,8 @@ def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
     for index in checkable:
         if index.manifest.fingerprint == table.info.fingerprint:
             # The report of a loss contains a key: a user must have permission to query the column.
-            at.plan_column(command.table.parts, index.registration.column)
+            column = table.info.name_of(index.registration.column)
+            at.plan_column(command.table.parts, column)
         checked += check_index(table, index, command.sample, at.environment)
     refuse_losses(table.info.label, checked)
     for one in chosen:

@@ -10,7 +10,7 @@ import pytest
 
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.metadata.manifest import FORMAT, MEMBERS, Manifest, parse_manifest, render_manifest
-from sieve.metadata.records import LocationsRef, PartRef
+from sieve.metadata.records import Commit, LocationsRef, PartRef
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 DATA = render_manifest(SAMPLE)
@@ -218,7 +218,18 @@ def test_the_bytes_of_a_manifest_are_those_of_earlier_releases() -> None:
     told = render_manifest(SAMPLE)
     members = list(json.loads(told))
     assert members == ["format", *MEMBERS, "checksum"]
-    assert set(MEMBERS) == {field.name for field in fields(Manifest)}
+    assert {*MEMBERS, "commit"} == {field.name for field in fields(Manifest)}
     assert hashlib.sha256(told).hexdigest() == (
         "1069828bea1ef40a201c1ad4101066dd8a4d30d5e04277bee080949af2592a01"
     )
+
+
+def test_a_delta_table_has_a_commit_more() -> None:
+    """Only manifests of Delta tables have this member; it is read back, and none else is taken."""
+    commit = Commit("0b6c", 7)
+    told = render_manifest(replace(SAMPLE, commit=commit))
+    assert list(json.loads(told)) == ["format", *MEMBERS, "commit", "checksum"]
+    assert parse_manifest(told).commit == commit
+    for wrong in (None, {}, {"table": "0b6c", "version": -1}, {"table": "", "version": 1}):
+        with pytest.raises(CorruptError):
+            parse_manifest(edited(lambda record, wrong=wrong: record.update(commit=wrong)))

@@ -7,7 +7,7 @@ import pytest
 from sieve.errors import ConflictError
 from sieve.metadata.contents import Contents
 from sieve.metadata.options import IndexOptions
-from sieve.metadata.records import CreatedBy, IndexUuid, VersionId
+from sieve.metadata.records import Commit, CreatedBy, IndexUuid, VersionId
 from sieve.metadata.transitions import (
     Change,
     Disable,
@@ -37,6 +37,7 @@ MADE = Contents(
     locations=SAMPLE.locations,
     roots=("file:/w/orders",),
     stats=SAMPLE.stats,
+    commit=Commit("0b6c", 7),
 )
 REFRESH = Refresh(MADE)
 

@@ -88,6 +88,9 @@ class Commits:
     def instant_ms(self) -> int:
         return 1_800_000_000_000
 
+    def commit(self) -> None:
+        return None
+
     def appended(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
         self.asked = dict(files)
         return self.added & files.keys()

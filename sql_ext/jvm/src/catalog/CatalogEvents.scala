@@ -65,8 +65,12 @@ class CatalogEvents(first: Compat.Session)
   }
 
   private def changed(database: String, table: String): Unit = {
-    val now = Registry.reload(first, TableIdentifier(table, Some(database)))
+    val name = TableIdentifier(table, Some(database))
+    val before = Registry.known(first, name)
+    val now = Registry.reload(first, name)
     if (Registry.registrations(now).nonEmpty) report("changed", now)
+    // CREATE OR REPLACE of a Delta table leaves none of its properties, and the table its identity.
+    else if (before.nonEmpty && Delta.isTable(now)) report("unregistered", now)
   }
 
   private def report(event: String, table: CatalogTable, more: (String, String)*): Unit = {

@@ -45,7 +45,7 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
 
   /** Whether splits of a file are read, by its format and in this session. */
   private def isCut(file: FileStatusWithMetadata): Boolean =
-    session.sessionState.columnarRules.isEmpty && !Hudi.is(relation.location) &&
+    session.sessionState.columnarRules.isEmpty && !Hudi.is(relation.location) && !Delta.is(relation.location) &&
       relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath) &&
       (!WholeRecords.isText(relation) || codecs.getCodec(file.getPath) == null)
 }

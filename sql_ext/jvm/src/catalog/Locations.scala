@@ -34,4 +34,11 @@ class Locations {
 object Locations {
   def of(relation: HadoopFsRelation): Locations =
     if (Hudi.is(relation.location)) new FileSlices(relation) else new Locations
+
+  /** Whether a query is of an earlier state of a table than the newest. */
+  def isAsOf(relation: HadoopFsRelation): Boolean = Hudi.isAsOf(relation) || Delta.isAsOf(relation.location)
+
+  /** When the newest commit was complete that such a query shows; None for any other. */
+  def asOf(relation: HadoopFsRelation): Option[Long] =
+    Hudi.asOf(relation).orElse(Delta.asOf(relation.location))
 }

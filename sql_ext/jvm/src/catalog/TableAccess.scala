@@ -22,6 +22,7 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
   private lazy val locations = Locations.of(relation)
   private lazy val slices = new FileSlices(relation)
+  private var snapshot = Option.empty[FileIndex]
   private var listed = IndexedSeq.empty[Listed]
   private var appended = Map.empty[Int, Listed]
 
@@ -51,7 +52,7 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
       "corrupt_column" -> WholeRecords.corruptColumn(relation.options, session.sessionState.conf),
       "database_location" ->
         Tables.databaseLocation(session, table.identifier.database.getOrElse("default")),
-      "columns" -> leafColumns(relation.dataSchema, Nil),
+      "columns" -> leafColumns(StructType(relation.dataSchema.filterNot(isPartition)), Nil),
       "partition_columns" -> relation.partitionSchema.fieldNames,
       "registrations" -> Registry.registrations(table), "declared" -> DeclaredIndexes.by(table),
       "fingerprint" -> fingerprint.hash, "fingerprint_parts" -> fingerprint.parts))
@@ -60,10 +61,13 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
   /** The fingerprint as `info` would give it now. */
   def fingerprint: String = Fingerprint.of(relation, table, session).hash
 
+  private val stored = (path: Seq[String]) => DeltaColumns.stored(relation)(path)
+  private def isPartition(f: StructField): Boolean = relation.partitionSchema.fieldNames.contains(f.name)
+
   private def leafColumns(schema: StructType, above: List[String]): Seq[Map[String, Any]] =
     schema.fields.toSeq.flatMap { f =>
       val (path, declared) = (above :+ f.name, CharVarcharUtils.getRawType(f.metadata).getOrElse(f.dataType))
-      val own = Map("path" -> path, "type" -> declared.catalogString)
+      val own = Map("path" -> path, "stored" -> stored(path), "type" -> declared.catalogString)
       declared match {
         case s: StructType => own +: leafColumns(s, path)
         case _ => Seq(own)
@@ -72,9 +76,13 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
 
   /** Every location of the table now: [path, length, time]; what has no state of its own is left out. */
   def list: String = {
-    // Hudi would go on to later commits than its reader, which passes over what these have logged.
-    if (!Hudi.is(relation.location)) relation.location.refresh()
-    list(relation.location.listFiles(Nil, Nil))
+    relation.location match {
+      // It would go on to later commits than its reader, which passes over what these have logged.
+      case own if Hudi.is(own) =>
+      case own if Delta.is(own) => snapshot = Some(Delta.pinned(own))
+      case own => own.refresh()
+    }
+    list(snapshot.getOrElse(relation.location).listFiles(Nil, Nil))
   }
 
   /** The same of some partitions of a Hudi table; null in releases that cannot list these alone. */
@@ -92,6 +100,9 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
     listed = found.map(_._2).toIndexedSeq
     Json.write(found.map(_._1))
   }
+
+  /** The commit of a Delta table that was listed last, or else the newest; see `Delta.commit`. */
+  def commit: String = Delta.commit(snapshot.getOrElse(Delta.pinned(relation.location)))
 
   // -- of a Hudi table ----------------------------------------------------------------------------
 
@@ -139,7 +150,8 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
   def frame(
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
       cuts: JList[JList[Number]]): DataFrame = {
-    val own = relation.partitionSchema
+    val physical = Delta.physical(relation)
+    val own = physical.partitionSchema
     val schema = own.add(location, IntegerType, nullable = false)
     val slices = alone.asScala.toSet
     val cut = cuts.asScala.toSeq.map(_.asScala.toSeq.map(_.longValue)).padTo(numbers.size, Nil)
@@ -154,7 +166,7 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
           else FileRanges.between(cut(k), file.getLen).map(range => FileRanges.restricted(file, Seq(range)))
         parts.zipWithIndex.map { case (part, at) => locations.alone(values, part, own, places(k) + at) }
       }
-      val made = WholeRecords.of(PinnedFileIndex.over(relation, files, schema, options))
+      val made = WholeRecords.of(PinnedFileIndex.over(physical, files, schema, options))
       Compat.frame(reading, LogicalRelation(made, isStreaming = false))
     }
 

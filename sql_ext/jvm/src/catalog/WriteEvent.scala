@@ -5,10 +5,13 @@ import scala.util.Using
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.{ResolvedIdentifier, ResolvedTable}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, MergeIntoTable, UpdateTable}
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources.{LogicalRelation, SaveIntoDataSourceCommand}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 /** A table that a command wrote to, by name or by path; `replaced` if it took the place of another. */
 final case class WriteEvent(table: Either[Path, TableIdentifier], replaced: Boolean) {
@@ -23,7 +26,7 @@ object WriteEvent {
   private val writers = Policy.texts("/writing_commands").toSet
   private val replacing = Policy.texts("/replacing_commands").toSet
 
-  /** What a command wrote to; commands are known by the names of their classes, which are Hudi's as well. */
+  /** What a command wrote to; commands are known by the names of their classes, which are Hudi's and Delta's as well. */
   def of(plan: LogicalPlan): Option[WriteEvent] = plan.collectFirst {
     case c: SaveIntoDataSourceCommand if Hudi.isOwn(c.dataSource) =>
       CaseInsensitiveMap(c.options).get("path").map(path => WriteEvent(Left(new Path(path)), replaced = false))
@@ -38,6 +41,11 @@ object WriteEvent {
     case table: CatalogTable => Some(table.identifier)
     case Some(table: CatalogTable) => Some(table.identifier)
     case other: AnyRef if other.getClass.getSimpleName == "HoodieCatalogTable" => named(Hudi.call(other, "table"))
+    case relation: DataSourceV2Relation => named(relation.table)
+    case resolved: ResolvedTable => named(resolved.table)
+    case created: ResolvedIdentifier =>
+      Some(TableIdentifier(created.identifier.name, created.identifier.namespace.lastOption))
+    case table: Table if Delta.isTable(table) => named(Hudi.call(table, "catalogTable"))
     case _ => None
   }
 

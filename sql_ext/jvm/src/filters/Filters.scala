@@ -11,7 +11,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * Catalyst filters as the tree that the front end reads: names for columns, internal values for
  * literals, NOT pushed to the leaves. What has no such form is "unknown": any row may satisfy it.
  */
-class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
+class Filters(
+    columns: Map[ExprId, String], partitions: Set[String], stored: Seq[String] => Seq[String]) {
   /** A node of the tree, as JSON has it. */
   private type Node = Map[String, Any]
 
@@ -144,10 +145,10 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
 
   private def node(op: String): Node = Map("op" -> op)
   private def join(op: String, args: Seq[Node]): Node = Map("op" -> op, "args" -> args)
-  private def leaf(op: String, path: Seq[String]): Node = Map("op" -> op, "col" -> path)
+  private def leaf(op: String, path: Seq[String]): Node = Map("op" -> op, "col" -> stored(path))
 
   private def unknown(e: Expression): Node = Map("op" -> "unknown", "why" -> e.prettyName) ++
-    Some(e.references.flatMap(a => columns.get(a.exprId)).toSeq).filter(_.nonEmpty).map("names" -> _)
+    Some(e.references.flatMap(a => columns.get(a.exprId)).toSeq.map(name => stored(Seq(name)).head)).filter(_.nonEmpty).map("names" -> _)
 
   private def symbol(c: BinaryComparison): String = c match {
     case _: EqualTo => "="
@@ -163,7 +164,8 @@ class Filters(columns: Map[ExprId, String], partitions: Set[String]) {
 
 object Filters {
   def of(output: Seq[Attribute], relation: HadoopFsRelation): Filters = new Filters(
-    output.map(a => a.exprId -> a.name).toMap, relation.partitionSchema.fieldNames.toSet)
+    output.map(a => a.exprId -> a.name).toMap, relation.partitionSchema.fieldNames.toSet,
+    DeltaColumns.stored(relation))
 
   /**
    * Those that can be decided for a row alone: without what only a running query knows (a subquery's

@@ -27,8 +27,8 @@ object RunTimeFilters {
         if scan.dataFilters.exists(awaits) && Settings.joinPruning(index.executing) =>
       val (later, now) = scan.dataFilters.partition(awaits)
       // Of other columns no index can say anything, and an audit would ask for fewer rows with them.
-      val indexed = index.entry.columns.map(_.head)
-      val found = later.filter(_.references.exists(a => indexed(a.name))).flatMap(valued)
+      val (indexed, stored) = (index.entry.columns.map(_.head), DeltaColumns.stored(index.relation))
+      val found = later.filter(_.references.exists(a => indexed(stored(Seq(a.name)).head))).flatMap(valued)
       if (found.nonEmpty) Counters.resolved()
       now ++ found.map(DynamicPruningExpression(_)) ++ later
     case _ => scan.dataFilters

@@ -27,6 +27,7 @@ object Fingerprint {
   private val literalSettings = Policy.texts("/fingerprint/literal_settings")
   private val ignoredOptions = Policy.texts("/fingerprint/ignored_options").toSet
   private val ignoredOfHudi = Policy.texts("/fingerprint/ignored_of_hudi")
+  private val ignoredOfDelta = Policy.texts("/fingerprint/ignored_of_delta")
   private val reserved = Policy.at("/fingerprint/reserved_prefix").asText
   private val defaults = Seq(
     ResolveDefaultColumns.CURRENT_DEFAULT_COLUMN_METADATA_KEY,
@@ -36,6 +37,7 @@ object Fingerprint {
 
   def format(relation: HadoopFsRelation): String = relation.fileFormat match {
     case _ if Hudi.is(relation.location) => "hudi"
+    case own if Delta.isFormat(own) => "delta"
     case named: DataSourceRegister => lower(named.shortName())
     case other => other.getClass.getName
   }
@@ -51,7 +53,7 @@ object Fingerprint {
     val fixed = Seq(
       "format" -> s"$kind ${relation.fileFormat.getClass.getName}",
       "schema" -> columns.json,
-      "partitions" -> relation.partitionSchema.json,
+      "partitions" -> partitions(relation).json,
       "spark" -> (if (text) version else version.split('.').take(2).mkString(".")),
       "case" -> conf.caseSensitiveAnalysis.toString)
     val options = relation.options.toSeq.map { case (k, v) => lower(k) -> v }
@@ -78,9 +80,11 @@ object Fingerprint {
     // A build adds columns of such names, so no index of a table that has one is to be believed.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
       .filter(lower(_).startsWith(reserved)).map("reserved" -> _)
-    val own =
-      if (kind != "hudi") settings
-      else Hudi.fingerprint(relation, conf.getAllConfs) ++ settings -- ignoredOfHudi
+    val own = kind match {
+      case "hudi" => Hudi.fingerprint(relation, conf.getAllConfs) ++ settings -- ignoredOfHudi
+      case "delta" => settings -- ignoredOfDelta + ("delta.mapping" -> DeltaColumns.mapping(relation.fileFormat))
+      case _ => settings
+    }
     val parts = (fixed ++ options ++ zones ++ parsing ++ literals ++ structs ++ taken ++ own).map {
       case (k, v) if secret.findFirstIn(k).isDefined => k -> s"SHA-256 ${digest(v)}"
       case other => other
@@ -96,9 +100,15 @@ object Fingerprint {
   private def schema(
       relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {
     val whole = CharVarcharUtils.replaceCharVarcharWithStringInSchema(table.dataSchema).asNullable
-    val named = byName(format(relation)) && !settings.exists(_.contains("positional"))
-    if (named && within(relation.dataSchema, whole)) whole else relation.dataSchema
+    lazy val named = byName(format(relation)) && !settings.exists(_.contains("positional"))
+    // The catalog's own notion of a Delta table's columns may be none, or that of an earlier version.
+    if (Delta.isFormat(relation.fileFormat)) DeltaColumns.schema(relation.fileFormat)
+    else if (named && within(relation.dataSchema, whole)) whole else relation.dataSchema
   }
+
+  private def partitions(relation: HadoopFsRelation): StructType =
+    if (!Delta.isFormat(relation.fileFormat)) relation.partitionSchema
+    else DeltaColumns.schema(relation.fileFormat, relation.partitionSchema.fieldNames.toSeq)
 
   private def within(part: DataType, whole: DataType): Boolean = (part, whole) match {
     case (p: StructType, w: StructType) =>

@@ -16,7 +16,7 @@ object Explain {
   def query(session: Compat.Session, text: String): String = Json.write(
     scans(session, plan(session, session.sessionState.sqlParser.parsePlan(text))).map { scan =>
       val (listed, pruned) = listing(session, scan)
-      val predicate = (Filters.evaluable(scan.dataFilters).map(unqualified(_).sql) ++
+      val predicate = (Filters.evaluable(scan.dataFilters).filterNot(Delta.isOfVectors).map(unqualified(_).sql) ++
         scan.dataFilters.flatMap(atRunTime(session, _))).mkString(" AND ")
       sizes("total", listed) ++ sizes("read", pruned.kept) ++ outcome(pruned) ++
         Map("ranges_total" -> pruned.ranges.total, "ranges_read" -> pruned.ranges.read,

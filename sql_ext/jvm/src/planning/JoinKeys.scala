@@ -176,7 +176,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
         val alone = !shuffled || tables.getOrElse(scan.canonicalized, 1) == 1
         alone && RunTimeFilters.column(bare(key), scan.output).exists { path =>
           !fs.partitionSchema.fieldNames.contains(path.head) &&
-            Registry.find(session, table).exists(_.columns.contains(path))
+            Registry.find(session, table).exists(_.columns.contains(DeltaColumns.stored(fs)(path)))
         }
       case _ => false
     }

@@ -78,13 +78,13 @@ object Pruner extends OnceLogging {
       warnOnce(s"$table is read in full: $reason: $detail")
       Pruned.nothing(listed, reason, detail)
     }
-    if (filters.isEmpty) Pruned.nothing(listed, Reason.NoPredicate)
+    if (filters.forall(Delta.isOfVectors)) Pruned.nothing(listed, Reason.NoPredicate)
     // No row satisfies it, of whichever file: a join whose other side is empty.
     else if (filters.contains(Literal.FalseLiteral))
       Pruned(Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed)
     else try Counters.timed(prefetched.fold(0L)(_.nanos)) {
       val locations = Locations.of(index.relation)
-      val asOf = Hudi.asOf(index.relation).map { millis =>
+      val asOf = Locations.asOf(index.relation).map { millis =>
         val partial = listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty)))
         Map("instant" -> millis, "in_part" -> partial)
       }
@@ -119,7 +119,7 @@ object Pruner extends OnceLogging {
    * A query of an earlier instant cannot: its question depends on the listing.
    */
   def prefetch(index: SieveFileIndex, filters: Seq[Expression]): Option[Prefetch] =
-    if (filters.isEmpty || CircuitBreaker.isOpen || Hudi.isAsOf(index.relation)) None
+    if (filters.forall(Delta.isOfVectors) || CircuitBreaker.isOpen || Locations.isAsOf(index.relation)) None
     else try {
       val start = System.nanoTime
       FrontendClient.prefetch(index.executing, question(index, filters, FingerprintCache.likely(index)))
@@ -132,7 +132,8 @@ object Pruner extends OnceLogging {
     FrontendClient.body(index.executing, "prune", Map(
       "table" -> Tables.identity(index.table), "registrations" -> index.entry.registrations,
       "fingerprints" -> fingerprints,
-      "predicate" -> Filters.of(index.scan.output, index.relation).conjunction(filters)) ++ asOf)
+      "predicate" -> Filters.of(index.scan.output, index.relation).conjunction(
+        filters.filterNot(Delta.isOfVectors))) ++ asOf)
 
   /** The files of one state of a table's indexes; one that comes too late for this scan serves the next. */
   private def dictionary(index: SieveFileIndex, id: String): FileDictionary =

@@ -17,9 +17,9 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       SieveStrategy.showsSplits.set(CountedScan.showsSplits(query))
       Nil
     case _ => RunTimeFilteredScan.takenOff(plan) match {
-      // Nobody else plans these: whatever has changed since the rule that made them, they are scans.
+      // Without an index the scan is planned by others, and nothing waits for these filters.
       case Some((bare, filters)) =>
-        prefetched(indexed(bare).getOrElse(FileSourceStrategy(bare)).map(CountedScan.withFilters(_, filters)))
+        indexed(bare).fold(Seq(planLater(bare)))(s => prefetched(s.map(CountedScan.withFilters(_, filters))))
       case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
     }
   }
@@ -28,12 +28,15 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
   private def indexed(plan: LogicalPlan): Option[Seq[SparkPlan]] = plan match {
     case ScanOperation(_, _, _, scan: LogicalRelation) if SieveStrategy.isOfRanges(scan) =>
       Some(FileSourceStrategy(plan).map(CountedScan.in(_, session)))
-    case ScanOperation(_, _, filters, scan: LogicalRelation) if Settings.enabled(session) =>
-      wrap(scan).map { indexed =>
-        FileSourceStrategy(plan.transform { case l: LogicalRelation if l eq scan => indexed })
-          .map(CountedScan.in(_, session))
-          .map(CountedScan.withFilters(_, filters.filter(RunTimeFilters.ofResults(_, indexed))))
-      }
+    case ScanOperation(_, _, _, scan: LogicalRelation) if Settings.enabled(session) =>
+      // Delta makes another relation of one with deletion vectors.
+      entry(scan).flatMap(found => Delta.withVectors(session, plan).collect {
+        case whole @ ScanOperation(_, _, filters, own: LogicalRelation) =>
+          val indexed = wrap(own, found)
+          FileSourceStrategy(whole.transform { case l: LogicalRelation if l eq own => indexed })
+            .map(CountedScan.in(_, session))
+            .map(CountedScan.withFilters(_, filters.filter(RunTimeFilters.ofResults(_, indexed))))
+      })
     case _ => None
   }
 
@@ -49,17 +52,19 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     planned
   }
 
-  private def wrap(scan: LogicalRelation): Option[LogicalRelation] =
-    (scan.relation, scan.catalogTable) match {
-      case (fs: HadoopFsRelation, Some(table))
-          if !scan.isStreaming && SieveStrategy.known(fs.location) =>
-        val executing = session.asInstanceOf[Compat.Session]
-        Registry.find(executing, table).map { entry =>
-          val index = new SieveFileIndex(scan, fs, table, entry, executing, SieveStrategy.showsSplits.get)
-          scan.copy(relation = fs.copy(location = index)(fs.sparkSession))
-        }
-      case _ => None
-    }
+  private def executing: Compat.Session = session.asInstanceOf[Compat.Session]
+
+  private def entry(scan: LogicalRelation): Option[Entry] = (scan.relation, scan.catalogTable) match {
+    case (fs: HadoopFsRelation, Some(table)) if !scan.isStreaming && SieveStrategy.known(fs.location) =>
+      Registry.find(executing, table)
+    case _ => None
+  }
+
+  private def wrap(scan: LogicalRelation, entry: Entry): LogicalRelation = {
+    val fs = scan.relation.asInstanceOf[HadoopFsRelation]
+    val index = new SieveFileIndex(scan, fs, scan.catalogTable.get, entry, executing, SieveStrategy.showsSplits.get)
+    scan.copy(relation = fs.copy(location = index)(fs.sparkSession))
+  }
 }
 
 object SieveStrategy {
@@ -68,7 +73,8 @@ object SieveStrategy {
   private val showsSplits = ThreadLocal.withInitial[Boolean](() => false)
 
   /** Whether a listing's files or file slices are read whole and as listed; others are left alone. */
-  def known(location: FileIndex): Boolean = Hudi.is(location) || listings(location.getClass.getName)
+  def known(location: FileIndex): Boolean =
+    Hudi.is(location) || Delta.is(location) || listings(location.getClass.getName)
 
   /** Whether Spark's own scan would read more of the files than is listed. */
   private def isOfRanges(scan: LogicalRelation): Boolean = scan.relation match {

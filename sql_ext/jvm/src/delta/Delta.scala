@@ -1,0 +1,113 @@
+package org.apache.spark.sql.sieve
+
+import scala.util.control.NonFatal
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
+import org.apache.spark.sql.types.StructType
+
+/**
+ * Delta tables as Spark reads them: a relation of Parquet files whose listing and format are classes
+ * of Delta's own. Its jar is the user's, of whatever version, so its classes and methods are found by
+ * name. Files never change under their names; deletion vectors hide some of their rows from queries.
+ */
+object Delta extends OnceLogging {
+  private val listings = Policy.texts("/delta/listings").toSet
+  private val formats = Policy.texts("/delta/formats").toSet
+  private val tables = Policy.texts("/delta/tables").toSet
+  private val provider = Policy.at("/delta/provider").asText
+  private val strategy = Policy.at("/delta/vectors_strategy").asText
+  private val deletedColumn = Policy.at("/delta/deleted_column").asText
+
+  /** Listings of a snapshot, or of some of its files; those of changes between snapshots are others. */
+  def is(location: FileIndex): Boolean = listings(location.getClass.getName)
+
+  /** Whether a catalog's table is one of Delta's. */
+  def isTable(table: Table): Boolean = tables(table.getClass.getName)
+  def isTable(table: CatalogTable): Boolean = table.provider.exists(_.equalsIgnoreCase(provider))
+
+  def isFormat(format: FileFormat): Boolean = formats(format.getClass.getName)
+
+  /**
+   * The plan with a filter of the rows that deletion vectors hide, above scans of tables that have
+   * any; None if that cannot be had. Delta puts it in when it plans a scan, which it knows by its own
+   * listing: whoever wraps the listing must have this done before, or queries show deleted rows.
+   */
+  def withVectors(session: SparkSession, plan: LogicalPlan): Option[LogicalPlan] =
+    plan.collectFirst { case l: LogicalRelation => l.relation }.collect {
+      case fs: HadoopFsRelation if is(fs.location) => fs.location
+    }.fold(Option(plan)) { location =>
+      try {
+        val own = location.getClass.getClassLoader.loadClass(strategy)
+          .getConstructors.head.newInstance(session).asInstanceOf[AnyRef]
+        val made = own.getClass.getMethod("preprocessTablesWithDVs", classOf[LogicalPlan]).invoke(own, plan)
+        Some(made.asInstanceOf[LogicalPlan])
+      } catch {
+        case e @ (NonFatal(_) | _: LinkageError) =>
+          warnOnce(s"no index of a Delta table is used, since its deletion vectors cannot be had: $e")
+          None
+      }
+    }
+
+  /** Whether a filter is that of deletion vectors. Indexes do not know it: they hold hidden rows as well. */
+  def isOfVectors(filter: Expression): Boolean = filter.references.exists(_.name == deletedColumn)
+
+  /** Any relation; of a Delta table as Parquet files with hidden rows, and columns as named in the files. */
+  def physical(relation: HadoopFsRelation): HadoopFsRelation =
+    if (!isFormat(relation.fileFormat)) relation
+    else {
+      val prepare = relation.fileFormat.getClass.getMethod("prepareSchemaForRead", classOf[StructType])
+      def stored(schema: StructType) = prepare.invoke(relation.fileFormat, schema).asInstanceOf[StructType]
+      relation.copy(
+        dataSchema = stored(relation.dataSchema), partitionSchema = stored(relation.partitionSchema),
+        fileFormat = new ParquetFileFormat)(relation.sparkSession)
+    }
+
+  // -- versions -----------------------------------------------------------------------------------
+
+  /** A table's own listing, of its snapshot as it is now and no other. */
+  def pinned(location: FileIndex): FileIndex = location match {
+    case table: Product =>
+      val (known, now) = (call(table, "snapshotAtAnalysis"), call(table, "getSnapshot"))
+      val arguments = table.productIterator.map {
+        case own: AnyRef if own eq known => now
+        case _: Boolean => Boolean.box(true)
+        case other => other.asInstanceOf[AnyRef]
+      }.toSeq
+      table.getClass.getMethods.find(_.getName == "copy").get.invoke(table, arguments: _*).asInstanceOf[FileIndex]
+    case other => other
+  }
+
+  /** Whether a query is of an earlier version of the table. */
+  def isAsOf(location: FileIndex): Boolean = is(location) && earlier(location).nonEmpty
+
+  /** When the commit was made of the earlier version that a query is of, ms since the epoch. */
+  def asOf(location: FileIndex): Option[Long] =
+    if (is(location)) earlier(location).map(committed) else None
+
+  /** When the commit of a snapshot was made, ms since the epoch. */
+  private def committed(snapshot: AnyRef): Long = call(snapshot, "timestamp").asInstanceOf[Long]
+
+  /** The commit that a pinned listing is of: when it was made, its number, the identity of the table; JSON. */
+  def commit(location: FileIndex): String = {
+    val snapshot = call(location, "getSnapshot")
+    Json.write(Map("time_ms" -> committed(snapshot), "version" -> call(snapshot, "version"),
+      "table" -> call(call(snapshot, "metadata"), "id")))
+  }
+
+  private def earlier(location: FileIndex): Option[AnyRef] =
+    if (has(location, "preparedScan")) {
+      if (call(location, "versionScanned") == None) None
+      else Some(call(call(location, "preparedScan"), "scannedSnapshot"))
+    }
+    else if (has(location, "isTimeTravelQuery") && call(location, "isTimeTravelQuery") == true)
+      Some(call(location, "getSnapshot"))
+    else None
+
+  private def has(of: AnyRef, method: String): Boolean = of.getClass.getMethods.exists(_.getName == method)
+  private def call(of: AnyRef, method: String): AnyRef = Hudi.call(of, method)
+}

@@ -1,0 +1,39 @@
+"""Delta's jars, and what a session needs to have Delta in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from sieve.client.spark_conf import EXTENSIONS
+from sieve.client.spark_home import find_spark, shim_jar
+
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+FOLDER = Path(__file__).parents[2] / "build" / "delta"
+
+
+def jars() -> list[Path]:
+    """The jars that ``make test-delta`` fetches for the Spark in use; a test that lacks them fails."""
+    spark = find_spark(os.environ)
+    name = "delta-spark_2.12" if spark.line == "3.5" else f"delta-spark_{spark.line}_2.13"
+    found = sorted(FOLDER.glob(f"{name}-*.jar"))
+    if not found:
+        pytest.fail(f"{FOLDER} has no {name} jar: run `make test-delta`.", pytrace=False)
+    storage = FOLDER / found[-1].name.replace(name, "delta-storage")
+    return [found[-1], storage]
+
+
+def conf(extensions: Sequence[str] = (EXTENSIONS, DELTA_EXTENSION)) -> dict[str, str]:
+    """Settings of a session with both; the extensions in the order given."""
+    paths = [str(path) for path in (shim_jar(find_spark(os.environ)), *jars())]
+    return {
+        "spark.jars": ",".join(paths),
+        "spark.driver.extraClassPath": os.pathsep.join(paths),
+        "spark.sql.extensions": ",".join(extensions),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.shuffle.partitions": "1",
+    }

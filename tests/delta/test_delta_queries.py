@@ -1,0 +1,217 @@
+"""Queries of Delta tables: the rows that Delta shows, from the files that can hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from spark_session import Lab
+from tables import MAPPED, VECTORS, create, insert
+
+pytestmark = pytest.mark.delta
+
+ROWS = "id, concat('v', id % 7) v"
+
+
+@pytest.fixture(autouse=True)
+def database(lab: Lab) -> Iterator[None]:
+    """A database of its own for each test; each skip is audited."""
+    with lab.database("queries"), lab.setting("spark.sieve.audit.sample", "1.0"):
+        yield
+
+
+def test_constants_pick_files(lab: Lab) -> None:
+    """A point, a list and a range read the files that hold them, after Delta's own listing."""
+    create(lab)
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+    lab.check("SELECT * FROM t WHERE id IN (3, 97)", exactly=2)
+    lab.check("SELECT * FROM t WHERE id BETWEEN 18 AND 33", exactly=3)
+    lab.check("SELECT * FROM t WHERE id = 1000", exactly=0)
+    lab.check("SELECT count(*) FROM t WHERE v = 'v3'", exactly=10)
+    (scan,) = lab.explain("SELECT * FROM t WHERE id = 42")
+    assert (scan["indexes"], scan["files_total"], scan["files_read"]) == ("id_sieve@1", 10, 1)
+    kept = lab.sql("SELECT kept, count(*) FROM sieve_files('t', 'id = 42') GROUP BY kept")
+    assert sorted(kept) == [(False, 9), (True, 1)]
+
+
+def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
+    """An INSERT, and what OPTIMIZE makes of all files, is indexed by REFRESH; files gone are not."""
+    create(lab)
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.sql("INSERT INTO t VALUES (42, 'new')")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=2)
+    assert lab.facts()["files new"] == "1"
+    (row,) = lab.sql("REFRESH SIEVE INDEX ON t")
+    assert row[1:3] == (2, 11)
+    lab.check("SELECT * FROM t WHERE id = 43", exactly=1)
+    lab.sql("OPTIMIZE t")
+    lab.check("SELECT * FROM t WHERE id = -1", exactly=1)
+    (row,) = lab.sql("REFRESH SIEVE INDEX ON t")
+    assert row[1:3] == (3, 1)
+    lab.check("SELECT * FROM t WHERE id = -1", exactly=0)
+
+
+@pytest.mark.parametrize("mapping", [{}, MAPPED], ids=["plain", "mapped"])
+@pytest.mark.parametrize("by_index", ["true", "false"])
+def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
+    """Rows deleted by vectors are not shown, and a file is skipped whatever its vector.
+
+    So it is with either way in which Delta numbers the rows of a file.
+    """
+    create(lab, mapping=mapping, vectors=VECTORS)
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    key = "spark.databricks.delta.deletionVectors.useMetadataRowIndex"
+    with lab.setting(key, by_index):
+        lab.sql("DELETE FROM t WHERE id % 5 = 2")
+        assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 0
+        assert lab.check("SELECT * FROM t WHERE id IN (3, 7, 96)", exactly=2).rows.total() == 2
+        assert lab.check("SELECT count(v), sum(id) FROM t", exactly=10).rows
+        lab.check("SELECT _metadata.file_name, id FROM t WHERE id IN (42, 43)", exactly=1)
+        (scan,) = lab.explain("SELECT * FROM t WHERE id = 43")
+        assert "deleted" not in scan["predicate"]
+        (row,) = lab.sql("REFRESH SIEVE INDEX ON t")
+        assert row[1:3] == (2, 10)
+        lab.check("SELECT * FROM t WHERE id IN (42, 43)", exactly=1)
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+
+
+def test_restore_brings_rows_back(lab: Lab) -> None:
+    """A vector of then, or none, is in force again; the index knows these rows all the time."""
+    create(lab, vectors=VECTORS)
+    insert(lab, ROWS)
+    lab.sql("DELETE FROM t WHERE id = 42")
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 0
+    lab.sql("RESTORE TABLE t TO VERSION AS OF 1")
+    assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 1
+    lab.check("SELECT * FROM t VERSION AS OF 2 WHERE id = 42", exactly=1)
+
+
+def test_earlier_versions_are_served_by_versions_of_then(lab: Lab) -> None:
+    """Files that a later commit removed are known to the index version of their time."""
+    create(lab, vectors=VECTORS)
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.sql("DELETE FROM t WHERE id = 43")
+    lab.sql("OPTIMIZE t")
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    for version, rows in ((1, 1), (2, 0)):
+        found = lab.check(f"SELECT * FROM t VERSION AS OF {version} WHERE id = 43", exactly=1)
+        assert found.rows.total() == rows
+        lab.check(f"SELECT * FROM t VERSION AS OF {version} WHERE id = 1000", exactly=0)
+    shown = lab.sql("SHOW SIEVE VERSIONS ON t")
+    assert [row[4].partition(" ")[2] for row in shown] == ["(version 3)", "(version 1)"]
+    assert [row[2] for row in shown] == ["rebuilt", "created"]
+
+
+def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
+    """Names of columns may change, and one may take the name of another; values are not mixed."""
+    create(lab, columns="id BIGINT, other BIGINT, s STRUCT<a: BIGINT, b: STRING>", mapping=MAPPED)
+    insert(lab, "id, 1000 - id, named_struct('a', id * 3, 'b', 'x')")
+    lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
+    lab.sql("ALTER TABLE t RENAME COLUMN id TO past")
+    lab.sql("ALTER TABLE t RENAME COLUMN other TO id")
+    lab.sql("ALTER TABLE t RENAME COLUMN s.a TO c")
+    lab.check("SELECT * FROM t WHERE past = 42", exactly=1)
+    assert lab.check("SELECT * FROM t WHERE id = 958", exactly=10).rows.total() == 1
+    lab.check("SELECT * FROM t WHERE s.c = 126", exactly=1)
+    assert [row[3] for row in lab.sql("SHOW SIEVE INDEXES ON t")] == ["past", "s.c"]
+    assert [row[1] for row in lab.sql("REFRESH SIEVE INDEX ON t (s.c)")] == [2]
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+    lab.sql("DROP SIEVE INDEX ON t (past)")
+    assert [row[3] for row in lab.sql("SHOW SIEVE INDEXES ON t")] == ["s.c"]
+
+
+def test_a_column_dropped_and_added_is_another(lab: Lab) -> None:
+    """The new column is NULL in the old files, and its index is one to be made."""
+    create(lab, columns="v STRING, id BIGINT", mapping=MAPPED)
+    insert(lab, "'x', id")
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.sql("ALTER TABLE t DROP COLUMN id")
+    lab.sql("ALTER TABLE t ADD COLUMN id BIGINT")
+    assert lab.check("SELECT * FROM t WHERE id IS NULL").rows.total() == 100
+    assert lab.check("SELECT * FROM t WHERE id = 42").rows.total() == 0
+    lab.sql("INSERT INTO t VALUES ('y', 42)")
+    assert lab.check("SELECT * FROM t WHERE id = 42").rows.total() == 1
+    assert lab.check("SELECT * FROM t VERSION AS OF 1 WHERE id = 42", exactly=1).rows.total() == 1
+    lab.sql("CREATE SIEVE INDEX new ON t (id)")
+    assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 1
+    assert lab.check("SELECT * FROM t WHERE id IS NULL").rows.total() == 100
+
+
+def test_partitions_and_a_widened_type(lab: Lab) -> None:
+    """Delta drops partitions first; after ALTER COLUMN TYPE no file is skipped until a REFRESH."""
+    widening = {"delta.enableTypeWidening": "true"}
+    create(lab, columns="id INT, p STRING", more="PARTITIONED BY (p)", mapping=MAPPED, w=widening)
+    insert(lab, "cast(id AS INT), if(id < 50, 'a', 'b')")
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+    lab.check("SELECT * FROM t WHERE id = 42 AND p = 'b'", exactly=0)
+    lab.sql("ALTER TABLE t RENAME COLUMN p TO q")
+    lab.check("SELECT * FROM t WHERE id = 42 AND q = 'a'", exactly=1)
+    lab.sql("ALTER TABLE t ALTER COLUMN id TYPE BIGINT")
+    lab.sql("INSERT INTO t VALUES (5000000042, 'a')")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=11)
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+    lab.check("SELECT * FROM t WHERE id = 5000000042", exactly=1)
+
+
+def test_a_limit_stays_whole(lab: Lab) -> None:
+    """Delta lists just enough files for a LIMIT; a filter above it must not take any of them."""
+    create(lab)
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    limited = "SELECT count(*) FROM (SELECT * FROM t LIMIT 15)"
+    assert lab.check(limited).rows == {"(15,)": 1}
+    lab.sql("CREATE TABLE d USING parquet AS SELECT 1000L AS id")
+    joined = "SELECT count(l.id), count(*) FROM (SELECT * FROM t LIMIT 15) l LEFT JOIN d USING (id)"
+    assert lab.check(joined).rows == {"(15, 15)": 1}
+    inner = "SELECT count(*) FROM (SELECT * FROM t LIMIT 15) l JOIN d USING (id)"
+    assert lab.check(inner).rows == {"(0,)": 1}
+    lab.check("SELECT * FROM t WHERE id = 42 LIMIT 5", exactly=1)
+
+
+@pytest.mark.parametrize("mapping", [{}, MAPPED], ids=["plain", "mapped"])
+def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
+    """So do results of subqueries, under vectors as well."""
+    create(lab, mapping=mapping, vectors=VECTORS)
+    insert(lab, ROWS)
+    lab.sql("DELETE FROM t WHERE id = 43")
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.sql(
+        "CREATE TABLE d USING parquet AS "
+        "SELECT /*+ COALESCE(1) */ id, id % 3 AS k FROM range(42, 45)"
+    )
+    lab.check("SELECT t.* FROM t JOIN d USING (id)", at_most=2)
+    lab.check("SELECT * FROM t WHERE id = (SELECT max(id) FROM d)", at_most=2)
+    lab.check("SELECT * FROM t WHERE id IN (SELECT id FROM d WHERE k = 1)", at_most=2)
+    both = "SELECT * FROM t a JOIN t b ON a.id = b.id WHERE a.id = 42"
+    lab.check(both, exactly=2)
+
+
+def test_a_clone_is_a_table_of_its_own(lab: Lab) -> None:
+    """The files of a shallow clone lie in the folder of its source."""
+    create(lab)
+    insert(lab, ROWS)
+    lab.sql("CREATE TABLE c SHALLOW CLONE t")
+    lab.sql("CREATE SIEVE INDEX ON c (id)")
+    lab.check("SELECT * FROM c WHERE id = 42", exactly=1)
+    lab.sql("INSERT INTO c VALUES (42, 'own')")
+    lab.sql("REFRESH SIEVE INDEX ON c")
+    lab.check("SELECT * FROM c WHERE id = 42", exactly=2)
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON c")} == {"ok"}
+
+
+def test_what_is_left_alone(lab: Lab) -> None:
+    """Reads by path, change data feeds and streams read as without an index."""
+    create(lab, feed={"delta.enableChangeDataFeed": "true"})
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    folder = dict(row[:2] for row in lab.sql("DESCRIBE EXTENDED t"))["Location"]
+    lab.check(f"SELECT * FROM delta.`{folder}` WHERE id = 42", exactly=10)
+    lab.check("SELECT * FROM table_changes('t', 0) WHERE id = 42")

@@ -1,0 +1,126 @@
+"""Commands that write to indexed Delta tables: no row is lost, and indexes stay and catch up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from spark_session import Lab
+from tables import MAPPED, VECTORS, create, insert
+
+pytestmark = pytest.mark.delta
+
+ROWS = "id, concat('v', id % 7) v"
+
+
+@pytest.fixture(autouse=True)
+def database(lab: Lab) -> Iterator[None]:
+    """A database of its own for each test; each skip is audited."""
+    strict = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
+    with lab.database("writes"), lab.settings(strict):
+        yield
+
+
+def wait_for(lab: Lab, index: str, fact: str, value: str) -> None:
+    """Until DESCRIBE tells this of an index; fails after a minute."""
+    deadline = time.monotonic() + 60
+    while True:
+        found = [row[1] for row in lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t")
+                 if row[0] == fact]  # fmt: skip
+        if found == [value]:
+            return
+        assert time.monotonic() < deadline, f"{fact} is {found}, not {value}"
+        time.sleep(0.5)
+
+
+@pytest.mark.parametrize("vectors", [{}, VECTORS], ids=["rewriting", "vectors"])
+def test_dml_changes_what_it_would_without_an_index(lab: Lab, vectors: dict[str, str]) -> None:
+    """DELETE, UPDATE and MERGE of all kinds leave the rows that they leave in a twin without one."""
+    for table in ("t", "twin"):
+        create(lab, table, mapping=MAPPED, vectors=vectors)
+        insert(lab, ROWS, table)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.sql(
+        "CREATE TABLE s USING parquet AS SELECT /*+ COALESCE(1) */ "
+        "CAST(id AS BIGINT) AS id, 'new' AS v FROM range(95, 105)"
+    )
+    for statement in (
+        "DELETE FROM {t} WHERE id = 42",
+        "DELETE FROM {t} WHERE id IN (SELECT id - 90 FROM s)",
+        "UPDATE {t} SET v = 'up' WHERE id BETWEEN 18 AND 22",
+        "UPDATE {t} SET id = id + 1000 WHERE id = 33",
+        "MERGE INTO {t} USING s ON {t}.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v "
+        "WHEN NOT MATCHED THEN INSERT *",
+        "MERGE INTO {t} USING s ON {t}.id = s.id AND {t}.id > 100 WHEN MATCHED THEN DELETE",
+        "MERGE INTO {t} USING s ON {t}.id = s.id + 20 WHEN NOT MATCHED THEN INSERT *",
+        "MERGE INTO {t} USING s ON {t}.id = s.id WHEN MATCHED THEN UPDATE SET v = 'seen' "
+        "WHEN NOT MATCHED BY SOURCE AND {t}.id < 12 THEN DELETE",
+    ):
+        for table in ("t", "twin"):
+            lab.sql(statement.format(t=table))
+        same = "SELECT count(*) FROM (SELECT * FROM {} EXCEPT ALL SELECT * FROM {})"
+        assert lab.sql(same.format("t", "twin")) == [(0,)], statement
+        assert lab.sql(same.format("twin", "t")) == [(0,)], statement
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        lab.check("SELECT * FROM t WHERE id IN (7, 33, 42, 99, 1033)")
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+
+
+def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
+    """CREATE OR REPLACE drops all properties of the table; its index is registered again."""
+    create(lab, mapping=MAPPED)
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    uuid = lab.facts()["uuid"]
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+    lab.sql(
+        "CREATE OR REPLACE TABLE t USING delta TBLPROPERTIES "
+        "('delta.columnMapping.mode' = 'name', 'delta.dataSkippingNumIndexedCols' = '0') "
+        "AS SELECT /*+ REPARTITION_BY_RANGE(5, id) */ id, 'x' v FROM range(50)"
+    )
+    wait_for(lab, "id_sieve", "uuid", uuid)
+    assert lab.check("SELECT * FROM t WHERE id = 42").rows.total() == 1
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 1
+    lab.sql("DROP SIEVE INDEX ON t (id)")
+    assert lab.sql("SHOW SIEVE INDEXES ON t") == []
+
+
+def test_a_new_table_of_the_name_has_none(lab: Lab) -> None:
+    """DROP ends the index with its table; the next one of the name, even there, begins without."""
+    create(lab)
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.sql("DROP TABLE t")
+    create(lab)
+    insert(lab, ROWS)
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=10)
+    assert lab.sql("SHOW SIEVE INDEXES ON t") == []
+
+
+def test_refreshes_follow_writes(lab: Lab) -> None:
+    """With spark.sieve.refresh.auto each kind of commit of a session is indexed soon after."""
+    create(lab, vectors=VECTORS)
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    with lab.setting("spark.sieve.refresh.auto", "true"):
+        for statement in (
+            "INSERT INTO t VALUES (500, 'a')",
+            "DELETE FROM t WHERE id = 3",
+            "UPDATE t SET v = 'b' WHERE id = 4",
+            "MERGE INTO t USING (SELECT 501L AS id, 'c' AS v) s ON t.id = s.id "
+            "WHEN NOT MATCHED THEN INSERT *",
+            "OPTIMIZE t",
+            "RESTORE TABLE t TO VERSION AS OF 2",
+            "INSERT OVERWRITE t SELECT id, 'd' FROM range(20)",
+        ):
+            lab.sql(statement)
+            (newest,) = lab.spark.sql("DESCRIBE HISTORY t LIMIT 1").collect()
+            deadline = time.monotonic() + 60
+            while f"(version {newest['version']})" not in lab.facts()["instant"]:
+                assert time.monotonic() < deadline, statement
+                time.sleep(0.5)
+            lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        lab.spark.range(7, 8).selectExpr("id", "'e' v").write.mode("append").saveAsTable("t")
+        wait_for(lab, "id_sieve", "files new", "0")
