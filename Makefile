@@ -10,6 +10,9 @@ endif
 BIN     := .venv/bin
 SPARK35 := 3.5.9
 HUDI    := 1.2.0
+# Of each line of Spark: the name of Delta's artifact, and its release.
+DELTA_4.1 := delta-spark_4.1_2.13:4.4.0 delta-storage:4.4.0
+DELTA_3.5 := delta-spark_2.12:3.3.3 delta-storage:3.3.3
 JARS    := sql_ext/jars/sieve-spark-4.1_2.13.jar sql_ext/jars/sieve-spark-3.5_2.12.jar
 OTHERS  := 4.0 4.2 4.3
 SCALA   := $(wildcard sql_ext/jvm/src/*/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py sql_ext/settings.json sql_ext/policy.json
@@ -43,8 +46,8 @@ QUICK_FILES := build/quick-files.jar
 
 .PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup \
         bench-joins bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
-        bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi \
-        test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi \
+        bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
+        test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
         mutants \
         test-foreign test-sqlancer test-clients docs
 
@@ -229,6 +232,23 @@ build/hudi/.fetched-%:
 	  -DoutputDirectory="$(CURDIR)/build/hudi"
 	@touch $@
 
+# SPARK=3.5 takes the release of Delta for that line.
+test-delta: SPARK := 4.1
+test-delta: setup ## Delta tables on Spark 4.1; SPARK=3.5: on that Spark
+	@$(MAKE) build/delta/.fetched-$(SPARK)
+	@$(if $(filter 4.1,$(SPARK)),,$(call ON,$(SPARK))) $(BIN)/python -m pytest -m 'delta and not soak' tests/delta $(ARGS)
+
+soak-delta: setup build/delta/.fetched-4.1 ## 500 random histories of Delta tables
+	@$(BIN)/python -m pytest -s -m soak tests/delta $(ARGS)
+
+build/delta/.fetched-%: Makefile
+	@command -v mvn >/dev/null || { \
+	  echo "The tests of Delta need Maven: run 'apt-get install maven'."; exit 1; }
+	@echo "Fetching Delta for Spark $*"
+	@for artifact in $(DELTA_$*); do mvn -B -q dependency:copy -Dartifact=io.delta:$$artifact \
+	  -DoutputDirectory="$(CURDIR)/build/delta" || exit 1; done
+	@touch $@
+
 # MkDocs in an environment of its own, and the script that draws diagrams: once they are there, the
 # site is made without a network.
 MERMAID := 11.16.0
@@ -273,8 +293,8 @@ build/mutants/.fetched: Makefile | $(VENV_DONE)
 mutants: setup build/mutants/.fetched ## 100 random changes of the code, and whether tests see them; ARGS="--seed 7 --number 20", ARGS=--planted
 	@PYTHONPATH=$(CURDIR)/build/mutants $(BIN)/python -m tests.mutants $(ARGS)
 
-soak: setup ## all soak-* but that of Hudi, and whatever else is long
-	@$(BIN)/python -m pytest -s -m soak --ignore tests/hudi $(ARGS)
+soak: setup ## all soak-* but those of Hudi and Delta, and whatever else is long
+	@$(BIN)/python -m pytest -s -m soak --ignore tests/hudi --ignore tests/delta $(ARGS)
 
 soak-tables: setup ## 100,000 generated table and predicate pairs
 	@$(BIN)/python -m pytest -s -m soak tests/property $(ARGS)

@@ -186,7 +186,7 @@ def _seen(
 
     if known is None:
         return snapshot_of(table, index.store, index.directory), NOTHING
-    part = snapshot_since(table, base.instant, known.whole)
+    part = snapshot_since(table, base.instant, known.whole, base.commit)
     if part is not None:
         held = held_at(part, known.whole)
         paths = set(held.locations.paths)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sieve.errors import SieveError
 from sieve.metadata.file_list import Locations
 from sieve.metadata.records import Commit
-from sieve.storage.interface import Store, parent, split
+from sieve.storage.interface import Store, split
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable, DataFile
 
@@ -60,25 +60,28 @@ def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
     return _unchanging(table, table.files, ())
 
 
-def snapshot_since(table: CatalogTable, instant: str, known: Locations) -> Snapshot | None:
-    """Incremental listing: lists only folders of a table that may have changed since a version.
+def snapshot_since(
+    table: CatalogTable, instant: str, known: Locations, commit: Commit | None = None
+) -> Snapshot | None:
+    """Incremental listing: lists only what may have changed of a table since a version.
 
     Args:
         table: the table.
         instant: of the version, ISO 8601.
         known: the version's file list.
+        commit: the commit of the version; None if the table is not of Delta.
 
     Returns:
         None if the table's commits do not tell what has changed.
     """
-    changes = table.changes(instant)
+    changes = table.changes(instant, commit)
     if changes is None:
         return None
-    if not all(parent(file.path) in changes.folders for file in changes.files):
+    if not all(changes.cover(file.path) for file in changes.files):
         # The commits and the listing spell the table's folder differently.
         return None
     facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
-    rest = tuple(DataFile(*fact) for fact in facts if parent(fact[0]) not in changes.folders)
+    rest = tuple(DataFile(*fact) for fact in facts if not changes.cover(fact[0]))
     return _unchanging(table, lambda: changes.files, rest)
 
 

@@ -65,15 +65,21 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The folders of a table that may have changed; all other folders are unchanged.
+    """The part of a table that may have changed; all other files are unchanged.
 
     Attributes:
         folders: URIs, those of dropped partitions included.
-        files: all files in these folders.
+        files: all files in these folders and at these paths.
+        paths: of files in other folders, those that are gone included.
     """
 
     folders: frozenset[str]
     files: tuple[DataFile, ...]
+    paths: frozenset[str] = frozenset()
+
+    def cover(self, path: str) -> bool:
+        """Whether a file is, or was, in the part that may have changed."""
+        return path in self.paths or parent(path) in self.folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +184,27 @@ class CatalogTable:
         """All files of the table, listed at the first call."""
         return tuple(DataFile(*row) for row in json.loads(self._access.list()))
 
-    def changes(self, instant: str) -> Changes | None:
-        """The folders that may have changed since an instant, ISO 8601, according to the commits.
+    def changes(self, instant: str, commit: Commit | None = None) -> Changes | None:
+        """What may have changed since an instant, ISO 8601, according to the commits.
+
+        Args:
+            instant: of a version of an index.
+            commit: of a Delta table, that which the version reflects.
 
         Returns:
             None if the commits do not tell for certain, or the table has no commits.
         """
-        of_hudi = self.info.format_name == "hudi"
-        listed = hudi.list_changed(self._access, ms_since_epoch(instant)) if of_hudi else None
+        listed = None
+        if self.info.format_name == "hudi":
+            listed = hudi.list_changed(self._access, ms_since_epoch(instant))
+        elif commit is not None:
+            listed = delta.list_changed(self._access, commit)
         if listed is None:
             return None
-        folders, files = listed
-        return Changes(folders, tuple(DataFile(*row) for row in json.loads(files)))
+        files = tuple(DataFile(*row) for row in json.loads(listed[1]))
+        if commit is not None:
+            return Changes(frozenset(), files, listed[0])
+        return Changes(listed[0], files)
 
     def instant_ms(self) -> int | None:
         """Time of the listed commit, ms since the epoch; None if the table has no commits."""

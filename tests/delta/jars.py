@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "delta"
 
 
 def jars() -> list[Path]:
-    """The jars that ``make test-delta`` fetches for the Spark in use; a test that lacks them fails."""
+    """Those that ``make test-delta`` fetches for this Spark; a test that lacks them fails."""
     spark = find_spark(os.environ)
     name = "delta-spark_2.12" if spark.line == "3.5" else f"delta-spark_{spark.line}_2.13"
     found = sorted(FOLDER.glob(f"{name}-*.jar"))

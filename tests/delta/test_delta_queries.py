@@ -37,7 +37,7 @@ def test_constants_pick_files(lab: Lab) -> None:
 
 
 def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
-    """An INSERT, and what OPTIMIZE makes of all files, is indexed by REFRESH; files gone are not."""
+    """REFRESH indexes files of an INSERT and of OPTIMIZE, and forgets files that are gone."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

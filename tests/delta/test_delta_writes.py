@@ -36,7 +36,7 @@ def wait_for(lab: Lab, index: str, fact: str, value: str) -> None:
 
 @pytest.mark.parametrize("vectors", [{}, VECTORS], ids=["rewriting", "vectors"])
 def test_dml_changes_what_it_would_without_an_index(lab: Lab, vectors: dict[str, str]) -> None:
-    """DELETE, UPDATE and MERGE of all kinds leave the rows that they leave in a twin without one."""
+    """DELETE, UPDATE and MERGE leave the rows that they leave in a twin without an index."""
     for table in ("t", "twin"):
         create(lab, table, mapping=MAPPED, vectors=vectors)
         insert(lab, ROWS, table)
@@ -47,15 +47,19 @@ def test_dml_changes_what_it_would_without_an_index(lab: Lab, vectors: dict[str,
     )
     for statement in (
         "DELETE FROM {t} WHERE id = 42",
-        "DELETE FROM {t} WHERE id IN (SELECT id - 90 FROM s)",
+        "DELETE FROM {t} WHERE id IN (5, 66) OR id > 97",
         "UPDATE {t} SET v = 'up' WHERE id BETWEEN 18 AND 22",
         "UPDATE {t} SET id = id + 1000 WHERE id = 33",
-        "MERGE INTO {t} USING s ON {t}.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v "
-        "WHEN NOT MATCHED THEN INSERT *",
+        (
+            "MERGE INTO {t} USING s ON {t}.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v "
+            "WHEN NOT MATCHED THEN INSERT *"
+        ),
         "MERGE INTO {t} USING s ON {t}.id = s.id AND {t}.id > 100 WHEN MATCHED THEN DELETE",
         "MERGE INTO {t} USING s ON {t}.id = s.id + 20 WHEN NOT MATCHED THEN INSERT *",
-        "MERGE INTO {t} USING s ON {t}.id = s.id WHEN MATCHED THEN UPDATE SET v = 'seen' "
-        "WHEN NOT MATCHED BY SOURCE AND {t}.id < 12 THEN DELETE",
+        (
+            "MERGE INTO {t} USING s ON {t}.id = s.id WHEN MATCHED THEN UPDATE SET v = 'seen' "
+            "WHEN NOT MATCHED BY SOURCE AND {t}.id < 12 THEN DELETE"
+        ),
     ):
         for table in ("t", "twin"):
             lab.sql(statement.format(t=table))
@@ -109,8 +113,10 @@ def test_refreshes_follow_writes(lab: Lab) -> None:
             "INSERT INTO t VALUES (500, 'a')",
             "DELETE FROM t WHERE id = 3",
             "UPDATE t SET v = 'b' WHERE id = 4",
-            "MERGE INTO t USING (SELECT 501L AS id, 'c' AS v) s ON t.id = s.id "
-            "WHEN NOT MATCHED THEN INSERT *",
+            (
+                "MERGE INTO t USING (SELECT 501L AS id, 'c' AS v) s ON t.id = s.id "
+                "WHEN NOT MATCHED THEN INSERT *"
+            ),
             "OPTIMIZE t",
             "RESTORE TABLE t TO VERSION AS OF 2",
             "INSERT OVERWRITE t SELECT id, 'd' FROM range(20)",
@@ -122,5 +128,6 @@ def test_refreshes_follow_writes(lab: Lab) -> None:
                 assert time.monotonic() < deadline, statement
                 time.sleep(0.5)
             lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
-        lab.spark.range(7, 8).selectExpr("id", "'e' v").write.mode("append").saveAsTable("t")
+        more = lab.spark.range(7, 8).selectExpr("id", "'e' v")
+        more.write.format("delta").mode("append").saveAsTable("t")
         wait_for(lab, "id_sieve", "files new", "0")

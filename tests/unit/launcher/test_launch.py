@@ -173,6 +173,30 @@ def test_a_bundle_of_the_user_is_the_only_one(spark_home: Path, given: list[str]
     assert sum("hudi-spark" in word for word in command) == 1
 
 
+@pytest.mark.usefixtures("shim")
+def test_delta_comes_with_its_package(spark_home: Path) -> None:
+    """The package is that of the Spark at hand, unless the user names one."""
+    command = launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, delta=True)
+    conf = _conf(command)
+    assert conf["spark.sql.extensions"] == f"{launch.EXTENSIONS},{launch.DELTA_EXTENSION}"
+    assert conf["spark.jars.packages"] == "io.delta:delta-spark_4.1_2.13:4.4.0"
+    assert conf["spark.sql.catalog.spark_catalog"].endswith(".DeltaCatalog")
+    given = ["--jars", "/opt/delta-spark_4.1_2.13-4.3.0.jar,/opt/delta-storage-4.3.0.jar"]
+    command = launch.submit_command(
+        inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS, delta=True
+    )
+    assert sum("delta-spark" in word for word in command) == 1
+
+
+@pytest.mark.usefixtures("shim")
+def test_one_session_catalog_is_of_one_of_them(spark_home: Path) -> None:
+    """Hudi and Delta each replace Spark's session catalog."""
+    with pytest.raises(InvalidInputError, match="choose one"):
+        launch.submit_command(
+            inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, hudi=True, delta=True
+        )
+
+
 def test_shipped_configuration_takes_effect_only_where_wanted() -> None:
     """No shipped file has a name by which Hive or Spark would find it unasked."""
     conf = conf_file("log4j2.properties").parent

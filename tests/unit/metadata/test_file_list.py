@@ -218,7 +218,7 @@ class Listed:
     def files(self) -> tuple[DataFile, ...]:
         return self._files
 
-    def changes(self, _instant: str) -> None:
+    def changes(self, _instant: str, _commit: None) -> None:
         return None
 
     def appended(self, files: object) -> frozenset[int]:

@@ -73,7 +73,7 @@ class Commits:
         self._listed = tuple(self.slices)
         return self._listed
 
-    def changes(self, instant: str) -> Changes | None:
+    def changes(self, instant: str, _commit: None = None) -> Changes | None:
         self.instant = instant
         if self.written is None:
             return None

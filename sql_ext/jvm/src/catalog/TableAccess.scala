@@ -104,6 +104,17 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
   /** The commit of a Delta table that was listed last, or else the newest; see `Delta.commit`. */
   def commit: String = Delta.commit(snapshot.getOrElse(Delta.pinned(relation.location)))
 
+  /**
+   * What commits after one have made of a Delta table's files, see `DeltaChanges`: numbers of the commits,
+   * touched paths, and the table's files among these as `list` gives them; JSON.
+   */
+  def listSince(version: Long): String = {
+    val now = Delta.pinned(relation.location)
+    snapshot = Some(now)
+    val changes = DeltaChanges.since(now, version)
+    Json.write(Seq(changes.versions, changes.touched, list(changes.there)))
+  }
+
   // -- of a Hudi table ----------------------------------------------------------------------------
 
   def timeline: String = Hudi.timeline(relation)
