@@ -22,7 +22,7 @@ from tables import MAPPED, VECTORS, create
 
 KEYS = 200
 # Making the table counts as a step.
-HISTORIES, STEPS, SOAKED = 2, 12, 100
+HISTORIES, STEPS, SOAKED = 2, 10, 100
 BY_ID = {"delta.columnMapping.mode": "id"}
 TRACKED = {"delta.enableRowTracking": "true"}
 LAYOUTS = {
@@ -213,16 +213,20 @@ class History(RuleBasedStateMachine):
             held = self.lab.sql(f"SELECT id, {name}, s.a FROM {source} ORDER BY rand(7) LIMIT 1")
             key, amount, a = held[0] if held else (0, 0, 0)
             low, other = (self.chance.randrange(100) for _ in range(2))
-            for condition in (
+            conditions = (
                 f"{name} <=> {'NULL' if amount is None else amount}",
                 f"s.a = {a} OR id = {other}",
                 f"{name} BETWEEN {low} AND {low + 2} AND id > {other}",
                 f"id IN ({key}, {other}, 1000)",
-            ):
+            )
+            for condition in self.chance.sample(conditions, 2):
                 self.lab.check(f"SELECT * FROM {source} WHERE {condition}")
-        self.lab.check("SELECT count(*) FROM (SELECT * FROM t LIMIT 20)")
-        self.lab.check(f"SELECT id FROM t WHERE id > {other} ORDER BY id LIMIT 5")
-        self.lab.check(f"SELECT count(*), sum(id) FROM t JOIN range({key}, {key + 2}) d USING (id)")
+        others = (
+            "SELECT count(*) FROM (SELECT * FROM t LIMIT 20)",
+            f"SELECT id FROM t WHERE id > {other} ORDER BY id LIMIT 5",
+            f"SELECT count(*), sum(id) FROM t JOIN range({key}, {key + 2}) d USING (id)",
+        )
+        self.lab.check(self.chance.choice(others))
 
     def teardown(self) -> None:
         with self.stack:

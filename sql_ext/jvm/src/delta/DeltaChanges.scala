@@ -27,10 +27,10 @@ object DeltaChanges {
     val get = log.getClass.getMethods.find { m =>
       m.getName == "getChanges" && m.getParameterTypes.count(_ == classOf[Long]) == 1
     }.get
-    val arguments = get.getParameterTypes.map[AnyRef] {
-      case long if long == classOf[Long] => Long.box(version + 1)
-      case flag if flag == classOf[Boolean] => Boolean.box(true)
-      case _ => None
+    val arguments = get.getParameterTypes.toSeq.map { kind =>
+      if (kind == classOf[Long]) Long.box(version + 1)
+      else if (kind == classOf[Boolean]) Boolean.box(true)
+      else None
     }
     val commits = get.invoke(log, arguments: _*).asInstanceOf[Iterator[(Long, scala.collection.Seq[AnyRef])]]
       .takeWhile(_._1 <= last)

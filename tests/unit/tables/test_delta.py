@@ -1,0 +1,67 @@
+"""What the log of a Delta table tells of its files since a commit, and when it tells too little."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+from py4j.protocol import Py4JError
+
+from sieve.metadata.records import Commit
+from sieve.tables import delta
+
+TABLE = "0b6c"
+LISTED = '[["file:/t/b", 10, 7]]'
+
+
+@dataclass
+class Access:
+    """The shim's access to a table whose newest commit is ``newest``.
+
+    Attributes:
+        versions: the commits that the log still has after the one asked for; None: it fails.
+        table: identity of the table.
+    """
+
+    newest: int
+    versions: list[int] | None
+    table: str = TABLE
+    asked: list[int] = field(default_factory=list)
+
+    def commit(self) -> str:
+        return json.dumps({"table": self.table, "version": self.newest, "time_ms": 5})
+
+    def listSince(self, version: int) -> str:  # noqa: N802 - the shim's name
+        self.asked.append(version)
+        if self.versions is None:
+            raise Py4JError("DELTA_MISSING_FILES_UNEXPECTED_VERSION")
+        return json.dumps([self.versions, ["file:/t/a", "file:/t/b"], LISTED])
+
+
+def test_commits_in_a_row_tell_all() -> None:
+    """Touched files are told by path, and those of them that are there as a listing tells them."""
+    access = Access(6, [4, 5, 6])
+    changed = delta.list_changed(access, Commit(TABLE, 3))
+    assert changed == (frozenset({"file:/t/a", "file:/t/b"}), LISTED)
+    assert access.asked == [3]
+    assert delta.listed_commit(access) == (Commit(TABLE, 6), 5)
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        Access(6, [5, 6]),
+        Access(6, [4, 6]),
+        Access(6, [4, 5]),
+        Access(6, []),
+        Access(6, None),
+        Access(6, [4, 5, 6], table="another"),
+        Access(2, []),
+        Access(1000, [*range(4, 1001)]),
+    ],
+    ids=["first gone", "one gone", "last gone", "all gone", "failed", "replaced", "back", "many"],
+)
+def test_all_is_listed_where_the_log_does_not_tell(access: Access) -> None:
+    """A commit that is not there, another table of the name, an earlier state, too many commits."""
+    assert delta.list_changed(access, Commit(TABLE, 3)) is None
