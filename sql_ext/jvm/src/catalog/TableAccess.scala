@@ -31,7 +31,7 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
     // However deep below a view: there is no table to index instead.
     case _ if plan.isStreaming => "stream"
     case l: LogicalRelation => l.relation match {
-      case fs: HadoopFsRelation if !SieveStrategy.known(fs.location) =>
+      case fs: HadoopFsRelation if !SieveStrategy.known(fs) =>
         s"location ${fs.location.getClass.getName}"
       case _: HadoopFsRelation => if (l.catalogTable.isEmpty) "path" else "files"
       case other => s"source ${other.getClass.getName}"
@@ -52,7 +52,7 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
       "corrupt_column" -> WholeRecords.corruptColumn(relation.options, session.sessionState.conf),
       "database_location" ->
         Tables.databaseLocation(session, table.identifier.database.getOrElse("default")),
-      "columns" -> leafColumns(StructType(relation.dataSchema.filterNot(isPartition)), Nil),
+      "columns" -> leafColumns(DeltaColumns.ofFiles(relation), Nil),
       "partition_columns" -> relation.partitionSchema.fieldNames,
       "registrations" -> Registry.registrations(table), "declared" -> DeclaredIndexes.by(table),
       "fingerprint" -> fingerprint.hash, "fingerprint_parts" -> fingerprint.parts))
@@ -62,7 +62,6 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
   def fingerprint: String = Fingerprint.of(relation, table, session).hash
 
   private val stored = (path: Seq[String]) => DeltaColumns.stored(relation)(path)
-  private def isPartition(f: StructField): Boolean = relation.partitionSchema.fieldNames.contains(f.name)
 
   private def leafColumns(schema: StructType, above: List[String]): Seq[Map[String, Any]] =
     schema.fields.toSeq.flatMap { f =>

@@ -24,6 +24,11 @@ object DeltaColumns {
       })
     }
 
+  /** The columns of a relation's files; Delta names partition columns among them, which have none there. */
+  def ofFiles(relation: HadoopFsRelation): StructType =
+    if (!Delta.isFormat(relation.fileFormat)) relation.dataSchema
+    else StructType(relation.dataSchema.filterNot(f => relation.partitionSchema.fieldNames.contains(f.name)))
+
   /** All columns by their names in the files, with what else decides how a reader finds and reads them. */
   def schema(format: FileFormat): StructType =
     inFiles(reference(format), isMapped(format)).asInstanceOf[StructType].asNullable

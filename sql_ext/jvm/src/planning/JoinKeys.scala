@@ -171,7 +171,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
 
   private def isPruned(scan: LogicalRelation, key: Expression, shuffled: Boolean): Boolean =
     (scan.relation, scan.catalogTable) match {
-      case (fs: HadoopFsRelation, Some(table)) if !scan.isStreaming && SieveStrategy.known(fs.location) =>
+      case (fs: HadoopFsRelation, Some(table)) if !scan.isStreaming && SieveStrategy.known(fs) =>
         // One exchange may serve all scans of a table that are alike; this one would be another.
         val alone = !shuffled || tables.getOrElse(scan.canonicalized, 1) == 1
         alone && RunTimeFilters.column(bare(key), scan.output).exists { path =>

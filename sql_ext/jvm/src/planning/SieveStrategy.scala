@@ -55,7 +55,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
   private def executing: Compat.Session = session.asInstanceOf[Compat.Session]
 
   private def entry(scan: LogicalRelation): Option[Entry] = (scan.relation, scan.catalogTable) match {
-    case (fs: HadoopFsRelation, Some(table)) if !scan.isStreaming && SieveStrategy.known(fs.location) =>
+    case (fs: HadoopFsRelation, Some(table)) if !scan.isStreaming && SieveStrategy.known(fs) =>
       Registry.find(executing, table)
     case _ => None
   }
@@ -72,9 +72,11 @@ object SieveStrategy {
   /** Of the query that this thread plans; Spark has a new strategy for each of its parts. */
   private val showsSplits = ThreadLocal.withInitial[Boolean](() => false)
 
-  /** Whether a listing's files or file slices are read whole and as listed; others are left alone. */
-  def known(location: FileIndex): Boolean =
-    Hudi.is(location) || Delta.is(location) || listings(location.getClass.getName)
+  /** Whether a relation's files or file slices are read as its listing and format say; others are left alone. */
+  def known(relation: HadoopFsRelation): Boolean = relation.location match {
+    case own if Delta.is(own) => Delta.isFormat(relation.fileFormat)
+    case own => Hudi.is(own) || listings(own.getClass.getName)
+  }
 
   /** Whether Spark's own scan would read more of the files than is listed. */
   private def isOfRanges(scan: LogicalRelation): Boolean = scan.relation match {
