@@ -115,6 +115,17 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
             assert tasks <= scanned(lab, query)[1]
 
 
+def test_tasks_have_work(lab: Lab) -> None:
+    """As many bytes as the setting says, where Spark alone would give each core a piece."""
+    query = f"SELECT * FROM t WHERE k IN ({', '.join(map(str, KEYS[:: len(KEYS) // 8]))})"
+    with lab.setting("spark.sql.files.minPartitionNum", "8"):
+        lab.check(query)
+        assert scanned(lab, query)[1] == 1
+        with lab.setting("spark.sieve.tasks.bytes", "0"):
+            lab.check(query)
+            assert 4 <= scanned(lab, query)[1] <= 8
+
+
 def test_metadata_is_that_of_the_file(lab: Lab, table: str) -> None:
     """Positions of rows, sizes and names are those of a scan of the whole file."""
     own = ", _metadata.row_index" if table == "parquet" else ""

@@ -36,7 +36,8 @@ object Audit {
       Counters.audited(pruned)
       found.foreach(file => throw new SieveException("SIEVE_AUDIT_FAILED",
         s"a row of $file satisfies the filters of a scan of $table for which $used skips the file or " +
-          "the part that holds it, or may do so, being of a damaged record: rows would be missing. SET spark.sieve.enabled = false reads the table without its " +
+          "the part that holds it, or may do so, being of a damaged record: rows would be missing. " +
+          "SET spark.sieve.enabled = false reads the table without its " +
           s"indexes; REFRESH SIEVE INDEX ON $table FULL makes them anew. Please report this, with " +
           "the index's folder (DESCRIBE SIEVE INDEX EXTENDED tells it) as it is now.", state = "XX001"))
     }

@@ -75,14 +75,14 @@ trait CountedScan extends FileSourceScanExec {
   }
 
   private def ranges(files: Seq[(InternalRow, FileStatusWithMetadata)]): RDD[InternalRow] = {
-    val (session, format, options) = (relation.sparkSession, relation.fileFormat, relation.options)
+    val (owner, format, options) = (relation.sparkSession, relation.fileFormat, relation.options)
     val reader = format.buildReaderWithPartitionValues(
-      session, relation.dataSchema, relation.partitionSchema, requiredSchema, pushedDownFilters,
+      owner, relation.dataSchema, relation.partitionSchema, requiredSchema, pushedDownFilters,
       options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
-      session.sessionState.newHadoopConfWithOptions(options))
-    val tasks = new RangeTasks(session, format.isSplitable(session, options, _), Settings.taskBytes(session))
+      owner.sessionState.newHadoopConfWithOptions(options))
+    val tasks = new RangeTasks(owner, format.isSplitable(owner, options, _), Settings.taskBytes(session))
     new FileScanRDD(
-      session, reader, tasks.of(files), StructType(requiredSchema ++ relation.partitionSchema),
+      owner, reader, tasks.of(files), StructType(requiredSchema ++ relation.partitionSchema),
       fileConstantMetadataColumns, format.fileConstantMetadataExtractors,
       new FileSourceOptions(CaseInsensitiveMap(options)))
   }

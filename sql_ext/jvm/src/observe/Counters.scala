@@ -6,7 +6,8 @@ import java.util.concurrent.atomic.{AtomicLong, AtomicLongArray, LongAccumulator
 /** What has happened in this driver since its start: a fixed number of sums. */
 object Counters {
   private val unused = Reason.values.toSeq.map(_ -> new LongAdder)
-  private val scans, pruned, atRunTime, listed, skipped, ranges, rangesSkipped, bytesSkipped, nanos, audits, reread = new LongAdder
+  private val scans, pruned, atRunTime, listed, skipped, ranges, rangesSkipped, bytesSkipped = new LongAdder
+  private val nanos, audits, reread = new LongAdder
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
   private val calls = new AtomicLong
   /** Nanoseconds of the latest prune calls; 0 where there was none yet. */

@@ -97,13 +97,14 @@ object Pruner extends OnceLogging {
       val (reasons, detail) = (Reason.counts(reply.get("reasons")), reply.path("detail").asText)
       // What is wrong with one index is reported even where another one served.
       reasons.keys.find(Reason.failures).foreach(fallback(_, detail))
-      val pruned = known.fold(
-        Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })) { files =>
-        val costs = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
-        drop(listed, locations, new Answer(files, reply), costs, reasons)
-          .copy(used = reply.get("used").elements.asScala.map(_.asText).toList, narrows = reply.path("narrows").asBoolean)
-      }
-      pruned.copy(detail = detail)
+      def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })
+      val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
+      known.fold(unused) { files =>
+        val pruned = drop(listed, locations, new Answer(files, reply), opening)
+        pruned.copy(
+          used = reply.get("used").elements.asScala.map(_.asText).toList,
+          reasons = reasons ++ pruned.reasons, narrows = reply.path("narrows").asBoolean)
+      }.copy(detail = detail)
     } catch {
       case e: SieveException if strict => throw e
       case e: InterruptedException => throw e
@@ -193,8 +194,8 @@ object Pruner extends OnceLogging {
 
   /** @param opening the bytes that could be read while a range is opened; None reads whole files */
   private def drop(
-      listed: Seq[PartitionDirectory], locations: Locations, answer: Answer, opening: Option[Long],
-      known: Map[Reason, Long]): Pruned = {
+      listed: Seq[PartitionDirectory], locations: Locations, answer: Answer,
+      opening: Option[Long]): Pruned = {
     val reasons = mutable.Map.empty[Reason, Long].withDefaultValue(0L)
     var (total, read) = (0L, 0L)
     /** What to read of a file, and what not. */
@@ -214,7 +215,7 @@ object Pruner extends OnceLogging {
       (directory.copy(files = files.flatten), directory.copy(files = rest.flatten))
     }.unzip
     Pruned(
-      kept.filter(_.files.nonEmpty), RangeCounts(total, read), Nil, known ++ reasons,
+      kept.filter(_.files.nonEmpty), RangeCounts(total, read), Nil, reasons.toMap,
       skipped.filter(_.files.nonEmpty),
       (values, file) => answer.of(locations.of(values, file), file.getLen).map(_.size))
   }

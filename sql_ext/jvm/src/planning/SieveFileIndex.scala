@@ -11,17 +11,20 @@ import org.apache.spark.sql.types.StructType
 
 /**
  * A table's own listing, less the files, and for scans that read ranges the ranges of files, that an
- * index proves to hold no row for the filters asked with. Plans may merge, reuse and re-plan it as they like: a prefetched answer serves only a listing
- * that would ask the very same.
+ * index proves to hold no row for the filters asked with. Plans may merge, reuse and re-plan it as
+ * they like: a prefetched answer serves only a listing that would ask the very same.
+ *
+ * @param showsSplits whether rows of the query may depend on how files are split
  */
 class SieveFileIndex(
     val scan: LogicalRelation, val relation: HadoopFsRelation, val table: CatalogTable,
     val entry: Entry, val executing: Compat.Session, val showsSplits: Boolean) extends RangeListing {
   val delegate: FileIndex = relation.location
-  private lazy val skipped = SQLMetrics.createMetric(executing.sparkContext, "number of files skipped")
-  private lazy val rangesSkipped = SQLMetrics.createMetric(executing.sparkContext, "number of ranges skipped")
-  private lazy val bytesSkipped = SQLMetrics.createSizeMetric(executing.sparkContext, "bytes skipped")
-  private lazy val pruneTime = SQLMetrics.createTimingMetric(executing.sparkContext, "prune time")
+  private def context = executing.sparkContext
+  private lazy val skipped = SQLMetrics.createMetric(context, "number of files skipped")
+  private lazy val rangesSkipped = SQLMetrics.createMetric(context, "number of ranges skipped")
+  private lazy val bytesSkipped = SQLMetrics.createSizeMetric(context, "bytes skipped")
+  private lazy val pruneTime = SQLMetrics.createTimingMetric(context, "prune time")
   private val prefetched = new AtomicReference[Option[Prefetch]](None)
 
   /** Asks now what a listing with these filters will want to know. */
