@@ -56,13 +56,19 @@ def _free_ports(count: int) -> list[int]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Started by the commands a user would type, stopped likewise."""
     site = Site(tmp_path_factory.mktemp("site"), *_free_ports(4))
-    small = ["--conf", f"spark.ui.port={site.ui_port}", "--conf", "spark.sql.shuffle.partitions=4"]
+    settings = {
+        "spark.ui.port": site.ui_port,
+        "spark.sql.shuffle.partitions": 4,
+        # A busy test machine must not cause a time-out.
+        "spark.sieve.start.timeout": "120s",
+    }
+    conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     uri = site.sieve("metastore", "start", "--port", str(site.metastore_port))
     assert uri.split() == site.metastore_option
     try:
         url = site.sieve(
             *("thriftserver", "start", "--port", str(site.thrift_port)),
-            *(*site.metastore_option, *small),
+            *(*site.metastore_option, *conf),
         )
         assert url.strip() == f"jdbc:hive2://localhost:{site.thrift_port}"
         yield site
