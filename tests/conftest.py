@@ -20,7 +20,7 @@ from xdist.scheduler import LoadFileScheduling
 # second compiler and a parallel collector would first cost two cores more than they save later (a
 # third of the run's CPU time). With one compiler the JVM reserves a fifth of the usual code cache.
 # Spark's generated code fills that, and code is then swept and compiled again (another sixth).
-# Class data that starts at 21 MB is collected in full six times on its way to 200 MB.
+# Class data outgrows at once the 21 MB at which a JVM first collects everything.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m"
 )

@@ -8,8 +8,8 @@ import org.apache.hadoop.fs.permission.FsPermission
 /**
  * Hadoop's local file system, which sets modes by a system call.
  *
- * Without its native library Hadoop runs `chmod` in a process for each file and folder that it
- * makes: four for a table's file. A test run made a hundred thousand of them.
+ * Without its native library Hadoop runs `chmod` in a process of its own for each file and folder
+ * that it makes: 39 of them for a table of ten files.
  */
 final class QuickFiles extends LocalFileSystem(new QuickRawFiles)
 
