@@ -14,7 +14,10 @@ of its own, which measures:
 - peak resident memory (VmHWM) of the largest process of each role, before the first CREATE and at
   the end. Executors run inside the driver's JVM, whose peak reflects the limit of its heap (3 GB)
   more than its need. Each core has a Python worker, and the front end is one process;
-- the output of DESCRIBE: bytes, and files that a query reads.
+- the output of DESCRIBE: bytes, and files that a query reads;
+- with ``--scattered``, microseconds of CPU a key: of the whole CREATE; of a CREATE of intervals
+  alone, whose difference is what the map adds (it reads the column again, and Spark shuffles its
+  pairs); and of the tasks that make the map, run in this process.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bench.map import cpu_seconds_of_tasks
 from bench.memory import DRIVER, FRONT_END, WORKER, PeakMemory, cpu_seconds
 from bench.session import start_session
 
@@ -74,6 +78,8 @@ class Built:
         before: peak MB of each role's largest process before CREATE.
         after: the same after it.
         told: DESCRIBE's numbers by property.
+        intervals: seconds and CPU seconds of a CREATE of intervals alone; empty if not measured.
+        tasks_cpu: CPU seconds of the tasks that make the map, by themselves.
     """
 
     rows: int
@@ -86,6 +92,8 @@ class Built:
     before: dict[str, float]
     after: dict[str, float]
     told: dict[str, float]
+    intervals: tuple[float, ...] = ()
+    tasks_cpu: float = 0.0
 
 
 def main() -> None:
@@ -145,7 +153,8 @@ def _size(table: _Table, options: str, console: Console) -> Built:
         with console.status(f"writing {table.rows:,} rows"):
             _side("write", table, options)
     with console.status(f"{table.rows:,} rows"):
-        return Built(**json.loads(_side("measure", table, options)))
+        tasks_cpu = cpu_seconds_of_tasks(table.rows, table.files) if table.scattered else 0.0
+        return Built(**json.loads(_side("measure", table, options)), tasks_cpu=tasks_cpu)
 
 
 def _side(name: str, table: _Table, options: str) -> str:
@@ -193,8 +202,15 @@ def _measure(table: _Table, options: str) -> None:
         create, steps = min(first, _create(spark, create_index), key=lambda one: one[0])
         after = memory.now()
         told = _properties(spark)
-        built = Built(table.rows, table.files, *query, *create, steps, before, after, told)
-        print(json.dumps(asdict(built)), flush=True)
+        intervals: tuple[float, ...] = ()
+        if table.scattered:
+            spark.sql("DROP SIEVE INDEX c_sieve ON t").collect()
+            intervals, _ = _create(spark, f"{CREATE} OPTIONS (shape = 'intervals')")
+        built = asdict(
+            Built(table.rows, table.files, *query, *create, steps, before, after, told, intervals)
+        )
+        del built["tasks_cpu"]
+        print(json.dumps(built), flush=True)
         spark.stop()
 
 
@@ -260,6 +276,13 @@ def _print(console: Console, found: Sequence[Built]) -> None:
             lambda one: f"{one.create / one.rows / (first.create / first.rows):.2f}",
         ),
     ]
+    if all(one.intervals for one in found):
+        lines += [
+            ("  CPU, us a key", lambda one: _micros(one.create_cpu, one)),
+            ("    of intervals alone", lambda one: _micros(one.intervals[1], one)),
+            ("    that the map adds", lambda one: _micros(one.create_cpu - one.intervals[1], one)),
+            ("    of the map's own tasks", lambda one: _micros(one.tasks_cpu, one)),
+        ]
     others = sorted({step for one in found for step in one.steps} - {*STEPS, "driver"})
     lines += [
         (f"  of it {step}, s", lambda one, step=step: f"{one.steps.get(step, 0):.2f}")
@@ -282,6 +305,10 @@ def _print(console: Console, found: Sequence[Built]) -> None:
     console.print(table)
     console.print(f"  load of the machine in the last 5 and 15 minutes: {os.getloadavg()[1:]}")
     console.print()
+
+
+def _micros(seconds: float, of: Built) -> str:
+    return f"{seconds / of.rows * 1e6:.2f}"
 
 
 if __name__ == "__main__":

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_bytes, hash_codes
+from sieve.indexing.hash_map_tasks import pack_hashes, write_maps
 from sieve.segments.hash_map.format import build_map, decode_map
 from sieve.segments.hash_map.lookup import MapSegment
 
@@ -77,6 +80,32 @@ def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
     asked = ASKED * ROUNDS
     median = float(np.median(lookup))
     return Measured(files, keys, repeats, size, build, median, present / asked, absent / asked)
+
+
+def cpu_seconds_of_tasks(keys: int, files: int) -> float:
+    """CPU seconds of the tasks that make the maps of a build, on one core, without Spark.
+
+    They encode, hash, sort, pack and place the keys. The column's reading and Spark's shuffle of
+    the packed pairs are not in it.
+
+    Args:
+        keys: number of unique keys, in random order.
+        files: number of files, which have equal shares of them.
+    """
+    codes = np.array_split(np.random.default_rng(1).permutation(keys).astype(np.int64), files)
+    batches = [
+        pa.RecordBatch.from_arrays(
+            [pa.array(part), pa.array(np.full(len(part), k, np.int32)), pa.array(part)],
+            ["v", "location", "hash"],
+        )
+        for k, part in enumerate(codes)
+    ]
+    start = time.process_time()
+    parts = -(-keys // (2 * SEGMENT))
+    packed = list(pack_hashes(Encoder("bigint"), None, parts, None)(iter(batches)))
+    for _ in write_maps(files, 0)(iter(packed)):
+        pass
+    return time.process_time() - start
 
 
 def _read(segments: list[MapSegment], hashes: npt.NDArray[np.uint64]) -> int:
