@@ -10,6 +10,7 @@ import org.apache.spark.SparkContext
 import org.apache.spark.internal.Logging
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.command.ResetCommand
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -105,7 +106,7 @@ object Settings extends OnceLogging {
       val builder =
         if (setting.isStatic) SQLConf.buildStaticConf(setting.key) else SQLConf.buildConf(setting.key)
       val entry = builder.doc(setting.doc).stringConf.transform { value =>
-        if (!setting.accepts(value) && !isCopied(setting.key, value))
+        if (!setting.accepts(value) && !isCopied)
           throw new SieveException("SIEVE_INVALID_SETTING", setting.refusal(value), state = "22022")
         value
       }
@@ -115,13 +116,13 @@ object Settings extends OnceLogging {
     }
   }
 
-  /** Whether Spark copies a value into another session, or back to what the driver started with. */
-  private def isCopied(key: String, value: String): Boolean =
-    SparkContext.getActive.exists(_.conf.getOption(key).contains(value)) ||
-      Thread.currentThread.getStackTrace.exists { frame =>
-        frame.getClassName.startsWith(classOf[SQLConf].getName) && copies(frame.getMethodName)
-      }
-  private val copies = Set("clone", "mergeNonStaticSQLConfigs")
+  /** Whether Spark copies a value: of the driver or of another session into a session. */
+  private def isCopied: Boolean = Thread.currentThread.getStackTrace.exists { frame =>
+    copies.exists { case (name, methods) => frame.getClassName.startsWith(name) && methods(frame.getMethodName) }
+  }
+  private val copies = Seq(
+    classOf[SQLConf].getName -> Set("clone", "mergeSparkConf", "mergeNonStaticSQLConfigs"),
+    classOf[ResetCommand].getName -> Set("run"))
 
   /** A value that queries can go by: a wrong one must not fail them. */
   private def valid(s: SparkSession, key: String): String = {
