@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -37,6 +37,38 @@ FILE_OVERHEAD = 2_100
 Make = Callable[[float], DataFrame]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """The input of all runs that are made from one reading; computed when it is first used.
+
+    Attributes:
+        pieces: cuts, clipped to stretches of the domain.
+        pairs: for maps.
+    """
+
+    pieces: DataFrame
+    pairs: SharedPairs
+
+
+@contextlib.contextmanager
+def shared_by_runs(cuts: DataFrame, seen: Seen, column_profile: ColumnProfile) -> Iterator[Shared]:
+    """Yields the input of several runs, kept until the block ends.
+
+    Args:
+        cuts: of the reading step.
+        seen: its counts.
+        column_profile: the profile that it was read with.
+    """
+    query_model = _query_model(seen, column_profile)
+    pieces = _in_stretches(cuts, query_model, _stretches(seen.cuts[0], query_model))
+    pieces.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        with SharedPairs(column_profile.values, column_profile.sample, seen) as pairs:
+            yield Shared(pieces, pairs)
+    finally:
+        pieces.unpersist()
+
+
 @contextlib.contextmanager
 def run_maker(
     cuts: DataFrame,
@@ -46,7 +78,7 @@ def run_maker(
     describe_job: Callable[[str], None],
     stop: Stop | None = None,
     most_bits: int = MOST_WORTHWHILE,
-    pairs: SharedPairs | None = None,
+    shared: Shared | None = None,
 ) -> Iterator[Make | None]:
     """Yields a function that makes the rows of a run at a multiple of the budget's cost per byte.
 
@@ -60,7 +92,7 @@ def run_maker(
         describe_job: sets the description of the next job.
         stop: the stop criterion for intervals; None: use the whole budget.
         most_bits: maximum bits of a map's fingerprints.
-        pairs: for the maps of several runs; None: this run reads its own.
+        shared: with other runs; None: with none.
 
     Raises:
         InvalidInputError: the budget cannot pay for a map.
@@ -71,36 +103,27 @@ def run_maker(
     elif options.shape == "sieve":
         yield lambda _: _sieve_rows(cuts, n, greatest - least, options)
     else:
-        # The sample has no key though the column has some: all queries count as equally likely.
-        query_model = column_profile.sample.query_model or QueryModel.of_sample(
-            np.array([least, greatest], np.int64)
-        )
-        with _priced(cuts, n, query_model, column_profile, options, describe_job, stop) as make:
+        own = shared_by_runs(cuts, seen, column_profile)
+        with own if shared is None else contextlib.nullcontext(shared) as used:
+            make = _priced(used.pieces, seen, column_profile, options, describe_job, stop)
             if options.shape != "map":
                 yield make
                 return
             describe_job("mapping")
-            budget = column_profile.budget(options) - column_profile.intervals_budget(
-                options, "map"
-            )
-            shared = contextlib.nullcontext(pairs) if pairs is not None else None
-            with shared or SharedPairs(column_profile.values, column_profile.sample, seen) as read:
-                maps = read.map_rows(budget, most_bits)
-                yield lambda times: make(times).unionByName(maps)
+            ranges = column_profile.intervals_budget(options, "map")
+            maps = used.pairs.map_rows(column_profile.budget(options) - ranges, most_bits)
+            yield lambda times: make(times).unionByName(maps)
 
 
-@contextlib.contextmanager
 def _priced(
-    cuts: DataFrame,
-    n: int,
-    query_model: QueryModel,
+    pieces: DataFrame,
+    seen: Seen,
     column_profile: ColumnProfile,
     options: IndexOptions,
     describe_job: Callable[[str], None],
     stop: Stop | None,
-) -> Iterator[Make]:
-    stretches = min(math.ceil(n / CUTS_PER_TASK), len(query_model.codes))
-    pieces = _in_stretches(cuts, query_model, stretches)
+) -> Make:
+    n, query_model = seen.cuts[0], _query_model(seen, column_profile)
     shape = "auto" if options.shape == "map" else options.shape
     budget = column_profile.intervals_budget(options, options.shape)
     left = max(
@@ -111,7 +134,7 @@ def _priced(
     else:
         stop = replace(stop, budget=left)
         prices = stop.prices(column_profile.n_files)
-    if stretches == 1:
+    if _stretches(n, query_model) == 1:
         # One task has all cuts, so it finds the cost per byte itself.
         def whole(times: float) -> DataFrame:
             if stop is None:
@@ -120,22 +143,26 @@ def _priced(
                 step = segment_tasks.write_until(query_model, shape, prices, stop, times)
             return map_batches(pieces, step, SPARK_SCHEMA)
 
-        yield whole
-        return
+        return whole
     describe_job("weighing")
-    # Persisted because the pieces are both weighed and written.
-    pieces = pieces.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        if stop is None:
-            price = _price_of(pieces, query_model, shape, prices, left, n)
-        else:
-            trials = [partial(_trial, pieces, query_model, shape, price, stop) for price in prices]
-            price = float(prices[stop.choose(trials)])
-        yield lambda times: map_batches(
-            pieces, segment_tasks.write_stretches(query_model, shape, price * times), SPARK_SCHEMA
-        )
-    finally:
-        pieces.unpersist()
+    if stop is None:
+        price = _price_of(pieces, query_model, shape, prices, left, n)
+    else:
+        trials = [partial(_trial, pieces, query_model, shape, price, stop) for price in prices]
+        price = float(prices[stop.choose(trials)])
+    return lambda times: map_batches(
+        pieces, segment_tasks.write_stretches(query_model, shape, price * times), SPARK_SCHEMA
+    )
+
+
+def _query_model(seen: Seen, column_profile: ColumnProfile) -> QueryModel:
+    """Of the sample; if it has no key though the column has some, all queries count alike."""
+    ends = np.array(seen.cuts[1:], np.int64)
+    return column_profile.sample.query_model or QueryModel.of_sample(ends)
+
+
+def _stretches(n: int, query_model: QueryModel) -> int:
+    return min(math.ceil(n / CUTS_PER_TASK), len(query_model.codes))
 
 
 def _price_of(

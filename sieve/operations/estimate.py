@@ -26,10 +26,17 @@ from sieve.errors import InvalidInputError
 from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
-from sieve.indexing.build_hash_map import SharedPairs
 from sieve.indexing.column_profile import ColumnProfile, column_profile
 from sieve.indexing.column_sample import zoomed
-from sieve.indexing.fit_budget import CUTS_PER_TASK, FILE_OVERHEAD, Make, run_files, run_maker
+from sieve.indexing.fit_budget import (
+    CUTS_PER_TASK,
+    FILE_OVERHEAD,
+    Make,
+    Shared,
+    run_files,
+    run_maker,
+    shared_by_runs,
+)
 from sieve.indexing.probes import Probes, expectations, files_read, make_probes, map_may_pay
 from sieve.indexing.read_column import Seen, read_cuts
 from sieve.indexing.tiling import Tiling, locations_of, tile
@@ -52,7 +59,7 @@ from sieve.tables.table import CatalogTable, Column, DataFile, refuse_build, roo
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
 """Budgets that are estimated beside `auto` if no budget is given."""
 
-_CUTS_OF_MANY: Final = 250_000
+_CUTS_OF_MANY: Final = 125_000
 """Maximum number of cuts if several budgets are weighed."""
 
 
@@ -135,11 +142,12 @@ def estimate_index(
     environment.describe_job("reading")
     with (
         read_cuts(_wide(of, widest), widest, probes) as (cuts, seen),
-        SharedPairs(of.values, sample, seen) as pairs,
+        shared_by_runs(cuts, seen, of) as shared,
     ):
         read = time.monotonic() - started
+        idle = _seconds_of_a_job(cuts) if sample.share < 1 else 0.0
         estimating = _Estimating(
-            table, column, asked, environment, files, tiling, of, probes, cuts, seen, pairs
+            table, column, asked, environment, files, tiling, of, probes, cuts, seen, shared, idle
         )
         found = []
         for options in wanted:
@@ -169,7 +177,11 @@ class _Held:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Estimating:
-    """One reading of a column, from which several versions are made."""
+    """One reading of a column, from which several versions are made.
+
+    Attributes:
+        idle: seconds of a job that has nothing to do; 0 if the whole domain was read.
+    """
 
     table: CatalogTable
     column: Column
@@ -181,7 +193,8 @@ class _Estimating:
     probes: Probes
     cuts: DataFrame
     seen: Seen
-    pairs: SharedPairs
+    shared: Shared
+    idle: float
 
     def of(self, options: IndexOptions, read: float) -> Estimate:
         """The estimate for some options, given the seconds that reading took."""
@@ -189,12 +202,11 @@ class _Estimating:
         made = self._made(options)
         took = time.monotonic() - started
         seen, of, share = self.seen, self.column_profile, self.column_profile.sample.share
-        idle = _seconds_of_a_job(self.cuts) if share < 1 else 0.0
         stretches = run_files(seen.cuts[0], of)
         # The overhead of a job counts once, and stretches are weighed in parallel.
         at_once = self.cuts.sparkSession.sparkContext.defaultParallelism
         beside = min(max(1, stretches), at_once)
-        seconds = read + idle + max(0.0, took - idle) / share / beside
+        seconds = read + self.idle + max(0.0, took - self.idle) / share / beside
         size = int(made.bytes / share) + FILE_OVERHEAD * stretches
         size += self._locations_bytes()
         column_bytes = int(seen.rows[~seen.partial].sum()) * of.sample.width
@@ -256,7 +268,7 @@ class _Estimating:
     ) -> _Held:
         describe_job = self.environment.describe_job
         with run_maker(
-            self.cuts, self.seen, of, options, describe_job, stop, most_bits, self.pairs
+            self.cuts, self.seen, of, options, describe_job, stop, most_bits, self.shared
         ) as make:
             return self._held(make, of, options)
 
