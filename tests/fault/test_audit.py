@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -130,3 +131,23 @@ def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
         assert table.run("SELECT count(*) FROM u").rows == {"(30,)": 1}
         away.rename(path)
         assert table.run(query).rows == {"(5,)": 1}
+
+
+def test_a_row_in_a_skipped_range_is_found_out(lab: Lab, tmp_path: Path) -> None:
+    """A file of which a scan reads a part: the row that the index denies is in another part."""
+    file = tmp_path / "a.csv"
+    file.write_text("".join(f"{key:08}\n" for key in range(1000)))
+    with lab.database("audited_ranges"), lab.setting("spark.sieve.range.bytes", "1000"):
+        lab.sql(f"CREATE TABLE t (k INT) USING csv LOCATION '{tmp_path}'")
+        lab.sql("CREATE SIEVE INDEX i ON t (k) OPTIONS (granularity = 'range')")
+        written = file.stat()
+        file.write_text(file.read_text().replace("00000700", "00077777"))
+        os.utime(file, ns=(written.st_atime_ns, written.st_mtime_ns))
+        query = "SELECT * FROM t WHERE k IN (5, 77777)"
+        (told,) = lab.explain(query)
+        assert (told["files_read"], told["ranges_read"], told["ranges_total"]) == (1, 1, 8)
+        assert lab.sql(query) == [(5,)]
+        with lab.setting(SAMPLE, "1.0"):
+            with pytest.raises(Exception, match=r"\[SIEVE_AUDIT_FAILED\].*a\.csv"):
+                lab.run(query)
+            assert lab.sql("SELECT * FROM t WHERE k IN (5, 99999)") == [(5,)]
