@@ -267,7 +267,7 @@ class CatalogTable:
             cuts: for each file the offsets at which it is cut; none: no file is cut.
         """
         session = self._session(column)
-        offsets = [[*some] for some in cuts or [()] * len(numbers)]
+        offsets = json.dumps([[*some] for some in cuts])
         found = self._access.frame(session, [*numbers], [*news], LOCATION, offsets)
         frame = DataFrame(found, self._spark)
         if self.info.format_name not in TEXT_FORMATS:

@@ -105,7 +105,7 @@ def rows(lab: Lab, tiled: Tiled, cuts: Sequence[Sequence[int]], *columns: str) -
     """The rows of all files, each with its place."""
     numbers = [*range(len(tiled.paths))]
     frame = tiled.access.frame(
-        lab.spark._jsparkSession, numbers, [], LOCATION, [[*own] for own in cuts]
+        lab.spark._jsparkSession, numbers, [], LOCATION, json.dumps([[*own] for own in cuts])
     )
     return DataFrame(frame, lab.spark).select("id", "pad", "p", LOCATION, *columns)
 

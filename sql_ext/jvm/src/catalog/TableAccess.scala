@@ -155,16 +155,18 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
    * `WholeRecords.damaged` as well.
    *
    * @param cuts of each file the offsets at which it is cut, none where it is read whole; may be empty
-   *             if all are
+   *             if all are; JSON
    */
   def frame(
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
-      cuts: JList[JList[Number]]): DataFrame = {
+      cuts: String): DataFrame = {
     val physical = Delta.physical(relation)
     val own = physical.partitionSchema
     val schema = own.add(location, IntegerType, nullable = false)
     val slices = alone.asScala.toSet
-    val cut = cuts.asScala.toSeq.map(_.asScala.toSeq.map(_.longValue)).padTo(numbers.size, Nil)
+    // As text: py4j sends lists of lists one number at a time.
+    val cut = Json.read(cuts).elements.asScala.map(_.elements.asScala.map(_.asLong).toSeq).toSeq
+      .padTo(numbers.size, Nil)
     val places = cut.scanLeft(0)(_ + _.size + 1)
     val (added, whole) = numbers.asScala.toSeq.indices.partition(k => slices(numbers.get(k)))
 
