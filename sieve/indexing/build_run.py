@@ -41,7 +41,7 @@ from sieve.reader.run_reader import Run
 from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.stopping_rule import NEAR, Stop, mean_read
 from sieve.storage.interface import Store
-from sieve.tables.table import Column
+from sieve.tables.column import Column
 
 _HELD = 8 << 20
 """Cache bytes for measuring the new run, whatever its size."""

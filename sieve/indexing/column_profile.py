@@ -18,7 +18,8 @@ from sieve.indexing.tiling import Tiling
 from sieve.metadata.options import SMALLEST_SHARE, IndexOptions
 from sieve.segments.intervals import overprovisioned_total
 from sieve.segments.stopping_rule import MOST_OF_TABLE, Payback
-from sieve.tables.table import LOCATION, Column
+from sieve.tables.column import Column
+from sieve.tables.table import LOCATION
 
 _SHARE_BESIDE_MAP = 20
 _LITTLE = 100

@@ -18,7 +18,7 @@ from sieve.indexing.batches import Batches
 from sieve.indexing.choose_encoder import FRONT, choose_encoder
 from sieve.indexing.domain_sample import DomainSample, windows
 from sieve.segments.query_model import QueryModel
-from sieve.tables.table import Column
+from sieve.tables.column import Column
 
 WANTED = 40_000
 """Rows to sample: a share of 1 % is then estimated with a relative error of about 5 %."""

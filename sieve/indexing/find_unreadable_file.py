@@ -13,7 +13,9 @@ from pyspark.sql import functions as sf
 from sieve.environment import Environment
 from sieve.errors import UnavailableError
 from sieve.storage.java_errors import raised_in
-from sieve.tables.table import LOCATION, CatalogTable, Column, DataFile
+from sieve.tables.column import Column
+from sieve.tables.data_file import DataFile
+from sieve.tables.table import LOCATION, CatalogTable
 
 _FAILURES = (Py4JJavaError, PySparkException)
 _READER: Final = "FileScanRDD"

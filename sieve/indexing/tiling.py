@@ -14,7 +14,8 @@ from sieve.metadata.file_list import FileState, Locations
 from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.text_formats import TEXT_FORMATS, splits_keep_lines
-from sieve.tables.table import CatalogTable, DataFile
+from sieve.tables.data_file import DataFile
+from sieve.tables.table import CatalogTable
 
 LEAST_RANGE: Final = 1 << 20
 """Row groups and stripes are joined with their neighbours up to this many bytes, or to those from

@@ -31,8 +31,9 @@ from sieve.operations.registered_index import Usable
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import verified
 from sieve.reader.version_reader import OpenIndex, open_version
+from sieve.tables.column import Column
 from sieve.tables.file_status import FileStatus, file_statuses
-from sieve.tables.table import LOCATION, CatalogTable, Column
+from sieve.tables.table import LOCATION, CatalogTable
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
 """The result for a file: every key was found; always read, so not checked; no longer in the

@@ -25,8 +25,9 @@ from sieve.metadata.registration import Registration, property_key
 from sieve.operations.drop import end_index
 from sieve.operations.registered_index import RegisteredIndex
 from sieve.storage.interface import Store, join
+from sieve.tables.column import Column
 from sieve.tables.snapshot import snapshot_of
-from sieve.tables.table import CatalogTable, Column
+from sieve.tables.table import CatalogTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,10 @@ from sieve.segments.shapes.planner import SEGMENT_OVERHEAD
 from sieve.segments.stopping_rule import Stop, mean_read
 from sieve.storage.interface import join
 from sieve.storage.local import LocalStore
+from sieve.tables.column import Column
+from sieve.tables.data_file import DataFile
 from sieve.tables.formats import COUNTED
-from sieve.tables.table import CatalogTable, Column, DataFile, refuse_build, roots_of
+from sieve.tables.table import CatalogTable, refuse_build, roots_of
 
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
 """Budgets that are estimated beside `auto` if no budget is given."""

@@ -17,7 +17,8 @@ from sieve.indexing.tiling import Tiling
 from sieve.predicate.evaluate import LocationIndex, Predicate, evaluate
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.run_reader import Run
-from sieve.tables.table import Column, DataFile
+from sieve.tables.column import Column
+from sieve.tables.data_file import DataFile
 
 
 @dataclass(frozen=True, slots=True)

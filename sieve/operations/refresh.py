@@ -37,10 +37,11 @@ from sieve.metadata.timestamps import iso
 from sieve.metadata.transitions import Refresh, next_version
 from sieve.operations.registered_index import Usable
 from sieve.storage.interface import GoneError
+from sieve.tables.column import Column
 from sieve.tables.file_status import file_statuses
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.snapshot import Snapshot, snapshot_of, snapshot_since
-from sieve.tables.table import CatalogTable, Column
+from sieve.tables.table import CatalogTable
 
 _ATTEMPTS: Final = 3
 

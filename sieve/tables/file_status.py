@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from sieve.metadata.file_list import FileState, Locations
-from sieve.tables.table import DataFile
+from sieve.tables.data_file import DataFile
 
 FileStatus = Literal["same", "unproven", "unsettled", "changed", "new"]
 """The status of a file.

@@ -16,8 +16,9 @@ from sieve.errors import SieveError
 from sieve.metadata.file_list import Locations
 from sieve.metadata.records import Commit
 from sieve.storage.interface import Store, split
+from sieve.tables.data_file import DataFile
 from sieve.tables.formats import UNCHANGING
-from sieve.tables.table import CatalogTable, DataFile
+from sieve.tables.table import CatalogTable
 
 RACY_MS = 2000
 FINE_RACY_MS = 1000

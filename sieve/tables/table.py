@@ -32,8 +32,9 @@ from sieve.metadata.timestamps import ms_since_epoch
 from sieve.storage.interface import parent
 from sieve.storage.java_errors import answered, denied
 from sieve.tables import delta, hudi
+from sieve.tables.column import Column
+from sieve.tables.data_file import Changes, DataFile
 from sieve.tables.formats import refuse_names, refuse_option
-from sieve.tables.names import quoted
 from sieve.tables.reading_conf import Conf, reading_conf
 
 DAMAGED = "__sieve_damaged__"
@@ -44,75 +45,6 @@ LOCATION = "__sieve_location__"
 
 # Serialises registrations, so that two statements of one driver cannot both find a name free.
 _registering = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """A data file as listed, or a file slice of Hudi: a base file and its log files.
-
-    Attributes:
-        path: absolute qualified path, as Spark's listing writes it; for a slice, that of its base
-            file, or of its first log file if it has no base file yet.
-        length: bytes; for a slice, of all its files.
-        mtime: modification time, ms since the epoch; for a slice, a number from 0 to 2^63 - 1
-            derived from the names and lengths of its log files, 0 without log files.
-    """
-
-    path: str
-    length: int
-    mtime: int
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The part of a table that may have changed; all other files are unchanged.
-
-    Attributes:
-        folders: URIs, those of dropped partitions included.
-        files: all files in these folders and at these paths.
-        paths: of files in other folders, those that are gone included.
-    """
-
-    folders: frozenset[str]
-    files: tuple[DataFile, ...]
-    paths: frozenset[str] = frozenset()
-
-    def cover(self, path: str) -> bool:
-        """Whether a file is, or was, in the part that may have changed."""
-        return path in self.paths or parent(path) in self.folders
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column or struct leaf.
-
-    Attributes:
-        path: names in the table, in exact case.
-        type: Catalyst type.
-        stored: names in the data files, by which an index knows the column; empty if the same.
-    """
-
-    path: tuple[str, ...]
-    type: str
-    stored: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return ".".join(self.path)
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """The path by which an index knows the column: it outlives ALTER TABLE RENAME COLUMN."""
-        return self.stored or self.path
-
-    @property
-    def expression(self) -> str:
-        """The column of `CatalogTable.frame` as Spark parses it, whatever its characters."""
-        return quoted(self.key)
-
-    @property
-    def any_width(self) -> bool:
-        """Whether the length of values is unbounded."""
-        return self.type.startswith(("string", "varchar", "binary"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from sieve.metadata.records import BuildStats, Expected
 from sieve.operations.estimate import Estimate
 from sieve.operations.registered_index import Disabled, Ready, RegisteredIndex, Usable
 from sieve.reader.version_reader import read_locations
+from sieve.tables.column import Column
 from sieve.tables.file_status import file_statuses
-from sieve.tables.table import CatalogTable, Column
+from sieve.tables.table import CatalogTable
 from sql_ext.statements.commands import quote
 from sql_ext.statements.context import Row
 

@@ -13,7 +13,8 @@ import pytest
 from spark_session import Lab
 
 from sieve.indexing.arrow_jobs import map_batches
-from sieve.tables.table import CatalogTable, Column
+from sieve.tables.column import Column
+from sieve.tables.table import CatalogTable
 
 SCHEMA = "rereading INT, frozen INT, module STRING"
 

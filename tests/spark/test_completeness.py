@@ -18,7 +18,8 @@ from sieve.indexing.build_run import build_run
 from sieve.indexing.tiling import whole_files
 from sieve.metadata.options import IndexOptions
 from sieve.storage.local import LocalStore
-from sieve.tables.table import LOCATION, Column
+from sieve.tables.column import Column
+from sieve.tables.table import LOCATION
 
 FILES = 4
 QUERY = "SELECT * FROM t WHERE id = 5"

@@ -25,7 +25,7 @@ from sieve.metadata.paths import run_dir
 from sieve.metadata.records import Expected, RunId
 from sieve.segments.query_model import QueryModel
 from sieve.storage.local import LocalStore
-from sieve.tables.table import Column
+from sieve.tables.column import Column
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 FILES, ROWS = 643, 5_000_000

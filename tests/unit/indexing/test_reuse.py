@@ -12,8 +12,8 @@ from sieve.indexing.reuse import LEAST_BASE, MOST_DELTAS, NOTHING, is_current, p
 from sieve.metadata.file_list import FileState, Locations, states_of
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import RunId, RunRef
+from sieve.tables.data_file import DataFile
 from sieve.tables.snapshot import Snapshot
-from sieve.tables.table import DataFile
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 LENGTH = 1000

@@ -10,7 +10,7 @@ import pytest
 
 from sieve.indexing.tiling import LEAST_RANGE, Tiling, locations_of, tile, whole_files
 from sieve.metadata.options import IndexOptions
-from sieve.tables.table import DataFile
+from sieve.tables.data_file import DataFile
 
 MB = 1 << 20
 GROUPS = {0: (20 * MB, 40 * MB), 1: (), 3: None}

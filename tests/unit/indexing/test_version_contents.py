@@ -22,7 +22,8 @@ from sieve.metadata.file_list import FileState, Locations, parse_locations
 from sieve.metadata.options import IndexOptions
 from sieve.storage.local import LocalStore
 from sieve.tables import snapshot
-from sieve.tables.table import Column, DataFile
+from sieve.tables.column import Column
+from sieve.tables.data_file import DataFile
 
 OLD = 1_600_000_000_000
 

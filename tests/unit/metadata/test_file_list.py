@@ -34,7 +34,8 @@ from sieve.reader.cache import Cache
 from sieve.reader.version_reader import open_version, read_locations
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
-from sieve.tables.table import Column, DataFile
+from sieve.tables.column import Column
+from sieve.tables.data_file import DataFile
 from tests.fake_spark import without_spark
 from tests.made_index import ROOT, CountingStore, plain_locations, write_version
 from tests.unit.metadata.manifest_sample import SAMPLE

@@ -21,8 +21,9 @@ from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import Ready
 from sieve.reader.version_reader import read_locations
 from sieve.storage.local import LocalStore
+from sieve.tables.column import Column
+from sieve.tables.data_file import Changes, DataFile
 from sieve.tables.snapshot import snapshot_since
-from sieve.tables.table import Changes, Column, DataFile
 from tests.fake_spark import without_spark
 from tests.made_index import ROOT, write_version
 from tests.unit.metadata.manifest_sample import SAMPLE

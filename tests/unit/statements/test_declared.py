@@ -15,7 +15,7 @@ from sieve.metadata.records import IndexUuid
 from sieve.metadata.registration import Registration
 from sieve.operations.registered_index import Failed, Gone, Ready, RegisteredIndex
 from sieve.storage.local import LocalStore
-from sieve.tables.table import Column
+from sieve.tables.column import Column
 from sql_ext.frontend.events import Followers
 from sql_ext.statements.declared import Lacking, find_lacking
 from sql_ext.statements.parser import parse_columns, parse_options

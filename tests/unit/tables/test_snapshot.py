@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sieve.errors import UnavailableError
+from sieve.tables.data_file import DataFile
 from sieve.tables.snapshot import Snapshot, stable_snapshot
-from sieve.tables.table import DataFile
 
 NOW = 1_700_000_000_000
 INDEX = "file:/warehouse/.sieve/1"

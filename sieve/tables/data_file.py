@@ -1,0 +1,43 @@
+"""Data files as a listing tells them, and the folders whose files may have changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sieve.storage.interface import parent
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A data file as listed, or a file slice of Hudi: a base file and its log files.
+
+    Attributes:
+        path: absolute qualified path, as Spark's listing writes it; for a slice, that of its base
+            file, or of its first log file if it has no base file yet.
+        length: bytes; for a slice, of all its files.
+        mtime: modification time, ms since the epoch; for a slice, a number from 0 to 2^63 - 1
+            derived from the names and lengths of its log files, 0 without log files.
+    """
+
+    path: str
+    length: int
+    mtime: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The part of a table that may have changed; all other files are unchanged.
+
+    Attributes:
+        folders: URIs, those of dropped partitions included.
+        files: all files in these folders and at these paths.
+        paths: of files in other folders, those that are gone included.
+    """
+
+    folders: frozenset[str]
+    files: tuple[DataFile, ...]
+    paths: frozenset[str] = frozenset()
+
+    def cover(self, path: str) -> bool:
+        """Whether a file is, or was, in the part that may have changed."""
+        return path in self.paths or parent(path) in self.folders
