@@ -24,6 +24,12 @@ INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Settings for queries over a few hundred rows, too few to pay for compiling each query."""
+RANGES = {
+    "spark.sieve.range.bytes": "400",
+    "parquet.block.row.count.limit": "25",
+    "orc.stripe.row.count": "25",
+}
+"""Settings that cut the small files of tests into ranges; Parquet of Spark 3.5 has no limit."""
 
 _QUICK_FILES = Path(__file__).parent.parent / "build" / "quick-files.jar"
 

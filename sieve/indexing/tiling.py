@@ -21,6 +21,9 @@ LEAST_RANGE: Final = 1 << 20
 """Row groups and stripes are joined with their neighbours up to this many bytes, or to those from
 which on files are cut: each range that is read costs an opening of the file, and its footer."""
 
+_LEAST_OF_TEXT: Final = 100
+"""Minimum bytes of a range of text, whatever the setting."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tiling:
@@ -121,8 +124,8 @@ def tile(
     least = min(LEAST_RANGE, range_bytes)
     for k, some in zip(large, table.cuts([numbers[k] for k in large], least), strict=True):
         if some is not None:
-            end = files[k].length - least
-            cuts[k] = tuple(range(range_bytes, end, range_bytes)) if is_text else some
+            step = max(range_bytes, _LEAST_OF_TEXT)
+            cuts[k] = tuple(range(step, files[k].length - least, step)) if is_text else some
     return Tiling(whole.lengths, tuple(cuts))
 
 

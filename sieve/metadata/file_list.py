@@ -254,6 +254,8 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
     ]
     schema, encodings = _SCHEMA, {}
     if locations.also is not None:
+        if locations.ranges is not None:
+            raise ValueError("a list has ranges, or files in several runs, never both")
         columns, schema = [*columns, _lists(locations.also)], _WITH_ALSO
     elif locations.ranges is not None and len(locations.ranges.starts) > len(locations.paths):
         columns, schema = [*columns, *range_lists(locations.ranges)], _WITH_RANGES

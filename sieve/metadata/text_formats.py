@@ -6,13 +6,14 @@ A version proves something about such files only if its build read whole records
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Mapping
 from typing import Final
 
 TEXT_FORMATS: Final = ("csv", "json")
 
-_ASCII = ("UTF-8", "US-ASCII", "ISO-8859-1")
+_ASCII = ("utf-8", "ascii", "iso8859-1", "cp1252")
 """Encodings whose line feed is one byte that stands for nothing else."""
 
 
@@ -64,5 +65,12 @@ def splits_keep_lines(parts: Mapping[str, str]) -> bool:
     Args:
         parts: the parts of the reader's fingerprint.
     """
+    # A line above this length is cut where a split ends.
+    if any(part.endswith("linerecordreader.line.maxlength") for part in parts):
+        return False
     encoding = parts.get("option.encoding", parts.get("option.charset", "UTF-8"))
-    return len(parts.get("option.linesep", "\n").encode()) == 1 and encoding.upper() in _ASCII
+    try:
+        name = codecs.lookup(encoding).name
+    except LookupError:
+        return False
+    return len(parts.get("option.linesep", "\n").encode()) == 1 and name in _ASCII

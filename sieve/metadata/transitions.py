@@ -116,7 +116,9 @@ def _changed(base: Manifest, change: Change) -> Manifest:
         case Follow(table, moved):
             old, new = (identity.location.rstrip("/") for identity in (base.table, table))
             roots = tuple(new if moved and root == old else root for root in base.roots)
-            return replace(base, table=table, roots=roots)
+            # A copy of a Delta table's folder has the same log and other files.
+            commit = base.commit if moved else None
+            return replace(base, table=table, roots=roots, commit=commit)
         case Refresh(contents):
             wanted = base.next_options or base.options
             left = None if wanted == contents.options else wanted

@@ -10,14 +10,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import jars
+import delta_jars
 from spark_session import Lab, start_session
 
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A session with Delta."""
-    spark = start_session(tmp_path_factory.mktemp("delta"), **jars.conf())
+    spark = start_session(tmp_path_factory.mktemp("delta"), **delta_jars.conf())
     spark.sparkContext.setLogLevel("ERROR")
     yield Lab(spark)
     spark.stop()

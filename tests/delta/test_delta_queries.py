@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from delta_tables import MAPPED, VECTORS, create, insert
 from spark_session import Lab
-from tables import MAPPED, VECTORS, create, insert
 
 pytestmark = pytest.mark.delta
 

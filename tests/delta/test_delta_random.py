@@ -6,6 +6,7 @@ import contextlib
 import random
 
 import pytest
+from delta_tables import MAPPED, VECTORS, create
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -18,7 +19,6 @@ from hypothesis.stateful import (
 )
 from pyspark.errors import PySparkException
 from spark_session import Lab
-from tables import MAPPED, VECTORS, create
 
 KEYS = 200
 # The first history drawn is the dullest; making the table counts as a step.

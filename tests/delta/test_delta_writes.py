@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from delta_tables import MAPPED, VECTORS, create, insert
 from spark_session import Lab
-from tables import MAPPED, VECTORS, create, insert
 
 pytestmark = pytest.mark.delta
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from corpus import EVERY_MODE, MODES, Script, Statement, read_expected, read_script, render
 from engines import SETTINGS, Engine, Result, SparkEngine, ThriftEngine
-from spark_session import INTERPRETED, Lab
+from spark_session import INTERPRETED, RANGES, Lab
 from thrift_session import thrift_session
 
 RUNS = [
@@ -35,7 +35,7 @@ def spark(script: Script, lab: Lab) -> Iterator[Connect]:
         def connect() -> Engine:
             session = lab.spark.newSession()
             session.sql(f"USE {database}")
-            return SparkEngine(session)
+            return in_ranges(SparkEngine(session), script)
 
         prepare(connect(), script)
         yield connect
@@ -50,9 +50,17 @@ def thrift(script: Script, lab: Lab, spark: Connect, thrift_port: int) -> Iterat
         def connect() -> Engine:
             engine = ThriftEngine(client.cursor(), lab.spark)
             engine.run(f"USE golden_{script.name}")
-            return engine
+            return in_ranges(engine, script)
 
         yield connect
+
+
+def in_ranges(engine: Engine, script: Script) -> Engine:
+    """The session, whose tables have several ranges a file; statements are shown of whole files."""
+    if script.name != "statements":
+        for key, value in RANGES.items():
+            engine.run(f"SET {key}={value}")
+    return engine
 
 
 def prepare(engine: Engine, script: Script) -> None:

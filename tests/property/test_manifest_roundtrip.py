@@ -109,6 +109,7 @@ manifests = st.builds(
         real,
         st.lists(st.builds(Expected, word, real, real, real), max_size=3).map(tuple),
         count,
+        count,
     ),
     created_by=st.builds(CreatedBy, text, text),
 )

@@ -12,7 +12,7 @@ import pyspark
 import pytest
 from generated_predicates import draw_predicate
 from generated_tables import GeneratedTable, draw_table, table_statements
-from spark_session import INTERPRETED, Lab, files_read
+from spark_session import INTERPRETED, RANGES, Lab, files_read
 
 from sieve.metadata.options import SHAPES
 
@@ -65,6 +65,7 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
     own = {
         "spark.sql.session.timeZone": table.zone,
         "spark.sql.ansi.enabled": str(table.ansi).lower(),
+        **rng.choice([{}, RANGES]),
     }
     with lab.settings(_SETTINGS | own):
         with lab.settings(_WRITING):

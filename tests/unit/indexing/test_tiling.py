@@ -21,7 +21,7 @@ def table(format_name: str = "parquet", **parts: str) -> Any:
     """A table with these offsets in its files."""
 
     def cuts(numbers: list[int], least: int) -> list[tuple[int, ...] | None]:
-        assert least == LEAST_RANGE
+        assert least in (LEAST_RANGE, 0)
         return [GROUPS[number] for number in numbers]
 
     options = {f"option.{name}": value for name, value in parts.items()}
@@ -61,6 +61,12 @@ def test_large_files_are_cut_where_their_footers_say() -> None:
     assert not tiled(table(), "file").is_cut
 
 
+def test_no_setting_makes_empty_ranges() -> None:
+    """A size of 0 is allowed; text then has ranges of some bytes all the same."""
+    (some,) = tile(table("csv"), [0], [DataFile("file:/t/0", 301, 7)], IndexOptions(), 0).cuts
+    assert some == (100, 200, 300)
+
+
 def test_text_is_cut_at_equal_steps() -> None:
     """A last range has at least `LEAST_RANGE`; a file that is read whole stays whole."""
     found = tiled(table("csv"), range_bytes=20 * MB)
@@ -78,6 +84,9 @@ def test_text_is_cut_at_equal_steps() -> None:
         ({"linesep": "é"}, False),
         ({"encoding": "utf-8"}, True),
         ({"charset": "ISO-8859-1"}, True),
+        ({"encoding": "latin1"}, True),
+        ({"encoding": "no such"}, False),
+        ({"mapreduce.input.linerecordreader.line.maxlength": "1000"}, False),
         ({"encoding": "UTF-16LE"}, False),
         ({"charset": "Shift_JIS"}, False),
     ],

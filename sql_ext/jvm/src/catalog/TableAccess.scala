@@ -165,8 +165,8 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
     val schema = own.add(location, IntegerType, nullable = false)
     val slices = alone.asScala.toSet
     // As text: py4j sends lists of lists one number at a time.
-    val cut = Json.read(cuts).elements.asScala.map(_.elements.asScala.map(_.asLong).toSeq).toSeq
-      .padTo(numbers.size, Nil)
+    val cut = Json.read(cuts).elements.asScala.map(_.elements.asScala.map(_.asLong).toIndexedSeq)
+      .toIndexedSeq.padTo(numbers.size, Nil)
     val places = cut.scanLeft(0)(_ + _.size + 1)
     val (added, whole) = numbers.asScala.toSeq.indices.partition(k => slices(numbers.get(k)))
 

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.sieve
 
+import java.lang.reflect.InvocationTargetException
 import scala.util.control.NonFatal
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
@@ -47,6 +48,8 @@ object Delta extends OnceLogging {
         val made = own.getClass.getMethod("preprocessTablesWithDVs", classOf[LogicalPlan]).invoke(own, plan)
         Some(made.asInstanceOf[LogicalPlan])
       } catch {
+        // Delta's own strategy would fail, or be cancelled, in the same way.
+        case e: InvocationTargetException => throw e.getCause
         case e @ (NonFatal(_) | _: LinkageError) =>
           warnOnce(s"no index of a Delta table is used, since its deletion vectors cannot be had: $e")
           None

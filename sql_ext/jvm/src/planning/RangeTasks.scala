@@ -24,9 +24,9 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes:
 
   /** Never more tasks than Spark has for the whole files. */
   def of(files: Listed): Seq[FilePartition] = {
-    val most = math.max(
+    val most = Seq(1L,
       sparks(files.map { case (_, file) => FileRanges.bytes(file) }),
-      math.min(taskBytes, session.sessionState.conf.filesMaxPartitionBytes))
+      math.min(taskBytes, session.sessionState.conf.filesMaxPartitionBytes)).max
     val pieces = sorted(files.flatMap { case (values, file) =>
       parts(file, FileRanges.of(file), most).map(piece(values, file, _))
     })
