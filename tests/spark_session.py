@@ -174,7 +174,8 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
         "spark.sieve.prune.timeout": "30s",
         "spark.sieve.start.timeout": "120s",
     }
-    if _QUICK_FILES.exists():
+    # Spark looks up jars by the file system's class before it has the jar with that class.
+    if _QUICK_FILES.exists() and "spark.jars" not in conf:
         settings["spark.jars"] = f"local:{_QUICK_FILES}"
         settings["spark.hadoop.fs.file.impl"] = "org.apache.spark.sql.sieve.tests.QuickFiles"
     builder = SparkSession.builder.appName("sieve-tests")
