@@ -14,8 +14,6 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.session import SWITCH, files_read, start_session
+from bench.session import SWITCH, files_read, start_session, with_settings
 
 FILES = 200
 DAYS = 4_000
@@ -101,7 +99,7 @@ def _create(spark: SparkSession, rows: int) -> None:
 
 
 def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
-    with _settings(spark, MODES["Spark alone"]):
+    with with_settings(spark, MODES["Spark alone"]):
         found = spark.sql(f"SELECT count(DISTINCT sales._metadata.file_path) FROM {query}").first()
         others = files_read_of_others(spark, query)
     assert found is not None
@@ -110,7 +108,7 @@ def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
     answers = set()
     for turn in range(runs + 1):
         for mode, conf in MODES.items():
-            with _settings(spark, conf):
+            with with_settings(spark, conf):
                 started = time.perf_counter()
                 frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
                 answers.add(frame.collect()[0][0])
@@ -126,17 +124,6 @@ def files_read_of_others(spark: SparkSession, query: str) -> int:
     frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
     frame.collect()
     return files_read(frame) - FILES
-
-
-@contextmanager
-def _settings(spark: SparkSession, conf: dict[str, str]) -> Iterator[None]:
-    for key, value in conf.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key in conf:
-            spark.conf.unset(key)
 
 
 def _print(console: Console, measured: dict[str, Measured], rows: int) -> None:

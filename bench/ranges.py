@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,7 +30,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.session import SWITCH, rows_scanned, scan_tasks, start_session
+from bench.session import SWITCH, rows_scanned, scan_tasks, start_session, with_settings
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-ranges"
 GROUPS = 16
@@ -197,7 +196,7 @@ def _measure(spark: SparkSession, kind: str, query: Query, runs: int) -> Measure
     answers = set()
     for turn in range(runs + 1):
         for mode, conf in MODES.items():
-            with _settings(spark, conf):
+            with with_settings(spark, conf):
                 table = "plain" if mode == "Spark" else mode
                 started = time.perf_counter()
                 frame = spark.sql(f"SELECT count(*), max(pad) FROM {table} WHERE {query.where}")
@@ -208,17 +207,6 @@ def _measure(spark: SparkSession, kind: str, query: Query, runs: int) -> Measure
     assert len(answers) == 1, f"the modes give different rows: {query.where}: {answers}"
     medians = {mode: statistics.median(some) for mode, some in times.items()}
     return Measured(groups, medians, rows, tasks)
-
-
-@contextmanager
-def _settings(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    for key, value in conf.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key in conf:
-            spark.conf.unset(key)
 
 
 def _print(

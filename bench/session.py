@@ -68,6 +68,18 @@ def _output_to(log: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
+@contextmanager
+def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Sets settings of a session in the block, and unsets them after it."""
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in settings:
+            spark.conf.unset(key)
+
+
 def files_read(frame: DataFrame) -> int:
     """Sum of the metric "number of files read" over the scans of an executed query."""
     return _summed(frame, "numFiles")

@@ -161,12 +161,12 @@ def parse_ranges(
     starts[~is_first] = cuts.flatten().to_numpy()
     of_several = np.repeat(several, n_cuts + 1)
     columns = []
-    for told, whole in zip(counted, counts, strict=True):
-        own = told.value_lengths().to_numpy(zero_copy_only=False)
+    for lists_of, whole in zip(counted, counts, strict=True):
+        own = lists_of.value_lengths().to_numpy(zero_copy_only=False)
         if not np.array_equal(own, np.where(several, n_cuts + 1, 0)):
             raise ValueError("the counts of ranges are not those of the cuts")
         column = np.repeat(whole, n_cuts + 1)
-        column[of_several] = told.flatten().to_numpy()
+        column[of_several] = lists_of.flatten().to_numpy()
         totals = np.add.reduceat(column, ends - n_cuts - 1)
         if column.min(initial=0) < 0 or not np.array_equal(totals, whole):
             raise ValueError("the counts of ranges do not add up to those of their file")

@@ -56,7 +56,8 @@ from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile
 from sieve.tables.formats import COUNTED
-from sieve.tables.table import CatalogTable, refuse_build, roots_of
+from sieve.tables.snapshot import roots_of
+from sieve.tables.table import CatalogTable, refuse_build
 
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
 """Budgets that are estimated beside `auto` if no budget is given."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sieve.errors import SieveError
 from sieve.metadata.file_list import Locations
 from sieve.metadata.records import Commit
-from sieve.storage.interface import Store, split
+from sieve.storage.interface import Store, parent, split
 from sieve.tables.data_file import DataFile
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable
@@ -145,3 +145,10 @@ def _snapshot(
 def stable_from(mtime: int) -> int:
     """The time from which a file of this modification time is stable; both ms since the epoch."""
     return mtime + (FINE_RACY_MS if mtime % 1000 else RACY_MS)
+
+
+def roots_of(table: CatalogTable, files: Sequence[DataFile]) -> tuple[str, ...]:
+    """The table's folder, and the folders of files outside it."""
+    own = table.info.identity.location.rstrip("/")
+    foreign = {parent(f.path) for f in files if not f.path.startswith(own + "/")}
+    return (own, *sorted(foreign)) if own else tuple(sorted(foreign))

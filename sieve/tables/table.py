@@ -29,7 +29,6 @@ from sieve.metadata.registration import (
 )
 from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.metadata.timestamps import ms_since_epoch
-from sieve.storage.interface import parent
 from sieve.storage.java_errors import answered, denied
 from sieve.tables import delta, hudi
 from sieve.tables.column import Column
@@ -372,13 +371,6 @@ def refuse_build(info: TableInfo) -> None:
     refused = refuse_names(info.label, names) or refuse_option(info.label, info.fingerprint_parts)
     if refused is not None:
         raise refused
-
-
-def roots_of(table: CatalogTable, files: Sequence[DataFile]) -> tuple[str, ...]:
-    """The table's folder, and the folders of files outside it."""
-    own = table.info.identity.location.rstrip("/")
-    foreign = {parent(f.path) for f in files if not f.path.startswith(own + "/")}
-    return (own, *sorted(foreign)) if own else tuple(sorted(foreign))
 
 
 def _column(raw: Mapping[str, Any]) -> Column:
