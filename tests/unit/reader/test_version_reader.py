@@ -12,7 +12,9 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.errors import CorruptError, UnsupportedError
+from sieve.indexing.reuse import is_one_run
 from sieve.metadata.file_list import render_locations
+from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
 from sieve.predicate.key_ranges import KeyRanges
@@ -213,3 +215,31 @@ def test_a_list_of_a_table_that_moved_has_its_files_there(tmp_path: Path, parts:
         index = open_version(store, f"file:{tmp_path}", version, cache)
         assert {path.rpartition("/")[0] for path in index.locations().paths} == {*version.roots}
         assert sum(index.locations().rows.tolist()) == 10 * N - 3 * (parts - 1)
+
+
+def test_each_range_of_a_file_is_looked_up_by_itself(tmp_path: Path) -> None:
+    """Two files of three and two ranges, a key in each range; one range holds a single NULL."""
+    zeros, ones = np.zeros(N, np.int64), np.ones(N, np.int64)
+    nulls = np.array([0, 0, 1, 0, 0], np.int64)
+    listed = dataclasses.replace(
+        plain_locations(2),
+        lengths=np.array([300, 200], np.int64),
+        rows=np.array([3, 2], np.int64),
+        nulls=np.array([1, 0], np.int64),
+        nans=zeros[:2],
+        slots=np.array([0, 3], np.int64),
+        ranges=FileRanges(
+            np.array([3, 2], np.int64),
+            np.array([0, 100, 200, 0, 100], np.int64),
+            ones,
+            nulls,
+            zeros,
+        ),
+    )
+    index = opened(write_version(tmp_path, [run_of(tmp_path, 0)], listed), tmp_path)
+    for k in range(N):
+        kept = index.keep(KeyRanges(np.array([[10 * k + 3] * 2], np.int64)))
+        assert np.flatnonzero(kept).tolist() == [k]
+    nulls_alone = KeyRanges(np.empty((0, 2), np.int64), null=True)
+    assert np.flatnonzero(index.keep(nulls_alone)).tolist() == [2]
+    assert is_one_run(index.manifest, index.locations())
