@@ -1,7 +1,7 @@
 """Demo: TPC-H's lineitem with and without Sieve, ``make demo``.
 
-Generates the data (once per scale), indexes it, runs eight queries with the index off and on, and
-prints the files read and the time of each in one table.
+Generates the data (once per scale), indexes it, runs queries with the index off and on, and prints
+the files read and the time of each in one table; of large files the ranges read and the tasks, too.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench import report
-from bench.lineitem import BY_DATE, BY_ORDER, FILES, cut
+from bench.lineitem import BY_DATE, BY_ORDER, FILES, LARGE, LARGE_FILES, cut, join_files
 from bench.queries import Footers, Query, demo_queries
-from bench.session import SWITCH, files_read, start_session
+from bench.session import SWITCH, files_read, scan_tasks, start_session
 from bench.tpch import generate
 
 ROUNDS = 5
@@ -33,6 +33,7 @@ INDEXES = (
     (BY_ORDER, "l_orderkey"),
     # Deliberately hard: 50 values, each in every file.
     (BY_ORDER, "l_quantity"),
+    (LARGE, "l_orderkey"),
 )
 HOME = Path(__file__).resolve().parent.parent
 FOLDER = HOME / "build" / "demo"
@@ -40,10 +41,11 @@ FOLDER = HOME / "build" / "demo"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One run of a query, with the index on or off: its rows, and the files it read."""
+    """One run of a query, with the index on or off: its rows, files read, tasks of its scan."""
 
     rows: Counter[str]
     files: int
+    tasks: int
 
 
 class Demo:
@@ -72,10 +74,10 @@ class Demo:
         self.console.print(f"  [green]✓[/green] {title} [dim]{seconds:.1f} s[/dim]")
 
     def data(self) -> dict[str, Path]:
-        """The folders of both tables' files."""
+        """The folders of the tables' files."""
         folder = FOLDER / "data" / f"scale-{self.scale}"
         folder.mkdir(parents=True, exist_ok=True)
-        found = {table: folder / table for table in (BY_DATE, BY_ORDER)}
+        found = {table: folder / table for table in (BY_DATE, BY_ORDER, LARGE)}
         if all(path.exists() for path in found.values()):
             self.console.print(
                 f"  [green]✓[/green] data of an earlier run [dim]{folder.relative_to(HOME)}[/dim]"
@@ -83,14 +85,16 @@ class Demo:
             return found
         with self.step(f"TPC-H lineitem at scale {self.scale}"):
             raw = generate(folder, "lineitem", self.scale)
-        for table in found:
+        for table in (BY_DATE, BY_ORDER):
             with self.step(f"{table}: {FILES} Parquet files") as say:
                 cut(raw, table, self.scale, say)
+        with self.step(f"{LARGE}: {LARGE_FILES} Parquet files") as say:
+            join_files(found[BY_ORDER], say)
         raw.unlink()
         return found
 
     def session(self, data: dict[str, Path]) -> SparkSession:
-        """A Spark session with both tables in a new metastore."""
+        """A Spark session with the tables in a new metastore."""
         with self.step("Spark with an embedded Hive metastore"):
             for old in ("metastore_db", "spark-warehouse", "derby.log"):
                 path = FOLDER / old
@@ -141,6 +145,7 @@ def _measure(spark: SparkSession, query: Query, by_footers: int) -> report.Measu
             seconds[on].append(time.perf_counter() - started)
             _compare(query, sides[False].rows, Counter(map(repr, rows)))
     _compare(query, sides[False].rows, sides[True].rows)
+    (scan,) = spark.sql(f"EXPLAIN SIEVE {query.sql}").collect()
     return report.Measured(
         query,
         rows=found,
@@ -150,13 +155,16 @@ def _measure(spark: SparkSession, query: Query, by_footers: int) -> report.Measu
         files_least=least,
         without=statistics.median(seconds[False]),
         with_=statistics.median(seconds[True]),
+        tasks=(sides[False].tasks, sides[True].tasks),
+        ranges=(scan["ranges_total"], scan["ranges_read"]),
+        bytes=(scan["bytes_total"], scan["bytes_read"]),
     )
 
 
 def _run(spark: SparkSession, query: Query) -> Side:
     frame = spark.sql(query.sql)
     rows = Counter(map(repr, frame.collect()))
-    return Side(rows, files_read(frame))
+    return Side(rows, files_read(frame), scan_tasks(frame))
 
 
 def _switch(spark: SparkSession, *, on: bool) -> None:

@@ -4,7 +4,8 @@
 the rows, which arrive 1 to 730 days later. Lateness x has the tail P(x > d) = 1/d, cut at 730 days:
 half of the late rows arrive within 2 days, nine in ten within 10, one in a hundred takes longer
 than three months. ``lineitem_by_order`` is split by order key; 2 % of the orders are in a file
-drawn uniformly from the later ones.
+drawn uniformly from the later ones. ``lineitem_large`` has the rows of the latter in the same
+order, in four large files.
 
 A hash of a row's key decides whether it is late, so every run at a scale makes the same files.
 """
@@ -22,12 +23,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 FILES = 400
+LARGE_FILES = 4
 LATE_SHARE = 0.02
 LATEST_DAYS = 730
 ORDERS_PER_SCALE = 1_500_000
 
 BY_DATE = "lineitem_by_date"
 BY_ORDER = "lineitem_by_order"
+LARGE = "lineitem_large"
 
 _BATCH = 1 << 19
 _ROWS_HELD = 60_000
@@ -57,6 +60,36 @@ def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
         _write(raw, part, lambda rows: _file_by_date(rows, edges), "l_shipdate", say)
     else:
         _write(raw, part, lambda rows: _file_by_order(rows, scale), "l_orderkey", say)
+    part.rename(target)
+    return target
+
+
+def join_files(folder: Path, say: Say) -> Path:
+    """The folder of `LARGE`, made of the files of `BY_ORDER`, four of them in each row group.
+
+    Args:
+        folder: of `BY_ORDER`; the result lies beside it.
+        say: progress callback; gets the share done, 0 to 1.
+    """
+    target = folder.parent / LARGE
+    if target.exists():
+        return target
+    part = target.with_suffix(".tmp")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir()
+    small = sorted(folder.glob("*.parquet"))
+    each = len(small) // LARGE_FILES
+
+    def write(number: int) -> None:
+        mine = small[number * each : (number + 1) * each]
+        path = part / f"part-{number:05d}.parquet"
+        with pq.ParquetWriter(path, pq.read_schema(mine[0]), store_schema=False) as writer:
+            for k in range(0, each, 4):
+                writer.write_table(pa.concat_tables(map(pq.read_table, mine[k : k + 4])))
+
+    with ThreadPoolExecutor(2) as pool:
+        for done, _ in enumerate(pool.map(write, range(LARGE_FILES)), 1):
+            say(done / LARGE_FILES)
     part.rename(target)
     return target
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from bench.lineitem import BY_DATE, BY_ORDER, ORDERS_PER_SCALE, order_key
+from bench.lineitem import BY_DATE, BY_ORDER, LARGE, ORDERS_PER_SCALE, order_key
 
 SUMS = "count(*), sum(l_extendedprice * (1 - l_discount))"
 
@@ -71,7 +71,7 @@ def between(column: str, low: Any, high: Any) -> Condition:
 
 
 def demo_queries(scale: int) -> tuple[Query, ...]:
-    """Eight point and range queries with fixed keys and dates, not selected by result."""
+    """Point and range queries with fixed keys and dates, not selected by result."""
     day, late_day = date(1995, 3, 15), date(1996, 11, 5)
     orders = ORDERS_PER_SCALE * scale
     spread = [order_key(orders * k // 11) for k in range(1, 11)]
@@ -104,6 +104,8 @@ def demo_queries(scale: int) -> tuple[Query, ...]:
         Query("one order", BY_ORDER, "*", (equal("l_orderkey", order_key(orders // 3)),)),
         Query("ten orders", BY_ORDER, "*", (one_of("l_orderkey", spread),)),
         Query("1,000 order keys", BY_ORDER, SUMS, (between("l_orderkey", middle, middle + 999),)),
+        Query("one order", LARGE, "*", (equal("l_orderkey", order_key(orders // 3)),)),
+        Query("ten orders", LARGE, "*", (one_of("l_orderkey", spread),)),
     )
 
 

@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.lineitem import BY_DATE, BY_ORDER, FILES
+from bench.lineitem import BY_DATE, BY_ORDER, FILES, LARGE, LARGE_FILES
 from bench.queries import Query
 
 _ORDER = {
@@ -25,7 +25,10 @@ _NARROW = 100
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A query's figures: rows that match, files read by each method, median seconds."""
+    """A query's figures: rows that match, files read by each method, median seconds.
+
+    Of tasks, ranges and bytes, a pair each: without the index, and with it.
+    """
 
     query: Query
     rows: int
@@ -35,6 +38,9 @@ class Measured:
     files_least: int
     without: float
     with_: float
+    tasks: tuple[int, int]
+    ranges: tuple[int, int]
+    bytes: tuple[int, int]
 
 
 def headline(console: Console, scale: int) -> None:
@@ -42,7 +48,7 @@ def headline(console: Console, scale: int) -> None:
     console.print()
     console.print(
         f"[bold]Sieve[/bold] on TPC-H lineitem at scale {scale}: "
-        f"{6 * scale} million rows, twice, in {FILES} Parquet files each"
+        f"{6 * scale} million rows, twice in {FILES} Parquet files, once in {LARGE_FILES}"
     )
     console.print()
 
@@ -92,6 +98,43 @@ def results(console: Console, measured: Sequence[Measured]) -> None:
         "out[/dim]"
     )
     console.print("  [dim]hold a match: the least that any index could read[/dim]")
+    _ranges(console, [m for m in measured if m.query.table == LARGE])
+
+
+def _ranges(console: Console, measured: Sequence[Measured]) -> None:
+    """Prints the table of queries of large files, whose row groups are the ranges."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True)
+    table.add_column("\nquery", no_wrap=True)
+    for title in (
+        "\nranges",
+        "[bold cyan]Sieve\nreads[/bold cyan]",
+        "\nMB",
+        "[bold cyan]Sieve\nreads[/bold cyan]",
+        "tasks\nwithout",
+        "[bold cyan]tasks\nwith[/bold cyan]",
+        "without\nms",
+        "[bold cyan]with\nms[/bold cyan]",
+        "times\nfaster",
+        "same\nrows",
+    ):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_row(f"[bold]{LARGE}[/bold]")
+    for m in measured:
+        megabytes = [f"{size / 1e6:,.1f}" for size in m.bytes]
+        pairs = (map(str, m.ranges), megabytes, map(str, m.tasks), map(_ms, (m.without, m.with_)))
+        cells = [
+            cell if k == 0 else f"[bold cyan]{cell}[/bold cyan]"
+            for pair in pairs
+            for k, cell in enumerate(pair)
+        ]
+        faster = f"{m.without / m.with_:.1f}"
+        table.add_row(f"  {m.query.title}", *cells, faster, f"{m.rows:,} [green]✓[/green]")
+    console.print()
+    console.print(table)
+    console.print(
+        f"  [dim]{LARGE}: the rows of {BY_ORDER} in their order, in {LARGE_FILES} files; a range is "
+        "a row group[/dim]"
+    )
 
 
 def indexes(console: Console, spark: SparkSession, made: Sequence[tuple[str, str]]) -> None:
