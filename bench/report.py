@@ -132,8 +132,8 @@ def _ranges(console: Console, measured: Sequence[Measured]) -> None:
     console.print()
     console.print(table)
     console.print(
-        f"  [dim]{LARGE}: the rows of {BY_ORDER} in their order, in {LARGE_FILES} files; a range is "
-        "a row group[/dim]"
+        f"  [dim]{LARGE}: the rows of {BY_ORDER} in their order, in {LARGE_FILES} files; a range "
+        "is a row group[/dim]"
     )
 
 
