@@ -3,15 +3,17 @@
 Everything of an index is real: grammar, statements, stores, index files, and pruning. Fakes replace
 only Spark: the catalog's entry point, the reading of a column and the writing of a run. A statement
 then takes milliseconds, so tests can inject a fault at each of its calls, and kill processes by the
-hundred.
+hundred. Locations are files, or ranges of three keys of each file.
 """
 
 from __future__ import annotations
 
 import base64
 import fcntl
+import itertools
 import json
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,8 +55,14 @@ from tests.made_index import run_file_bytes
 
 DATABASE = "shop"
 EPOCH_S = 1_600_000_000
+MODES = ("files", "ranges")
+"""What is a location, for `without_spark`."""
+KEYS_A_RANGE = 3
 MARK = "e" * 64
 """A stand-in for the reader's fingerprint."""
+
+RANGE_BYTES = DEFAULTS.range_bytes
+"""Larger files are cut into ranges."""
 
 Seam = Callable[[str], None]
 """Called before each call takes effect, and again after it; can raise, wait or kill."""
@@ -149,6 +157,23 @@ def keys_of(uri: str) -> list[int]:
     return [int(line) for line in Path(uri.removeprefix("file:")).read_text().split()]
 
 
+def cuts_of(uri: str) -> list[int]:
+    """The offsets at which a file is cut into ranges of `KEYS_A_RANGE` lines."""
+    lines = Path(uri.removeprefix("file:")).read_text().splitlines(keepends=True)
+    starts = np.cumsum([0, *map(len, lines)]).tolist()
+    return starts[KEYS_A_RANGE : len(lines) : KEYS_A_RANGE]
+
+
+def keys_by_range(uri: str, cuts: Sequence[int]) -> list[list[int]]:
+    """The keys of each range of a file."""
+    data = Path(uri.removeprefix("file:")).read_text()
+    ends = [*cuts, len(data)]
+    return [
+        [int(line) for line in data[start:end].split()]
+        for start, end in zip([0, *cuts], ends, strict=True)
+    ]
+
+
 class Access:
     """The shim's access to a table; a refusal of the metastore raises Spark's error."""
 
@@ -166,6 +191,10 @@ class Access:
 
     def list(self) -> str:
         return json.dumps(self._warehouse.files(self._name))
+
+    def cuts(self, numbers: Sequence[int], _least: int) -> str:
+        files = self._warehouse.files(self._name)
+        return json.dumps([cuts_of(files[number][0]) for number in numbers])
 
     def publish(self) -> str:
         return json.dumps(self._warehouse.properties(self._name))
@@ -200,9 +229,18 @@ class PlainTable(CatalogTable):
     def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
         super().__init__(Access(warehouse, name, seam), None)  # type: ignore[arg-type]
 
-    def frame(self, numbers: Sequence[int], _column: object, _news: object = ()) -> Any:
-        files = self.files()
-        return [keys_of(files[number].path) for number in numbers]
+    def frame(
+        self,
+        numbers: Sequence[int],
+        _column: object,
+        _news: object = (),
+        cuts: Sequence[Sequence[int]] = (),
+    ) -> Any:
+        """The keys of each location."""
+        files = [self.files()[number].path for number in numbers]
+        tiling = cuts or [()] * len(files)
+        pairs = zip(files, tiling, strict=True)
+        return [keys for path, some in pairs for keys in keys_by_range(path, some)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +322,7 @@ class Session:
             check_cancelled=lambda: None,
             describe_job=lambda _: None,
             software=CreatedBy("0.1.0", "4.1.4"),
-            range_bytes=DEFAULTS.range_bytes,
+            range_bytes=RANGE_BYTES,
             changing=lambda: setattr(self, "changing", True),
         )
         return PlainStatement(
@@ -332,6 +370,7 @@ class Scan:
         rows: for each file, the number of rows with the key.
         files: number of files read.
         total: number of files.
+        ranges: number of ranges that the answer knows, of all files.
         used: ``name@version`` of the indexes used.
         reasons: why others were not used.
     """
@@ -339,6 +378,7 @@ class Scan:
     rows: Counter[str]
     files: int
     total: int
+    ranges: int
     used: tuple[str, ...]
     reasons: tuple[str, ...]
 
@@ -362,24 +402,38 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
         )
     ) if info["registrations"] else {"reasons": {"no-index": 1}}  # fmt: skip
     listed = warehouse.files(name)
-    skipped: set[tuple[str, int, int]] = set()
+    # Of each file that the answer knows, the ranges that are not read.
+    skipped: dict[tuple[str, int, int], list[bool]] = {}
+    cuts: dict[tuple[str, int, int], list[int]] = {}
     if "skip" in answer:
         try:
             told = service.dictionary(_request("dictionary", dictionary=answer["dictionary"]))
         except Exception:  # noqa: BLE001 - the shim then reads all files
             told = {"paths": (), "lengths": (), "times": ()}
         bits = np.frombuffer(base64.b64decode(answer["skip"]), np.uint8)
-        flags = np.unpackbits(bits, bitorder="little", count=len(told["paths"]))
+        counts = told.get("cut_counts", [0] * len(told["paths"]))
+        offsets = iter(told.get("cuts", ()))
+        flags = iter(
+            np.unpackbits(bits, bitorder="little", count=len(counts) + sum(counts)).tolist()
+        )
         facts = zip(told["paths"], told["lengths"], told["times"], strict=True)
-        skipped = {fact for fact, flag in zip(facts, flags, strict=True) if flag}
+        for fact, count in zip(facts, counts, strict=True):
+            cuts[fact] = list(itertools.islice(offsets, count))
+            skipped[fact] = [bool(flag) for flag in itertools.islice(flags, count + 1)]
     rows: Counter[str] = Counter()
     for file in listed:
         if found := keys_of(file[0]).count(key):
-            assert file not in skipped, f"{answer} skips {file}, which holds {key}"
             rows[file[0]] = found
-    read = sum(file not in skipped for file in listed)
+        for keys, gone in zip(
+            keys_by_range(file[0], cuts[file]) if file in cuts else (),
+            skipped.get(file, ()),
+            strict=True,
+        ):
+            assert not (gone and key in keys), f"{answer} skips a range of {file} that has {key}"
+    read = sum(not all(skipped.get(file, [False])) for file in listed)
     used, reasons = tuple(answer.get("used", ())), tuple(answer["reasons"])
-    return Scan(rows, read, len(listed), used, reasons)
+    ranges = sum(map(len, skipped.values()))
+    return Scan(rows, read, len(listed), ranges, used, reasons)
 
 
 def _request(kind: str, **body: Any) -> Request:
@@ -397,8 +451,9 @@ def build_run(
 ) -> BuiltRun:
     """`sieve.indexing.build_run.build_run` without Spark: one run file of equal-width blocks."""
     pairs = sorted((key, k) for k, keys in enumerate(frame) for key in keys)
+    rows = np.array([len(keys) for keys in frame], np.int64)
     # A file without rows proves nothing.
-    rows = np.array([len(keys) or -1 for keys in frame], np.int64)
+    rows[(tiling.of_files(rows) == 0)[tiling.owners]] = -1
     none = np.zeros_like(rows)
     if not pairs:
         return BuiltRun(None, tiling, rows, none, none, (), 8.0)
@@ -424,14 +479,16 @@ def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
 
 
 @contextmanager
-def without_spark() -> Iterator[None]:
+def without_spark(mode: str = "files") -> Iterator[None]:
     """Replaces Spark in builds within the block, and waits for no disk.
 
-    A killed process leaves to the system what it has written, synced or not; `test_power_cut`
-    listens to the calls.
+    In the mode ``ranges``, every file of more than `KEYS_A_RANGE` keys is cut. A killed process
+    leaves to the system what it has written, synced or not; `test_power_cut` listens to the calls.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         patch.setattr(version_contents, "build_run", build_run)
         patch.setattr(run_writer, "write_rows", write_run)
+        if mode == "ranges":
+            patch.setattr(sys.modules[__name__], "RANGE_BYTES", 1)
         yield

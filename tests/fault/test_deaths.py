@@ -16,7 +16,7 @@ from processes import wait_until
 
 from sieve.metadata.history import history
 from sieve.storage.local import LocalStore
-from tests.fake_spark import Session, Warehouse, without_spark
+from tests.fake_spark import MODES, Session, Warehouse, without_spark
 from tests.plain_writers import begun, started, struck
 
 EFFECTS = ("before create", "before delete", "before mkdirs", "before metastore")
@@ -26,10 +26,10 @@ RANDOM_KILLS = 1000
 PAUSES = 100
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
+@pytest.fixture(autouse=True, params=MODES)
+def plain(request: pytest.FixtureRequest) -> Iterator[None]:
     """No Spark is needed."""
-    with without_spark():
+    with without_spark(request.param):
         yield
 
 

@@ -12,7 +12,7 @@ from crash_scenarios import STATEMENTS, age, looked_at, prepared, stable
 from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError, UnavailableError, UnknownOutcomeError
-from tests.fake_spark import MetastoreFault, Session, without_spark
+from tests.fake_spark import MODES, MetastoreFault, Session, without_spark
 
 
 class Fault:
@@ -39,10 +39,10 @@ class Fault:
         raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
+@pytest.fixture(autouse=True, params=MODES)
+def plain(request: pytest.FixtureRequest) -> Iterator[None]:
     """No Spark is needed."""
-    with without_spark():
+    with without_spark(request.param):
         yield
 
 

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 from crash_scenarios import prepared
 
-from tests.fake_spark import Warehouse, scan, without_spark
+from tests.fake_spark import MODES, Warehouse, scan, without_spark
 
 SHORT, LONG = 200, 10_000
 HARMLESS = frozenset({"intent.json", "registered", "_SUCCESS"})
 """Files that no scan reads."""
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
+@pytest.fixture(autouse=True, params=MODES)
+def plain(request: pytest.FixtureRequest) -> Iterator[None]:
     """No Spark is needed."""
-    with without_spark():
+    with without_spark(request.param):
         yield
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from crash_scenarios import CREATE, WHOLE, age, looked_at, prepared
 
-from tests.fake_spark import Session, Warehouse, without_spark
+from tests.fake_spark import MODES, Session, Warehouse, without_spark
 
 Image = dict[Path, bytes | None]
 """Content of each file, None for a folder, by its path below the warehouse."""
@@ -67,10 +67,10 @@ class Disk:
                 image[path] = self._contents.get(number, bytes(path.stat().st_size))
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
+@pytest.fixture(autouse=True, params=MODES)
+def plain(request: pytest.FixtureRequest) -> Iterator[None]:
     """No Spark is needed."""
-    with without_spark():
+    with without_spark(request.param):
         yield
 
 

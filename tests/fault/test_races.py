@@ -25,7 +25,7 @@ from sieve.operations.registered_index import open_index, usable
 from sieve.storage.interface import Entries
 from sieve.storage.local import LocalStore
 from sql_ext.statements.commands import TableName
-from tests.fake_spark import Seam, SeamStore, Session, Warehouse, no_fault, without_spark
+from tests.fake_spark import MODES, Seam, SeamStore, Session, Warehouse, no_fault, without_spark
 
 FULL = "REFRESH SIEVE INDEX ON t FULL"
 OTHERS = {
@@ -46,10 +46,10 @@ PHASES = (
 the first is to look and plan."""
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
+@pytest.fixture(autouse=True, params=MODES)
+def plain(request: pytest.FixtureRequest) -> Iterator[None]:
     """No Spark is needed."""
-    with without_spark():
+    with without_spark(request.param):
         yield
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from crash_scenarios import prepared
 
-from tests.fake_spark import EPOCH_S, Session, Warehouse, keys_of, scan, without_spark
+from tests.fake_spark import EPOCH_S, MODES, Session, Warehouse, keys_of, scan, without_spark
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
+@pytest.fixture(autouse=True, params=MODES)
+def mode(request: pytest.FixtureRequest) -> Iterator[str]:
     """No Spark is needed."""
-    with without_spark():
-        yield
+    with without_spark(request.param):
+        yield request.param
 
 
 def files(warehouse: Warehouse) -> list[Path]:
@@ -80,7 +80,9 @@ CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 
 
 @pytest.mark.parametrize("first", CHANGES)
-def test_a_table_that_has_changed_twice(first: Callable[[Warehouse], None], tmp_path: Path) -> None:
+def test_a_table_that_has_changed_twice(
+    first: Callable[[Warehouse], None], mode: str, tmp_path: Path
+) -> None:
     """Every row is found before REFRESH; after it, no file is read for being unknown.
 
     With a refresh in between, and without.
@@ -97,5 +99,6 @@ def test_a_table_that_has_changed_twice(first: Callable[[Warehouse], None], tmp_
         fresh = [scan(warehouse, "t", key) for key in range(3, 51, 9)]
         assert [one.rows for one in fresh] == [one.rows for one in stale]
         # Only files without rows are read for a key that is nowhere.
+        assert all((one.ranges > one.total) == (mode == "ranges") for one in fresh)
         bare = sum(path.stat().st_size == 0 for path in files(warehouse))
         assert [scan(warehouse, "t", key).files for key in (-1, 99)] == [bare, bare]
