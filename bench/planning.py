@@ -1,8 +1,9 @@
 """Overhead of Sieve in the planning of a scan: ``make bench-planning``.
 
 Planning covers everything from the query's text to the list of files that its tasks will read,
-listing and index look-up included; no file is read. The table's files have four rows each, and
-their listing is cached, as in any session after its first query.
+listing and index look-up included; no file is read. The table's files have four rows each, or as
+many in each of ``--ranges`` row groups, and their listing is cached, as in any session after its
+first query.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ ROWS = 4
 PLAIN = "no Sieve in the session"
 UNINDEXED = "table without an index"
 DISABLED = "spark.sieve.enabled = false"
-POINT = "indexed, one file left"
+POINT = "indexed, one file or range left"
 NOTHING = "indexed, nothing to skip"
 MODES = (PLAIN, UNINDEXED, DISABLED, POINT, NOTHING)
 
@@ -45,14 +46,21 @@ class Run:
     """The size of a measurement."""
 
     files: int
+    ranges: int
     queries: int
     warm: int
+
+    @property
+    def keys(self) -> int:
+        """Number of rows."""
+        return ROWS * self.ranges * self.files
 
 
 def main() -> None:
     """Measures every size and prints one table each."""
     parser = argparse.ArgumentParser(prog="python -m bench planning", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--ranges", type=int, default=1, help="row groups of each file")
     parser.add_argument("--queries", type=int, default=300, help="timed queries of each kind")
     parser.add_argument("--warm", type=int, default=150, help="queries before the clock counts")
     parser.add_argument("--side", choices=("plain", "sieve", "cold"), help=argparse.SUPPRESS)
@@ -63,8 +71,8 @@ def main() -> None:
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     for files in args.files:
         shutil.rmtree(FOLDER, ignore_errors=True)
-        _make_files(FOLDER / "data", files)
-        run = Run(files, args.queries, args.warm)
+        run = Run(files, args.ranges, args.queries, args.warm)
+        _make_files(FOLDER / "data", run)
         times = _measure(run)
         _print(console, run, times, _cold(run))
 
@@ -108,7 +116,7 @@ def _measure(run: Run) -> dict[str, list[float]]:
         for mode in (MODES * 2)[k % len(MODES) : k % len(MODES) + len(MODES)]:
             side, repeats = (plain, len(MODES) - 1) if mode == PLAIN else (sieve, 1)
             for again in range(repeats):
-                milliseconds = side.plan(mode, (key + again) % (ROWS * run.files))
+                milliseconds = side.plan(mode, (key + again) % run.keys)
                 if k >= run.warm:
                     times[mode].append(milliseconds)
     plain.end()
@@ -118,7 +126,7 @@ def _measure(run: Run) -> dict[str, list[float]]:
 
 def _keys(run: Run) -> list[int]:
     rng = np.random.default_rng(1)
-    return [int(key) for key in rng.integers(0, ROWS * run.files, run.warm + run.queries)]
+    return [int(key) for key in rng.integers(0, run.keys, run.warm + run.queries)]
 
 
 def _cold(run: Run) -> tuple[float, float]:
@@ -128,22 +136,24 @@ def _cold(run: Run) -> tuple[float, float]:
     for key in range(5):
         side.plan(UNINDEXED, key)
         side.plan(DISABLED, key)
-    found = side.plan(POINT, ROWS * run.files // 2), side.plan(POINT, ROWS * run.files // 3)
+    found = side.plan(POINT, run.keys // 2), side.plan(POINT, run.keys // 3)
     side.end()
     return found
 
 
-def _make_files(folder: Path, count: int) -> None:
-    """File i holds the keys 4 i to 4 i + 3."""
+def _make_files(folder: Path, run: Run) -> None:
+    """The keys in order, `ROWS` in each row group."""
     folder.mkdir(parents=True)
+    each = ROWS * run.ranges
 
     def make(number: int) -> None:
-        ids = np.arange(ROWS, dtype=np.int64) + number * ROWS
+        ids = np.arange(each, dtype=np.int64) + number * each
         rows = pa.table({"id": ids, "v": ids % 7})
-        pq.write_table(rows, folder / f"part-{number:05d}.parquet", store_schema=False)
+        path = folder / f"part-{number:05d}.parquet"
+        pq.write_table(rows, path, row_group_size=ROWS, store_schema=False)
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(make, range(count)))
+        list(pool.map(make, range(run.files)))
 
 
 # -- in a separate process ------------------------------------------------------------------------
@@ -152,8 +162,9 @@ def _make_files(folder: Path, count: int) -> None:
 def _serve(name: str) -> None:
     folder = FOLDER / ("plain" if name == "plain" else "sieve")
     # A scan that could not be pruned must fail here rather than look fast.
-    strict = {} if name == "plain" else {"spark.sieve.strict": "true"}
-    spark = start_session(folder, strict, indexed=name != "plain")
+    # Files are cut at every row group, however small it is.
+    own = {"spark.sieve.strict": "true", "spark.sieve.range.bytes": "1"}
+    spark = start_session(folder, {} if name == "plain" else own, indexed=name != "plain")
     if name != "cold":
         _register(spark, "bare")
     if name == "sieve":
@@ -189,7 +200,8 @@ def _print(
     console: Console, run: Run, measured: dict[str, list[float]], cold: tuple[float, float]
 ) -> None:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column(f"\n{run.files:,} files", no_wrap=True)
+    ranges = f" of {run.ranges} row groups" if run.ranges > 1 else ""
+    table.add_column(f"\n{run.files:,} files{ranges}", no_wrap=True)
     for title in ("p50\nms", "p95\nms", "p99\nms", "added\np50 ms", "added\np95 ms", "ratio\np50"):
         table.add_column(title, justify="right", no_wrap=True)
     base = _percentiles(measured[UNINDEXED])

@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from driver import CUT
 from spark_session import Lab
 
 
@@ -21,8 +22,11 @@ def jvm(lab: Lab) -> int:
 
 @pytest.fixture
 def table(lab: Lab) -> Iterator[str]:
-    """A table of ten files in the order of ``id``, with an index on it, in a new database."""
-    with lab.database("fault"):
+    """A table of ten files in the order of ``id``, with an index on it, in a new database.
+
+    Each file has several ranges.
+    """
+    with lab.settings(CUT), lab.database("fault"):
         lab.spark.range(0, 1000, 1, 10).selectExpr(
             "id", "cast(id % 7 AS int) AS r", "concat('k', id) AS s"
         ).write.saveAsTable("t")

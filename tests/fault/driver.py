@@ -25,6 +25,13 @@ appender.console.layout.pattern = %p %c{1}: %m%n
 logger.sieve.name = org.apache.spark.sql.sieve
 logger.sieve.level = info
 """
+RANGES = {
+    "spark.sieve.range.bytes": "100",
+    "spark.hadoop.parquet.block.row.count.limit": "3",
+}
+"""Settings of a driver that cut the small files of its tables into ranges."""
+CUT = {key.removeprefix("spark.hadoop."): value for key, value in RANGES.items()}
+"""The same for a session: builds and queries both need them, for readers depend on settings."""
 TESTS = Path(__file__).resolve().parent.parent
 
 
@@ -44,7 +51,8 @@ class Driver:
             f"-Dderby.system.home={folder / 'spark'} -Duser.timezone=UTC "
             f"-Dlog4j2.configurationFile={logging.as_uri()}"
         )
-        conf = {"spark.driver.extraJavaOptions": options, "spark.driver.memory": "1g"} | conf
+        own = {"spark.driver.extraJavaOptions": options, "spark.driver.memory": "1g"}
+        conf = own | RANGES | conf
         path = [str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(

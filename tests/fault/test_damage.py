@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from driver import CUT
 from processes import wait_until
 from spark_session import Lab
 
@@ -21,10 +22,11 @@ ROWS = {"(5,)": 1}
 
 @pytest.fixture
 def small(lab: Lab) -> Iterator[Lab]:
-    """An indexed table of four files that no scan has asked for yet, and its neighbour."""
-    with lab.database("damage"):
+    """An indexed table of four files of several ranges, unknown to scans, and its neighbour."""
+    with lab.settings(CUT), lab.database("damage"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
+        assert "ranges read for a key that occurs" in lab.facts()
         yield lab
 
 
