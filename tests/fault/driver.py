@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from processes import alive, front_ends, wait_until
+from spark_session import INTERPRETED
 
 LOGGING = """
 rootLogger.level = warn
@@ -52,7 +53,7 @@ class Driver:
             f"-Dlog4j2.configurationFile={logging.as_uri()}"
         )
         own = {"spark.driver.extraJavaOptions": options, "spark.driver.memory": "1g"}
-        conf = own | RANGES | conf
+        conf = own | INTERPRETED | RANGES | conf
         path = [str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(

@@ -1,0 +1,27 @@
+"""Fixtures of the tests of statements and queries on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from spark_session import INTERPRETED, Lab
+
+# Spark reads by columns only into compiled code.
+COMPILED = {
+    "test_arrow_jobs", "test_bugs_of_others", "test_hashes", "test_join_pruning",
+    "test_key_function", "test_python_functions", "test_ranges", "test_reader_fingerprint",
+    "test_scan_metrics", "test_tables_formats", "test_tutorial", "test_whole_files", "test_zeros",
+}  # fmt: skip
+"""Tests about how rows are read. The others are about statements, and compile no query: a sixth of
+their CPU time."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreted(request: pytest.FixtureRequest, lab: Lab) -> Iterator[None]:
+    """Sets whether the module's queries are interpreted."""
+    if request.module.__name__.rpartition(".")[2] in COMPILED:
+        yield
+        return
+    with lab.settings(INTERPRETED):
+        yield
