@@ -59,12 +59,14 @@ def main() -> None:
     parser.add_argument("--format", choices=FORMATS, default="parquet")
     parser.add_argument("--bloom", action="store_true", help="Parquet's Bloom filters beside")
     parser.add_argument("--cores", type=int, default=2, help="threads of Spark")
+    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE")
     args = parser.parse_args()
     if args.bloom and args.format != "parquet":
         parser.error("--bloom needs --format parquet")
     console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
     shutil.rmtree(FOLDER, ignore_errors=True)
     settings = {"spark.sieve.prune.timeout": "10s", "spark.master": f"local[{args.cores}]"}
+    settings |= dict(given.split("=", 1) for given in args.conf)
     spark = start_session(FOLDER, settings)
     rows = args.megabytes * (1 << 20) // ROW_BYTES // GROUPS * GROUPS
     large = Large(args.format, rows, args.files)
