@@ -25,7 +25,7 @@ from sieve.errors import InvalidInputError
 from sieve.segments.budget import choose_price, within_budget
 from sieve.segments.intervals import Intervals, united
 from sieve.segments.query_model import KINDS, QueryModel
-from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_RUNS
+from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_NAMES, SHAPE_RUNS
 from sieve.segments.shapes.quantize import Coded, Part, blocks_of, cheapest
 
 SEGMENT_OVERHEAD: Final = 40
@@ -247,32 +247,38 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
     """The segments that use a budget as far as possible, with their plan and price.
 
     The bytes of `auto` may halve at once where many segments change their shape at one price. If
-    that leaves much of the budget unused, intervals alone may do better, so they are tried too.
+    that leaves much of the budget unused, intervals alone may do better, so they are tried too,
+    unless no price led to another shape.
 
     Args:
         planned: everything that the budget is for.
         prices: float64[p], falling.
         budget: bytes, with `SEGMENT_OVERHEAD` for each segment.
     """
-    price, segments, size = _sought(planned, prices, budget)
-    if planned.shape == "auto" and size < _LEFT * budget and price > prices[-1]:
+    price, segments, size, runs_made = _sought(planned, prices, budget)
+    if runs_made and planned.shape == "auto" and size < _LEFT * budget and price > prices[-1]:
         other = replace(planned, shape="intervals")
-        other_price, others, _ = _sought(other, prices, budget)
+        other_price, others, *_ = _sought(other, prices, budget)
         if _expected(others) < _expected(segments):
             return other, other_price, others
     return planned, price, segments
 
 
-def _sought(planned: Plan, prices: Numbers, budget: float) -> tuple[float, list[Segment], float]:
-    """Price, segments and their bytes."""
-    price = choose_price(prices, planned.curve(prices, budget), budget)
+def _sought(
+    planned: Plan, prices: Numbers, budget: float
+) -> tuple[float, list[Segment], float, bool]:
+    """Price, segments and their bytes; and whether a segment had the shape `runs` at any price."""
+    price, runs_made = choose_price(prices, planned.curve(prices, budget), budget), False
 
     def made(times: float) -> tuple[tuple[float, list[Segment], float], float]:
+        nonlocal runs_made
         segments = list(planned.emit(price * times))
+        runs_made |= any(segment.shape == SHAPE_NAMES[SHAPE_RUNS] for segment in segments)
         size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
         return (price * times, segments, size), size
 
-    return within_budget(made, budget, lowest=min(1.0, float(prices[-1]) / price))
+    found = within_budget(made, budget, lowest=min(1.0, float(prices[-1]) / price))
+    return *found, runs_made
 
 
 @dataclass(frozen=True, slots=True, eq=False)
