@@ -2,8 +2,8 @@
 
 The table has one column of ascending 64-bit keys, 1 % of them at random positions, in Parquet files
 of 100,000 rows, at most 2,000 of them. With ``--scattered`` the keys are unique ids in random
-order, in rows of 50 bytes and files of 7,776 rows, and their index is a map. Each size has a Spark
-of its own, which measures:
+order, in rows of 50 bytes and files of 7,776 rows, and their index is a map; with ``--strings``
+they are the ids' MD5 sums as text. Each size has a Spark of its own, which measures:
 
 - seconds of ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which is the least work
   of any build, and of CREATE SIEVE INDEX with default options: the better of two each, the query
@@ -15,9 +15,9 @@ of its own, which measures:
   the end. Executors run inside the driver's JVM, whose peak reflects the limit of its heap (3 GB)
   more than its need. Each core has a Python worker, and the front end is one process;
 - the output of DESCRIBE: bytes, and files that a query reads;
-- with ``--scattered``, microseconds of CPU a key: of the whole CREATE; of a CREATE of intervals
-  alone, whose difference is what the map adds (it reads the column again, and Spark shuffles its
-  pairs); and of the tasks that make the map, run in this process.
+- with ``--scattered`` or ``--strings``, microseconds of CPU a key: of the whole CREATE; of a CREATE
+  of intervals alone, whose difference is what the map adds (it reads the column again, and Spark
+  shuffles its pairs); and of the tasks that make the map, run in this process.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ TOLD = (
 QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
 CREATE = "CREATE SIEVE INDEX ON t (c)"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
-# By scattered: a row takes up to 8 or 50 bytes, and more while it is being written.
-_BYTES_A_ROW = {False: 12, True: 64}
+# A row takes up to 8 or 50 bytes, and more while it is being written.
+_BYTES_A_ROW = {"ascending": 12, "scattered": 64, "strings": 64}
 _NUMBER = re.compile(r"[0-9.]+")
 
 
@@ -100,20 +100,26 @@ def main() -> None:
     """Measures every size and prints one table."""
     parser = argparse.ArgumentParser(prog="python -m bench build", description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=list(SIZES))
-    parser.add_argument("--scattered", action="store_true", help="unique ids in no order")
+    keys = parser.add_mutually_exclusive_group()
+    for name, of in (
+        ("scattered", "unique ids in no order"),
+        ("strings", "unique texts, likewise"),
+    ):
+        keys.add_argument(f"--{name}", action="store_const", const=name, dest="keys", help=of)
+    parser.set_defaults(keys="ascending")
     parser.add_argument("--options", default="", help="of CREATE, e.g. \"shape = 'map'\"")
     parser.add_argument("--keep", action="store_true", help=f"leave the tables in {FOLDER}")
     parser.add_argument("--json", type=Path, help="file for all figures")
     parser.add_argument("--side", choices=("write", "measure"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.side:
-        table = _Table(args.rows[0], args.scattered)
+        table = _Table(args.rows[0], args.keys)
         _write(table) if args.side == "write" else _measure(table, args.options)
         return
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     found = []
     for rows in sorted(args.rows):
-        table = _Table(rows, args.scattered)
+        table = _Table(rows, args.keys)
         found.append(_size(table, args.options, console))
         if not args.keep:
             shutil.rmtree(table.folder)
@@ -124,14 +130,19 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The table: its rows, and whether they are unique ids in random order."""
+    """The table: its rows, and what their keys are: `ascending`, `scattered` or `strings`."""
 
     rows: int
-    scattered: bool
+    keys: str
+
+    @property
+    def scattered(self) -> bool:
+        """Whether the keys are unique and in random order."""
+        return self.keys != "ascending"
 
     @property
     def folder(self) -> Path:
-        return FOLDER / f"{'scattered-' if self.scattered else ''}{self.rows}"
+        return FOLDER / f"{self.keys}-{self.rows}"
 
     @property
     def files(self) -> int:
@@ -144,7 +155,7 @@ def _size(table: _Table, options: str, console: Console) -> Built:
     if not (table.folder / "data" / "_SUCCESS").exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(FOLDER).free
-        needed = table.rows * _BYTES_A_ROW[table.scattered]
+        needed = table.rows * _BYTES_A_ROW[table.keys]
         if free < needed:
             raise SystemExit(
                 f"{table.rows:,} rows need {needed / 1e9:.1f} GB in {FOLDER}, "
@@ -153,14 +164,17 @@ def _size(table: _Table, options: str, console: Console) -> Built:
         with console.status(f"writing {table.rows:,} rows"):
             _side("write", table, options)
     with console.status(f"{table.rows:,} rows"):
-        tasks_cpu = cpu_seconds_of_tasks(table.rows, table.files) if table.scattered else 0.0
+        tasks_cpu = 0.0
+        if table.scattered:
+            text = table.keys == "strings"
+            tasks_cpu = cpu_seconds_of_tasks(table.rows, table.files, text=text)
         return Built(**json.loads(_side("measure", table, options)), tasks_cpu=tasks_cpu)
 
 
 def _side(name: str, table: _Table, options: str) -> str:
     """Runs one measurement in a separate process with Spark; returns its last line of output."""
     command = [sys.executable, "-m", "bench.build", "--side", name, "--rows", str(table.rows)]
-    command += [*(["--scattered"] if table.scattered else []), "--options", options]
+    command += [*([f"--{table.keys}"] if table.scattered else []), "--options", options]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if ended.returncode:
         raise SystemExit(f"a Spark failed to {name}; see {table.folder}/spark/spark.log")
@@ -175,8 +189,15 @@ def _write(table: _Table) -> None:
     if table.scattered:
         ids = spark.range(0, table.rows).repartition(table.files, sf.xxhash64("id"))
         # The default budget is a share of the table's bytes, so rows are padded to about 50 bytes.
-        rest = [sf.unhex(sf.sha2(sf.col("id").cast("string"), 256)), sf.xxhash64("id", sf.lit(1))]
-        keys = ids.select(sf.col("id").alias("c"), rest[0].alias("p"), rest[1].alias("q"))
+        text, rest = sf.col("id").cast("string"), sf.xxhash64("id", sf.lit(1)).alias("q")
+        if table.keys == "strings":
+            keys = ids.select(
+                sf.md5(text).alias("c"), sf.xxhash64("id", sf.lit(2)).alias("p"), rest
+            )
+        else:
+            keys = ids.select(
+                sf.col("id").alias("c"), sf.unhex(sf.sha2(text, 256)).alias("p"), rest
+            )
     else:
         keys = spark.range(0, table.rows, 1, table.files)
         keys = keys.selectExpr(_KEY.format(rows=table.rows))

@@ -82,27 +82,30 @@ def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
     return Measured(files, keys, repeats, size, build, median, present / asked, absent / asked)
 
 
-def cpu_seconds_of_tasks(keys: int, files: int) -> float:
+def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
     """CPU seconds of the tasks that make the maps of a build, on one core, without Spark.
 
-    They encode, hash, sort, pack and place the keys. The column's reading and Spark's shuffle of
-    the packed pairs are not in it.
+    They encode, hash, sort, pack and place the keys; those of strings get hashes from the JVM. The
+    column's reading and Spark's shuffle of the packed pairs are not in it.
 
     Args:
         keys: number of unique keys, in random order.
         files: number of files, which have equal shares of them.
+        text: whether they are strings.
     """
-    codes = np.array_split(np.random.default_rng(1).permutation(keys).astype(np.int64), files)
+    given = np.random.default_rng(1).permutation(keys).astype(np.int64)
+    if text:
+        given = hash_codes(given).view(np.int64)
     batches = [
         pa.RecordBatch.from_arrays(
-            [pa.array(part), pa.array(np.full(len(part), k, np.int32)), pa.array(part)],
-            ["v", "location", "hash"],
+            [pa.array(part), pa.array(np.full(len(part), k, np.int32))], ["key", "location"]
         )
-        for k, part in enumerate(codes)
+        for k, part in enumerate(np.array_split(given, files))
     ]
     start = time.process_time()
     parts = -(-keys // (2 * SEGMENT))
-    packed = list(pack_hashes(Encoder("bigint"), None, parts, None)(iter(batches)))
+    encoder = Encoder("string" if text else "bigint")
+    packed = list(pack_hashes(encoder, None, parts, None)(iter(batches)))
     for _ in write_maps(files, 0)(iter(packed)):
         pass
     return time.process_time() - start

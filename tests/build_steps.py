@@ -86,7 +86,7 @@ def build(
         cutting = cut_tasks.Cutting(
             query_model, threshold, budget, sum(map(len, files)), len(files)
         )
-    rows = list(_batches(files, hashes, batch))
+    rows = list(_batches(files, batch))
     with mock.patch("sieve.indexing.cut_tasks._HELD", batch):
         step = cut_tasks.read_column(encoder, None, cutting, np.empty((0, 2), np.int64))
         made = [step(iter(rows[number::tasks_a_file])) for number in range(tasks_a_file)]
@@ -108,7 +108,8 @@ def build(
     )
     maps = []
     if shape == "map" and query_model is not None:
-        maps = _maps(rows, encoder, len(files), bits)
+        keys = rows if encoder.exact else _batches(_hashed(files, hashes), batch)
+        maps = _maps(keys, encoder, len(files), bits)
     return Built(encoder, assemble(map(decode, payloads)), maps, *counts.values())
 
 
@@ -165,20 +166,27 @@ def _until(pieces, query_model, shape, n_files, borders, stop):
     ].to_pylist()
 
 
-def _maps(rows, encoder, n_files, bits):
+def _maps(keys, encoder, n_files, bits):
     """Maps of all values' hashes, one for each half of the range of hashes."""
-    pairs = list(hash_map_tasks.pack_hashes(encoder, None, 2, None)(iter(rows)))
+    pairs = list(hash_map_tasks.pack_hashes(encoder, None, 2, None)(iter(keys)))
     made = hash_map_tasks.write_maps(n_files, bits)(iter(pairs))
     return [decode_map(row["payload"]) for batch in made for row in batch.to_pylist()]
 
 
-def _batches(files, hashes, size):
-    """Batches of values with their files, and with their hashes if given."""
+def _hashed(files, hashes):
+    """The hashes of each file's values, or NULL."""
+    pairs = zip(files, hashes, strict=True)
+    return [
+        pa.array(np.asarray(given, np.uint64).view(np.int64), mask=np.asarray(values.is_null()))
+        for values, given in pairs
+    ]
+
+
+def _batches(files, size):
+    """Batches of values, or of their hashes, with their files."""
     for number, values in enumerate(files):
-        given = np.zeros(len(values), np.uint64) if hashes is None else hashes[number]
         columns = [values, pa.array(np.full(len(values), number, np.int32))]
-        columns.append(pa.array(np.asarray(given, np.uint64).view(np.int64)))
-        whole = pa.RecordBatch.from_arrays(columns, names=["v", "location", "hash"])
+        whole = pa.RecordBatch.from_arrays(columns, names=["key", "location"])
         yield from (whole.slice(at, size) for at in range(0, len(values), size))
 
 

@@ -35,12 +35,17 @@ class SharedPairs:
     """
 
     def __init__(self, values: DataFrame, sample: Sample, seen: Seen) -> None:
-        hashed = values.select("v", LOCATION, sf.xxhash64("v").alias("hash"))
+        # Spark passes rows to Python at a cost for each byte, so only what is needed of a value.
+        key = sf.col("v")
+        if not sample.encoder.exact:
+            key = sf.when(key.isNotNull(), sf.xxhash64(key))
+        zoomed = not sample.encoder.exact and sample.domain_sample is not None
+        keys = values.select(key.alias("key"), LOCATION, *(["v"] if zoomed else []))
         self._n_files = len(seen.rows)
         self._parts = max(1, math.ceil(int(seen.rows.sum()) / _PAIRS_PER_MAP))
         proves = ~seen.partial if seen.partial.any() else None
         step = hash_map_tasks.pack_hashes(sample.encoder, sample.domain_sample, self._parts, proves)
-        self._pairs = map_batches(hashed, step, hash_map_tasks.PACKED_SCHEMA)
+        self._pairs = map_batches(keys, step, hash_map_tasks.PACKED_SCHEMA)
         self._counts: tuple[int, int] | None = None
 
     def __enter__(self) -> Self:

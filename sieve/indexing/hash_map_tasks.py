@@ -44,7 +44,10 @@ _SIGN: Final = np.uint64(1 << 63)
 def pack_hashes(
     encoder: Encoder, domain_sample: DomainSample | None, parts: int, proves: Flags | None
 ) -> Callable[[Batches], Batches]:
-    """A step from (value, location, JVM's hash) rows to packed pairs, mostly without duplicates.
+    """A step from (key, location) rows to packed pairs, mostly without duplicates.
+
+    The key is the value where the encoder is exact, else the JVM's hash of it; or NULL. With a
+    domain sample, rows of the second kind have the value in a third column.
 
     Args:
         encoder: the column's.
@@ -73,13 +76,17 @@ def pack_hashes(
 
 
 def _hashes(encoder: Encoder, domain_sample: DomainSample | None, rows: pa.RecordBatch) -> Hashes:
-    encoded = encoder.encode(rows.column(0))
-    keys = encoded.valid & ~encoded.nan
-    if domain_sample is not None:
-        keys &= domain_sample.within(encoded.codes)
     if encoder.exact:
+        encoded = encoder.encode(rows.column(0))
+        keys = encoded.valid & ~encoded.nan
+        if domain_sample is not None:
+            keys &= domain_sample.within(encoded.codes)
         return hash_codes(_once(np.sort(encoded.codes[keys])))
-    return _once(np.sort(rows.column(2).to_numpy()[keys])).view(np.uint64)
+    hashes = rows.column(0)
+    if domain_sample is not None:
+        # The codes of NULLs are undefined, but so are their hashes.
+        hashes = hashes.filter(domain_sample.within(encoder.encode(rows.column(2)).codes))
+    return _once(np.sort(hashes.drop_null().to_numpy())).view(np.uint64)
 
 
 def _once(words: npt.NDArray[Any]) -> npt.NDArray[Any]:

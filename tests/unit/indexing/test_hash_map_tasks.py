@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pytest
 
-from sieve.encoding.hashing import hash_codes
-from sieve.indexing.hash_map_tasks import SKETCH, distinct, packed, write_maps
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import hash_bytes, hash_codes
+from sieve.indexing.domain_sample import DomainSample
+from sieve.indexing.hash_map_tasks import SKETCH, distinct, pack_hashes, packed, write_maps
 from sieve.segments.hash_map.format import build_map
 
 LOCATIONS = 9
@@ -45,3 +49,32 @@ def test_distinct_hashes_are_counted() -> None:
         assert not any(smallest[1:])
         counted = distinct(len(smallest[0]), smallest[0][-1])
         assert counted == n if n < SKETCH else abs(counted / n - 1) < 0.06
+
+
+@pytest.mark.parametrize("zoomed", [False, True])
+@pytest.mark.parametrize("type_name", ["bigint", "string"])
+def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None:
+    """Without NULLs, locations that prove nothing, and values outside of the windows."""
+    encoder, text = Encoder(type_name), type_name == "string"
+    files = [["b", "a", None, "b", "d"], ["c"], ["d", "b"]]
+    batches, wanted = [], set()
+    for location, values in enumerate(files):
+        some = [value and (value if text else ord(value)) for value in values]
+        given = [value and hash_bytes([value.encode()])[0].astype(np.int64) for value in values]
+        v = pa.array(some, pa.string() if text else pa.int64())
+        key = pa.array(given, pa.int64()) if text else v
+        places = pa.array(np.full(len(v), location, np.int32))
+        columns = [key, places, *([v] if text and zoomed else [])]
+        batches.append(pa.RecordBatch.from_arrays(columns, names=list("klv")[: len(columns)]))
+        for value, number, hashed in zip(values, some, given, strict=True):
+            if location != 1 and value is not None and (value < "d" or not zoomed):
+                code = hash_codes(np.array([number]))[0].astype(np.int64) if not text else hashed
+                wanted.add((int(code), location))
+    ends = encoder.encode(pa.array(["a", "c"] if text else [97, 99])).codes
+    windows = DomainSample(ends[:1], ends[1:], np.empty((0, 2), np.int64), 0.5)
+    step = pack_hashes(encoder, windows if zoomed else None, 2, np.array([True, False, True]))
+    found = []
+    for row in (row for batch in step(iter(batches)) for row in batch.to_pylist()):
+        hashes = np.frombuffer(row["hashes"], np.int64).tolist()
+        found += zip(hashes, np.frombuffer(row["locations"], np.int32).tolist(), strict=True)
+    assert sorted(found) == sorted(wanted)
