@@ -12,6 +12,7 @@ and B bytes it must therefore save ``L / (payback * B)`` locations of an expecte
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -133,23 +134,25 @@ class Stop:
         one.
 
         Args:
-            trials: the result of each price; bytes rise and files fall from one to the next.
+            trials: the result of each price, asked for once at most; bytes rise and files fall
+                from one to the next.
 
         Returns:
             Its position among the prices; 0 if even the highest price exceeds the budget.
         """
+        tried = functools.cache(lambda at: trials[at]())
         low, high = 0, len(trials) - 1
         while low < high:
             middle = (low + high) // 2
-            size, reads = trials[middle]()
+            size, reads = tried(middle)
             if size > self.budget or self._enough(size, reads):
                 high = middle
             else:
                 low = middle + 1
-        size, _ = trials[low]()
+        size, _ = tried(low)
         if low == 0 or size <= self.little:
             return low
-        if size > self.budget or near(self._means(trials[low - 1]()[1]), self.least):
+        if size > self.budget or near(self._means(tried(low - 1)[1]), self.least):
             return low - 1
         return low
 
