@@ -21,7 +21,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError, SieveError
 from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
 from sieve.indexing.column_profile import ColumnProfile, column_profile
-from sieve.indexing.fit_budget import run_maker
+from sieve.indexing.fit_budget import Shared, run_maker, shared_by_runs
 from sieve.indexing.probes import (
     Probes,
     expectations,
@@ -152,6 +152,23 @@ def build_run(
     return BuiltRun(run, tiling, rows, seen.nulls, seen.nans, told, asked.sample.width)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """One reading of the column, from which runs are made with a map and without.
+
+    Attributes:
+        asked: the profile that it was read with.
+        cuts: all cuts.
+        seen: its counts.
+        shared: the input of the runs.
+    """
+
+    asked: ColumnProfile
+    cuts: DataFrame
+    seen: Seen
+    shared: Shared
+
+
 @dataclass(frozen=True, slots=True)
 class _Building:
     """The common state of the attempts at one run."""
@@ -195,78 +212,76 @@ class _Building:
     ) -> tuple[_Made | None, Seen]:
         """Reads the column and writes a run, perhaps with a map."""
         self.describe_job("reading")
-        with read_cuts(asked, self.options, self.probes, in_parts) as (cuts, seen):
+        with (
+            read_cuts(asked, self.options, self.probes, in_parts) as (cuts, seen),
+            shared_by_runs(cuts, seen, asked) as shared,
+        ):
+            reading = _Reading(asked, cuts, seen, shared)
             stop = None
             if self.options.automatic:
                 stop = stop_for(asked, self.options, self.probes, seen.hits)
-            made = self._make(cuts, seen, asked, self.options, stop)
+            made = self._make(reading, self.options, stop)
             if made is None:
                 return None, seen
             if self.options.automatic:
-                made = self._priced(made, cuts, seen, asked)
+                made = self._priced(made, reading)
             elif self.options.shape == "auto" and self.with_maps:
-                made = self._with_map_if_better(made, cuts, seen, asked)
+                made = self._with_map_if_better(made, reading)
             return made, seen
 
     def _make(
         self,
-        cuts: DataFrame,
-        seen: Seen,
-        asked: ColumnProfile,
+        reading: _Reading,
         options: IndexOptions,
         stop: Stop | None = None,
         most_bits: int = MOST_WORTHWHILE,
     ) -> _Made | None:
-        with run_maker(cuts, seen, asked, options, self.describe_job, stop, most_bits) as make:
-            if make is None:
-                return None
-            self.describe_job("writing")
-            run = write_within(make, asked, options, self.store, self.index_dir)
+        asked, seen = reading.asked, reading.seen
+        make = run_maker(
+            reading.cuts, seen, asked, options, reading.shared, self.describe_job, stop, most_bits
+        )
+        if make is None:
+            return None
+        self.describe_job("writing")
+        run = write_within(make, asked, options, self.store, self.index_dir)
         with _removed_on_failure(self.store, self.index_dir, run):
             opened = Run(self.store, self.index_dir, run, FileCache(_HELD))
             told = tuple(expectations(self.probes, opened, seen.hits, seen.least, seen.greatest))
             return _Made(run, told, seen, self._cost(asked, run.bytes, files_read(told)))
 
-    def _priced(self, made: _Made, cuts: DataFrame, seen: Seen, asked: ColumnProfile) -> _Made:
+    def _priced(self, made: _Made, reading: _Reading) -> _Made:
         """The run, or one with a map if that saves more bytes read than it costs."""
-        size, keys = made.run.bytes, made.run.keys
-        more = more_may_pay(asked, self.options, made.expected, seen.cuts[0], size)
+        asked, size = reading.asked, made.run.bytes
+        more = more_may_pay(asked, self.options, made.expected, reading.seen.cuts[0], size)
         planned = None
         if self.options.shape == "auto" and self.with_maps:
-            planned = plan_map(asked, self.options, made.expected, keys, size)
+            planned = plan_map(asked, self.options, made.expected, made.run.keys, size)
         if planned is not None and planned.limit is not None:
             # To weigh this many keys takes as long as to map them.
             return made
         made = replace(made, more_may_pay=more)
         if planned is None:
             return made
-        other = self._map(made, cuts, seen, asked, planned.options, most_bits=0)
+        other = self._map(made, reading, planned.options, most_bits=0)
         return made if other is None else self.better(made, other)
 
-    def _with_map_if_better(
-        self, made: _Made, cuts: DataFrame, seen: Seen, asked: ColumnProfile
-    ) -> _Made:
+    def _with_map_if_better(self, made: _Made, reading: _Reading) -> _Made:
         """The run, or one with a map if the budget pays for it and it reads fewer files."""
+        asked = reading.asked
         exact, budget = asked.sample.encoder.exact, asked.budget(self.options)
         if not map_may_pay(made.expected, made.run.keys, asked.n_files, budget, exact=exact):
             return made
         wanted = replace(self.options, shape="map")
-        other = self._map(made, cuts, seen, asked, wanted, most_bits=MOST_WORTHWHILE)
+        other = self._map(made, reading, wanted, most_bits=MOST_WORTHWHILE)
         return made if other is None else self.better(made, other)
 
     def _map(
-        self,
-        made: _Made,
-        cuts: DataFrame,
-        seen: Seen,
-        asked: ColumnProfile,
-        options: IndexOptions,
-        most_bits: int,
+        self, made: _Made, reading: _Reading, options: IndexOptions, most_bits: int
     ) -> _Made | None:
         """A run with a map; None if the budget turns out too small because files share keys."""
         with _removed_on_failure(self.store, self.index_dir, made.run):
             try:
-                return self._make(cuts, seen, asked, options, most_bits=most_bits)
+                return self._make(reading, options, most_bits=most_bits)
             except InvalidInputError:
                 return None
 

@@ -69,50 +69,45 @@ def shared_by_runs(cuts: DataFrame, seen: Seen, column_profile: ColumnProfile) -
         pieces.unpersist()
 
 
-@contextlib.contextmanager
 def run_maker(
     cuts: DataFrame,
     seen: Seen,
     column_profile: ColumnProfile,
     options: IndexOptions,
+    shared: Shared,
     describe_job: Callable[[str], None],
     stop: Stop | None = None,
     most_bits: int = MOST_WORTHWHILE,
-    shared: Shared | None = None,
-) -> Iterator[Make | None]:
-    """Yields a function that makes the rows of a run at a multiple of the budget's cost per byte.
+) -> Make | None:
+    """A function that makes the rows of a run at a multiple of the budget's cost per byte.
 
-    Yields None if there is no key. The rows must be used before the block ends.
+    None if there is no key. The rows must be used before the block of `shared` ends.
 
     Args:
         cuts: of the reading step.
         seen: its counts.
         column_profile: the profile that it was read with.
         options: shape and budget.
+        shared: the input of `shared_by_runs`, of that reading.
         describe_job: sets the description of the next job.
         stop: the stop criterion for intervals; None: use the whole budget.
         most_bits: maximum bits of a map's fingerprints.
-        shared: with other runs; None: with none.
 
     Raises:
         InvalidInputError: the budget cannot pay for a map.
     """
     n, least, greatest = seen.cuts
     if not n:
-        yield None
-    elif options.shape == "sieve":
-        yield lambda _: _sieve_rows(cuts, n, greatest - least, options)
-    else:
-        own = shared_by_runs(cuts, seen, column_profile)
-        with own if shared is None else contextlib.nullcontext(shared) as used:
-            make = _priced(used.pieces, seen, column_profile, options, describe_job, stop)
-            if options.shape != "map":
-                yield make
-                return
-            describe_job("mapping")
-            ranges = column_profile.intervals_budget(options, "map")
-            maps = used.pairs.map_rows(column_profile.budget(options) - ranges, most_bits)
-            yield lambda times: make(times).unionByName(maps)
+        return None
+    if options.shape == "sieve":
+        return lambda _: _sieve_rows(cuts, n, greatest - least, options)
+    make = _priced(shared.pieces, seen, column_profile, options, describe_job, stop)
+    if options.shape != "map":
+        return make
+    describe_job("mapping")
+    ranges = column_profile.intervals_budget(options, "map")
+    maps = shared.pairs.map_rows(column_profile.budget(options) - ranges, most_bits)
+    return lambda times: make(times).unionByName(maps)
 
 
 def _priced(

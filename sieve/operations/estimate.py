@@ -270,10 +270,10 @@ class _Estimating:
         most_bits: int = MOST_WORTHWHILE,
     ) -> _Held:
         describe_job = self.environment.describe_job
-        with run_maker(
-            self.cuts, self.seen, of, options, describe_job, stop, most_bits, self.shared
-        ) as make:
-            return self._held(make, of, options)
+        make = run_maker(
+            self.cuts, self.seen, of, options, self.shared, describe_job, stop, most_bits
+        )
+        return self._held(make, of, options)
 
     def _held(self, make: Make | None, of: ColumnProfile, options: IndexOptions) -> _Held:
         encoder = of.sample.encoder

@@ -51,17 +51,17 @@ class Attempts:
     tiling: Tiling = field(default_factory=lambda: whole_files([50] * FILES))
     locations: list[int] = field(default_factory=list)
 
-    @contextlib.contextmanager
     def maker(
-        self, _: object, __: object, asked: Any, options: Any, ___: object, stop: Any, bits: int
-    ) -> Iterator[object]:
+        self, _: object, __: object, asked: Any, options: Any, *others: Any
+    ) -> tuple[int, float] | None:
         """In place of `run_maker`."""
+        *___, stop, bits = others
         self.made.append((options.shape, stop is not None, bits, asked.wide))
         self.locations.append(asked.n_files)
         what = self.script[len(self.made) - 1]
         if isinstance(what, Exception):
             raise what
-        yield None if what[0] == 0 else what
+        return None if what[0] == 0 else what
 
     def write(self, what: tuple[int, float], *_: object) -> Any:
         """In place of `write_within`."""
@@ -108,6 +108,7 @@ class Attempts:
         for name, fake in {
             "column_profile": lambda *_, **__: profile,
             "read_cuts": read_cuts,
+            "shared_by_runs": lambda *_: contextlib.nullcontext(),
             "run_maker": self.maker,
             "write_within": self.write,
             "Run": lambda _, __, run, ___: run.rows / 100,
