@@ -45,3 +45,6 @@ Ordinals: TypeAlias = npt.NDArray[np.int32]
 
 States: TypeAlias = npt.NDArray[np.int8]
 """`FileState` of each file."""
+
+Weights: TypeAlias = npt.NDArray[np.float32]
+"""Costs of reading each location, in reads of a location of mean size."""

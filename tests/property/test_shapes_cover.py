@@ -18,6 +18,7 @@ from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding
 from sieve.segments.shapes.format import decode
 from sieve.segments.shapes.planner import plan
+from sieve.segments.weights import weights_of
 
 CODES = st.integers(LEAST, GREATEST)
 ENDS = [LEAST, LEAST + 1, LEAST + 2, -1, 0, 1, GREATEST - 2, GREATEST - 1, GREATEST]
@@ -31,6 +32,7 @@ KEYS = st.one_of(
 PRICES = st.sampled_from([1e-12, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 100.0])
 CUTS = st.sampled_from([(0.0, None), (1e-3, None), (0.1, 3), (0.0, 1), (2.0, None)])
 SHAPES = st.sampled_from(["auto", "intervals", "runs"])
+SIZES = st.lists(st.sampled_from([0, 1, 1000, 1 << 40]), min_size=40, max_size=40).map(np.array)
 
 
 @st.composite
@@ -83,12 +85,13 @@ def check(table, segments):
         assert truth <= answer(entries, low, high)
 
 
-@given(pairs(), PRICES, SHAPES, CUTS, st.sampled_from([1, 3, 1 << 12]))
+@given(pairs(), PRICES, SHAPES, CUTS, st.sampled_from([1, 3, 1 << 12]), SIZES)
 @settings(max_examples=250)
-def test_every_location_of_every_key_is_answered(table, price, shape, cut, entries):
+def test_every_location_of_every_key_is_answered(table, price, shape, cut, entries, sizes):
     """Points and intervals name a superset of the truth at every price, in segments of any size."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
-    prepared = plan(intervals_of(table, query_model, *cut), query_model, shape)
+    cuts = intervals_of(table, query_model, *cut)
+    prepared = plan(cuts, query_model, shape, weights_of(sizes))
     with mock.patch("sieve.segments.shapes.planner._LEAST_ENTRIES", entries):
         segments = list(prepared.emit(price))
         sizes = prepared.curve(np.array([price]), 1e6)

@@ -1,6 +1,7 @@
 """Plans segments from intervals at one cost per byte: which gaps, which precision, which shape.
 
-The cost per byte ("price") is what a byte must save, in files read by an expected query. With one
+The cost per byte ("price") is what a byte must save, in files read by an expected query. Files
+count by their weights, so that what is saved is bytes. With one
 price for all, every choice (a gap, a bit of precision, a shape) can be made independently, and all
 choices together are optimal for the bytes that they need.
 
@@ -20,13 +21,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.dtypes import Codes, Numbers, Places
+from sieve.arrays.dtypes import Codes, Numbers, Places, Weights
 from sieve.errors import InvalidInputError
 from sieve.segments.budget import choose_price, within_budget
 from sieve.segments.intervals import Intervals, united
 from sieve.segments.query_model import KINDS, QueryModel
 from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_NAMES, SHAPE_RUNS
 from sieve.segments.shapes.quantize import Coded, Part, blocks_of, cheapest
+from sieve.segments.weights import weights_at
 
 SEGMENT_OVERHEAD: Final = 40
 """Bytes that a segment takes in its file besides its payload."""
@@ -64,9 +66,9 @@ class Segment:
         blocks: stretches between borders, over which the answer does not change.
         postings: number of entries.
         payload: bytes for `decode`.
-        expected: float64[3], files that a query reads beyond those that the intervals given to
-            `plan` require: an occurring key by rows, any code of the domain, a short range. They
-            add up over segments.
+        expected: float64[3], files, by weight, that a query reads beyond those that the intervals
+            given to `plan` require: an occurring key by rows, any code of the domain, a short
+            range. They add up over segments.
     """
 
     first: int
@@ -80,13 +82,19 @@ class Segment:
     expected: Numbers
 
 
-def plan(intervals: Intervals, query_model: QueryModel, shape: str = "auto") -> Plan:
+def plan(
+    intervals: Intervals,
+    query_model: QueryModel,
+    shape: str = "auto",
+    weights: Weights | None = None,
+) -> Plan:
     """Prepares a stretch of the domain.
 
     Args:
         intervals: all of the stretch, in any order; those of one location may overlap.
         query_model: the expected queries.
         shape: `intervals`, `runs`, or `auto` for the cheaper of both in each segment.
+        weights: of all locations; None: each weighs 1.
 
     Raises:
         InvalidInputError: another shape.
@@ -101,12 +109,14 @@ def plan(intervals: Intervals, query_model: QueryModel, shape: str = "auto") -> 
     inner = np.flatnonzero(~leading)
     inner = inner[lists.first[inner].view(np.uint64) - lists.last[inner - 1].view(np.uint64) > 1]
     shares = np.zeros((KINDS, len(lists) + 1))
-    shares[:, inner + 1] = query_model.shares(lists.last[inner - 1] + 1, lists.first[inner] - 1)
+    in_gaps = query_model.shares(lists.last[inner - 1] + 1, lists.first[inner] - 1)
+    in_gaps *= weights_at(weights, lists.location[inner])
+    shares[:, inner + 1] = in_gaps
     skip_probability = shares[:, 1:].mean(axis=0)
     skip_probability[leading] = np.inf
     gaps = np.cumsum(shares, axis=1, out=shares)
     keys, rows = _cumulated(lists.keys), _cumulated(lists.rows)
-    return Plan(lists, skip_probability, gaps, keys, rows, query_model, shape)
+    return Plan(lists, skip_probability, gaps, keys, rows, query_model, shape, weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,14 +125,15 @@ class Plan:
 
     Attributes:
         intervals: sorted by location and first key, those of one location disjoint.
-        skip_probability: float64[n], of the gap before each interval; infinite for the first of a
-            location.
-        gaps: float64[6, n + 1], share of queries, by kind, in the gaps before the first intervals
-            (cumulative).
+        skip_probability: float64[n], of the gap before each interval, times the weight of its
+            location; infinite for the first of a location.
+        gaps: float64[6, n + 1], share of queries, by kind, in the gaps before the first intervals,
+            likewise (cumulative).
         keys: int64[n + 1], distinct keys in the first intervals (cumulative).
         rows: int64[n + 1], rows in them.
         query_model: the expected queries.
         shape: `intervals`, `runs` or `auto`.
+        weights: of all locations; None: each weighs 1.
     """
 
     intervals: Intervals
@@ -132,6 +143,7 @@ class Plan:
     rows: npt.NDArray[np.int64]
     query_model: QueryModel
     shape: str
+    weights: Weights | None
 
     def curve(self, prices: Numbers, aim: float) -> Numbers:
         """Estimates the bytes at each price, with `SEGMENT_OVERHEAD` for each segment.
@@ -172,8 +184,8 @@ class Plan:
             probes: for each kind, int64[k, 2], key codes from first to last, ascending by both.
 
         Returns:
-            Bytes, with `SEGMENT_OVERHEAD` for each segment, and for each kind the files of all its
-            probes.
+            Bytes, with `SEGMENT_OVERHEAD` for each segment, and for each kind the files, by
+            weight, of all its probes.
         """
         kept = self._kept(price, _FIRST_GUESS)
         segments = list(kept.segments())
@@ -185,8 +197,9 @@ class Plan:
             coded = self._cheapest(part, price)
             size += len(coded.payload) + SEGMENT_OVERHEAD
             for kind, of_kind in enumerate(probes):
-                exact = _named(part.low, part.high, part.location, of_kind)
-                named[kind] += scale * (_named(*coded.cells.by_location(), of_kind) - exact)
+                exact = _named(part.low, part.high, part.location, self.weights, of_kind)
+                found = _named(*coded.cells.by_location(), self.weights, of_kind)
+                named[kind] += scale * (found - exact)
         return size * scale, named
 
     def _tried(self, price: float) -> float:
@@ -316,11 +329,11 @@ class _Kept:
             at = end
 
     def named(self, probes: Sequence[npt.NDArray[np.int64]]) -> list[float]:
-        """Locations that the entries name, summed over the probes of each kind."""
+        """Locations that the entries name, by weight, summed over the probes of each kind."""
         location = self.plan.intervals.location[self.start]
         order = np.lexsort((self.first, location))
         entries = self.first[order], self.last[order], location[order]
-        return [float(_named(*entries, of_kind)) for of_kind in probes]
+        return [_named(*entries, self.plan.weights, of_kind) for of_kind in probes]
 
     def part(self, at: int, end: int, inside: Places) -> Part:
         """The content of one segment."""
@@ -336,6 +349,7 @@ class _Kept:
             np.maximum(self.first[by_location], begin),
             np.minimum(self.last[by_location], reach),
             lists.location[self.start[by_location]],
+            self.plan.weights,
             _between(self.plan.keys, start, stop),
             _between(self.plan.rows, start, stop),
             (gaps[:, stop] - gaps[:, start + 1]).sum(axis=1),
@@ -346,25 +360,26 @@ def _named(
     first: Codes,
     last: Codes,
     location: npt.NDArray[np.int32],
+    weights: Weights | None,
     probes: npt.NDArray[np.int64],
-) -> int:
-    """Number of locations that probes must read, summed over the probes.
+) -> float:
+    """Locations that probes must read, by weight, summed over the probes.
 
     Args:
         first: int64[n], first key of each entry, sorted by location and key.
         last: int64[n], last key; entries of one location are disjoint.
         location: int32[n].
+        weights: of all locations; None: each weighs 1.
         probes: int64[k, 2], key codes from first to last, ascending by both.
     """
     begin, end = np.ascontiguousarray(probes.T)
-    leading = np.append(True, location[1:] != location[:-1])
-    named = np.searchsorted(np.sort(first[leading]), end, side="right").sum()
-    named -= np.searchsorted(np.sort(last[np.append(leading[1:], True)]), begin).sum()
-    # The gaps of a location are disjoint, so at most one of them contains a whole probe.
-    gaps = np.flatnonzero(~leading)
-    from_ = np.searchsorted(begin, last[gaps - 1], side="right")
-    to = np.searchsorted(end, first[gaps])
-    return int(named - np.maximum(to - from_, 0).sum())
+    # The probes that meet an entry are contiguous.
+    from_, to = np.searchsorted(end, first), np.searchsorted(begin, last, side="right")
+    met = to - from_
+    # One that meets the entry before, too, has counted its location.
+    again = np.maximum(to[:-1] - from_[1:], 0)
+    met[1:] -= np.where(location[1:] == location[:-1], again, 0)
+    return float(met @ weights_at(weights, location))
 
 
 def _expected(segments: Sequence[Segment]) -> float:

@@ -14,10 +14,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.dtypes import Codes, Numbers, Words
+from sieve.arrays.dtypes import Codes, Numbers, Weights, Words
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.format import SHAPE_NAMES, Cells, encode, expected_size
 from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
+from sieve.segments.weights import weights_at
 
 # A piece of the grid takes three bytes; with this many borders in it they pay back.
 _BORDERS_A_PIECE: Final = 128
@@ -33,9 +34,11 @@ class Part:
         low: int64[n], first key of each entry, sorted by location and key.
         high: int64[n], last key; entries of one location are disjoint.
         location: int32[n].
+        weights: of all locations; None: each weighs 1.
         keys: distinct keys in the entries that begin here.
         rows: rows in them.
-        dropped: float64[6], share of queries, by kind, in the gaps inside these entries.
+        dropped: float64[6], share of queries, by kind, in the gaps inside these entries, times the
+            weights of their locations.
     """
 
     first: int
@@ -43,6 +46,7 @@ class Part:
     low: Codes
     high: Codes
     location: npt.NDArray[np.int32]
+    weights: Weights | None
     keys: int
     rows: int
     dropped: Numbers
@@ -56,7 +60,7 @@ class Coded:
         shape: name of the shape.
         payload: encoded bytes.
         cells: the entries.
-        added: float64[6], files read in vain by a query of each kind.
+        added: float64[6], files read in vain by a query of each kind, by weight.
     """
 
     shape: str
@@ -129,11 +133,14 @@ def _pieces(
     part: Part, query_model: QueryModel, price: float
 ) -> list[tuple[Words, npt.NDArray[np.int64]]]:
     """Initial grids: the starts of their pieces, and the shifts at which a bit pays for itself."""
-    codes = np.sort(np.concatenate([part.low, part.high]))
+    codes = np.concatenate([part.low, part.high])
+    order = np.argsort(codes)
+    codes = codes[order]
+    weight = np.tile(weights_at(part.weights, part.location), 2)[order]
     count = int(np.clip(len(codes) // _BORDERS_A_PIECE, 1, MAX_PIECES))
     # A border lies anywhere in its cell, so half a cell is added; one more bit saves a quarter.
     wanted = 4 * price / 8
-    ideal = np.floor(np.log2(wanted / query_model.density(codes)))
+    ideal = np.floor(np.log2(wanted / (query_model.density(codes) * weight)))
     single = np.zeros(1, np.uint64)
     grids = [(single, _medians(ideal, np.zeros(1, np.intp)))]
     if count > 1:
@@ -192,7 +199,10 @@ def _in_order(cells: Cells) -> Cells:
 def _free(
     part: Part, query_model: QueryModel, low: Codes, high: Codes, location: npt.NDArray[np.int32]
 ) -> Numbers:
-    """float64[6], share of queries of each kind wholly between entries, summed over locations."""
+    """float64[6], share of queries of each kind wholly between entries, summed over locations.
+
+    Each location counts by its weight.
+    """
     leading = np.append(True, location[1:] != location[:-1])
     trailing = np.append(leading[1:], True)
     # One gap before each entry, then one after the last entry of each location. At the ends of the
@@ -202,8 +212,8 @@ def _free(
     begin = np.concatenate([after, high[trailing] + 1])
     end = np.concatenate([low - 1, np.full(int(trailing.sum()), part.last)])
     some = np.concatenate([low > after, high[trailing] < part.last])
-    shares = query_model.shares(begin[some], end[some])
-    free: Numbers = shares.sum(axis=1)
+    weight = weights_at(part.weights, np.concatenate([location, location[trailing]])[some])
+    free: Numbers = query_model.shares(begin[some], end[some]) @ weight
     return free
 
 
