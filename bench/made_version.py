@@ -113,7 +113,7 @@ def make_version(root: Path, n_locations: int) -> Made:
         runs=(run,),
         locations=_locations(folder, n_locations),
         roots=(TABLE,),
-        stats=BuildStats(entries, 0, 0, 8 * entries, 1.0, (), n_locations, n_locations),
+        stats=BuildStats(entries, 0, 0, 8 * entries, 1.0, (), n_locations, n_locations, 0),
         created_by=CreatedBy("0", "4.1"),
     )
     data = render_manifest(manifest)

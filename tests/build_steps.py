@@ -20,7 +20,9 @@ from sieve.segments.hash_map.lookup import MapSegment
 from sieve.segments.intervals import overprovisioned_threshold
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.format import decode
+from sieve.segments.shapes.planner import plan
 from sieve.segments.stopping_rule import KINDS, Payback, Stop
+from sieve.segments.weights import weights_of
 
 SHAPES = ("sieve", "intervals", "runs", "map", "auto")
 
@@ -62,6 +64,7 @@ def build(
     borders=(),
     bits=4,
     payback=None,
+    sizes=None,
 ):
     """Builds the run of some files.
 
@@ -76,15 +79,17 @@ def build(
         borders: key codes that split the domain into stretches.
         bits: of a map's fingerprints.
         payback: cost per byte below the budget, as for the budget `auto`; None: use the budget.
+        sizes: bytes of each file; None: all alike.
     """
     encoded = [encoder.encode(values) for values in files]
     keys = np.concatenate([e.codes[e.valid & ~e.nan] for e in encoded])
     query_model = QueryModel.of_sample(keys) if len(keys) else None
-    cutting = cut_tasks.Cutting()
+    sizes = np.full(len(files), 100) if sizes is None else np.array(sizes)
+    cutting = cut_tasks.Cutting(sizes)
     if shape != "sieve" and query_model is not None:
         threshold = overprovisioned_threshold(len(files), budget)
         cutting = cut_tasks.Cutting(
-            query_model, threshold, budget, sum(map(len, files)), len(files)
+            sizes, query_model, threshold * sizes.mean(), budget, sum(map(len, files))
         )
     rows = list(_batches(files, batch))
     with mock.patch("sieve.indexing.cut_tasks._HELD", batch):
@@ -102,9 +107,7 @@ def build(
         else _stop(query_model, len(files), budget, payback)
     )
     payloads = (
-        _payloads(cuts, query_model, shape, budget, len(files), borders, stop)
-        if query_model
-        else []
+        _payloads(cuts, query_model, shape, budget, sizes, borders, stop) if query_model else []
     )
     maps = []
     if shape == "map" and query_model is not None:
@@ -120,48 +123,47 @@ def _stop(query_model, n_files, budget, payback):
     return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))
 
 
-def _payloads(cuts, query_model, shape, budget, n_files, borders, stop):
+def _payloads(cuts, query_model, shape, budget, sizes, borders, stop):
     """The segments' bytes."""
     if shape == "sieve":
         cuts = cuts.sort_by([("first", "ascending"), ("location", "ascending")])
         pairs = cuts.select(["first", "location", "rows"]).combine_chunks().to_batches()
         made = segment_tasks.segment_pairs(2, 1 << 40)(iter(pairs))
         return _table(made)["payload"].to_pylist()
-    shape = "auto" if shape == "map" else shape
+    shape, n_files = "auto" if shape == "map" else shape, len(sizes)
+    planner = partial(plan, query_model=query_model, shape=shape, weights=weights_of(sizes))
     borders = np.unique(np.array(borders, np.int64))
     pieces = _table(segment_tasks.split_cuts(borders)(iter(cuts.combine_chunks().to_batches())))
     pieces = pieces.sort_by("stretch").combine_chunks().to_batches()
     if stop is not None:
-        return _until(pieces, query_model, shape, n_files, borders, stop)
+        return _until(pieces, planner, n_files, borders, stop)
     prices = prices_for(n_files, budget)
     if len(borders) == 0:
-        whole = segment_tasks.write_whole(query_model, shape, prices, budget, 1.0)
+        whole = segment_tasks.write_whole(planner, prices, budget, 1.0)
         return _table(whole(iter(pieces)))["payload"].to_pylist()
-    weighed = segment_tasks.weigh_stretches(query_model, shape, prices, budget / len(cuts))(
-        iter(pieces)
-    )
+    weighed = segment_tasks.weigh_stretches(planner, prices, budget / len(cuts))(iter(pieces))
     curve = _table(weighed)
     sizes = np.bincount(curve["price"].to_numpy(), curve["bytes"].to_numpy(), len(prices))
     price = choose_price(prices, sizes, budget)
-    return _table(segment_tasks.write_stretches(query_model, shape, price)(iter(pieces)))[
+    return _table(segment_tasks.write_stretches(planner, price)(iter(pieces)))[
         "payload"
     ].to_pylist()
 
 
-def _until(pieces, query_model, shape, n_files, borders, stop):
+def _until(pieces, planner, n_files, borders, stop):
     prices = stop.prices(n_files)
     if len(borders) == 0:
-        made = segment_tasks.write_until(query_model, shape, prices, stop, 1.0)(iter(pieces))
+        made = segment_tasks.write_until(planner, prices, stop, 1.0)(iter(pieces))
         return _table(made)["payload"].to_pylist()
 
     def trial(price):
-        tried = _table(segment_tasks.try_stretches(query_model, shape, price, stop)(iter(pieces)))
+        tried = _table(segment_tasks.try_stretches(planner, price, stop)(iter(pieces)))
         size, *reads = (sum(column.to_pylist()) for column in tried.columns)
         return size, reads
 
     trials = [partial(trial, price) for price in prices.tolist()]
     price = float(prices[stop.choose(trials)])
-    return _table(segment_tasks.write_stretches(query_model, shape, price)(iter(pieces)))[
+    return _table(segment_tasks.write_stretches(planner, price)(iter(pieces)))[
         "payload"
     ].to_pylist()
 

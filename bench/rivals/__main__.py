@@ -1,8 +1,8 @@
-"""Files read at equal bytes by Sieve's shapes and rival structures: ``make bench-rivals``.
+"""Files and bytes read at equal size by Sieve's shapes and rivals: ``make bench-rivals``.
 
-Bytes are in percent of the column's, and all structures use the key codes that a build would
-choose. Files are the mean over six kinds of query, equally weighted. Every structure is first
-checked to return all files that hold a matching key.
+Sizes are in percent of the column's, and all structures use the key codes that a build would
+choose. Files and their bytes are the mean over six kinds of query, equally weighted. Every
+structure is first checked to return all files that hold a matching key.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -33,6 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench rivals", description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--files", type=int, default=200)
+    parser.add_argument("--spread", type=float, default=0.0, help="of bytes a row, between files")
     parser.add_argument("--queries", type=int, default=1000, help="of each kind")
     parser.add_argument("--columns", nargs="+", choices=NAMES, default=NAMES, metavar="NAME")
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=SHAPES)
@@ -41,7 +42,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="file for all figures; default: by the picture")
     parser.add_argument("--data", type=Path, default=FOLDER, help="folder for TPC-H")
     args = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 165, highlight=False)
     found: list[Measured] = []
     least: dict[str, float] = {}
     with Progress(
@@ -57,7 +58,7 @@ def main() -> None:
         bar = progress.add_task("", total=steps * len(args.columns))
         for name in args.columns:
             progress.update(bar, description=name)
-            of = column(name, args.rows, args.files, args.data)
+            of = replace(column(name, args.rows, args.files, args.data), spread=args.spread)
             measured, least[name] = _measure(of, args, lambda: progress.advance(bar))
             found += measured
             table(console, name, measured, least[name], args.budgets)
@@ -88,7 +89,7 @@ def _keep(args: argparse.Namespace, found: list[Measured], least: dict[str, floa
     figures = args.json or args.picture.with_suffix(".json")
     for file in (args.picture, figures):
         file.parent.mkdir(parents=True, exist_ok=True)
-    of = {key: getattr(args, key) for key in ("rows", "files", "queries")}
+    of = {key: getattr(args, key) for key in ("rows", "files", "queries", "spread")}
     measured = [asdict(m) for m in found]
     figures.write_text(json.dumps({**of, "least": least, "measured": measured}, indent=1))
     draw(found, least, args.files).savefig(args.picture)

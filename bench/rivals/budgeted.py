@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bench.rivals.columns import Codes, Column
 from bench.rivals.structures import Answer, Lists, Structure, joined
-from sieve.arrays.dtypes import Hashes
+from sieve.arrays.dtypes import Counts, Hashes
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.errors import InvalidInputError
@@ -19,7 +19,7 @@ from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
 from sieve.indexing.build_hash_map import fit_maps
 from sieve.indexing.column_profile import Profile, beside_map
 from sieve.indexing.column_sample import WANTED, Sample
-from sieve.indexing.probes import Probes, files_read, make_probes, map_may_pay
+from sieve.indexing.probes import files_read, make_probes, map_may_pay
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.budget import prices_for
@@ -35,10 +35,9 @@ from sieve.segments.intervals import (
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Segment, fitted, plan
 from sieve.segments.stopping_rule import KINDS, mean_read
+from sieve.segments.weights import weights_at, weights_of
 
 SHAPES = ("intervals", "runs", "map", "auto")
-ROW_BYTES = 50
-"""Bytes per row of the table, which the budget `auto` compares with the index."""
 AUTOMATIC = "budget auto"
 """Name of the structure that a build with the budget `auto` makes."""
 
@@ -81,9 +80,10 @@ class Builder:
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
-        self._sample = Sample(encoder, self.query_model, drawn, hashes, n, of.width, n)
-        self._probes = make_probes(self._sample)
-        self._hits = _counts(self._probes, exact)
+        sample_of = Sample(encoder, self.query_model, drawn, hashes, n, of.width, n)
+        self._profile = Profile(sizes=of.sizes, sample=sample_of)
+        self._probes = make_probes(sample_of)
+        self._hits = self._read(exact)
 
     def within(self, budget: float, wanted: Sequence[str]) -> Iterator[Structure]:
         """The requested `SHAPES` within a budget in bytes, without a map that it cannot pay for."""
@@ -99,19 +99,13 @@ class Builder:
                 yield shaped(self._of, self.query_model, intervals, shape, budget)
 
     def automatic(self) -> Structure:
-        """The structure that a build makes with the budget `auto` and `ROW_BYTES` per row."""
-        options, of = IndexOptions(), self._of
-        table = ROW_BYTES * len(of.codes)
-        asked: Profile | None = Profile(n_files=of.files, table_bytes=table, sample=self._sample)
+        """The structure that a build makes with the budget `auto`."""
+        options = IndexOptions()
+        asked: Profile | None = self._profile
         attempts: list[tuple[float, Structure]] = []
         while asked is not None:
             made, more = self._automatic(asked, options)
-            attempts.append(
-                (
-                    asked.payback(options).cost(made.nbytes, files_read(self._expected(made))),
-                    made,
-                )
-            )
+            attempts.append((asked.payback(options).cost(made.nbytes, self._reads(made)), made))
             asked = asked.wider(options) if more else None
         made = min(attempts, key=lambda pair: pair[0])[1]
         made.name = AUTOMATIC
@@ -123,7 +117,8 @@ class Builder:
         stop = stop_for(asked, options, self._probes, self._hits)
         threshold = max(payback.price, overprovisioned_threshold(of.files, stop.budget))
         intervals = cut(of, self.query_model, stop.budget, threshold)
-        planned, prices = plan(intervals, self.query_model), stop.prices(of.files)
+        planned = plan(intervals, self.query_model, weights=asked.weights)
+        prices = stop.prices(of.files)
         trials = [partial(planned.trial, price, stop.probes) for price in prices.tolist()]
         plain = _lists("auto", list(planned.emit(float(prices[stop.choose(trials)]))), of.files)
         told = self._expected(plain)
@@ -136,22 +131,20 @@ class Builder:
             other = self._mapped(intervals, asked.budget(wanted.options), most_bits=0)
         except InvalidInputError:
             return plain, more
-        costs = [
-            payback.cost(one.nbytes, files_read(self._expected(one))) for one in (plain, other)
-        ]
+        costs = [payback.cost(one.nbytes, self._reads(one)) for one in (plain, other)]
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
-        """Chooses as a build does: a map if it may pay and probes read fewer files with it."""
+        """Chooses as a build does: a map if it may pay and probes read fewer bytes with it."""
         plain = shaped(self._of, self.query_model, intervals, "auto", budget)
         told = self._expected(plain)
-        if not map_may_pay(told, len(self._pairs()[0]), self._of.files, int(budget), exact=True):
+        if not map_may_pay(self._profile, told, len(self._pairs()[0]), int(budget)):
             return plain
         try:
             other = self._mapped(intervals, budget)
         except InvalidInputError:
             return plain
-        if mean_read(files_read(self._expected(other))) >= mean_read(files_read(told)):
+        if mean_read(self._reads(other)) >= mean_read(self._reads(plain)):
             return plain
         other.name = "auto"
         return other
@@ -182,22 +175,26 @@ class Builder:
             self._hashes = hashes[order], file[order]
         return self._hashes
 
+    def _reads(self, structure: Structure) -> dict[str, float]:
+        return files_read(self._expected(structure), self._profile.location_bytes)
+
+    def _read(self, structure: Structure) -> Counts:
+        """int64[2, k]: files that a structure names for each probe, and their bytes."""
+        answer = structure.may_hold(*self._probes.intervals.T)
+        return np.stack([np.count_nonzero(answer, axis=1), answer @ self._of.sizes])
+
     def _expected(self, structure: Structure) -> list[Expected]:
-        read = _counts(self._probes, structure)
+        read = self._read(structure)
         told = []
         for number, kind in enumerate(KINDS):
             chosen = self._probes.kinds == number
             if kind == "absent":
-                chosen &= self._hits == 0
+                chosen &= self._hits[0] == 0
             if chosen.any():
-                files, exact = float(read[chosen].mean()), float(self._hits[chosen].mean())
-                told.append(Expected(kind, files, exact, minmax=0.0))
+                files, read_bytes = read[:, chosen].mean(axis=1).tolist()
+                exact, least = self._hits[:, chosen].mean(axis=1).tolist()
+                told.append(Expected(kind, files, exact, 0.0, read_bytes, least))
         return told
-
-
-def _counts(probes: Probes, structure: Structure) -> Codes:
-    first, last = probes.intervals.T
-    return np.count_nonzero(structure.may_hold(first, last), axis=1)
 
 
 def sample(column: Column) -> QueryModel:
@@ -215,10 +212,10 @@ def cut(
 ) -> Intervals:
     """The intermediate data: each file cut by itself, more finely than the budget allows."""
     least = overprovisioned_threshold(column.files, budget) if threshold is None else threshold
-    parts = []
+    parts, weights = [], weights_at(weights_of(column.sizes), np.arange(column.files))
     for file, (codes, rows) in enumerate(column.keys_of_files()):
         most = overprovisioned_most(int(rows.sum()), len(column.codes), column.files, budget)
-        parts.append(cut_location(codes, rows, file, query_model, least, most))
+        parts.append(cut_location(codes, rows, file, query_model, least / weights[file], most))
     return concatenated(parts)
 
 
@@ -234,7 +231,7 @@ def shaped(
         shape: `intervals`, `runs`, or `auto` for either.
         budget: bytes.
     """
-    planned = plan(intervals, query_model, shape)
+    planned = plan(intervals, query_model, shape, weights_of(column.sizes))
     *_, segments = fitted(planned, prices_for(column.files, budget), budget)
     return _lists(shape, segments, column.files)
 

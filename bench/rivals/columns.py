@@ -21,6 +21,8 @@ from sieve.indexing.column_sample import WANTED
 
 Codes = npt.NDArray[np.int64]
 Rng = np.random.Generator
+ROW_BYTES: Final = 50
+"""Bytes per row of the table, which the budget `auto` compares with the index."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +36,7 @@ class Column:
         files: number of files.
         width: mean bytes of a value.
         encoder: bytes of the encoder's data.
+        spread: standard deviation of the logarithm of the files' bytes a row; 0: all are alike.
     """
 
     name: str
@@ -42,6 +45,13 @@ class Column:
     files: int
     width: float = 8.0
     encoder: int = 0
+    spread: float = 0.0
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """int64[files], bytes of each file: `ROW_BYTES` a row in the median."""
+        drawn = np.exp(np.random.default_rng(3).normal(0, self.spread, self.files))
+        return (ROW_BYTES * np.bincount(self.file, minlength=self.files) * drawn).astype(np.int64)
 
     @property
     def nbytes(self) -> float:

@@ -22,6 +22,7 @@ class Measured:
         bytes: size in percent.
         files: files read by a query, by kind.
         mean: over the kinds.
+        megabytes: of these files, mean over the kinds.
     """
 
     column: str
@@ -30,6 +31,7 @@ class Measured:
     bytes: float
     files: dict[str, float]
     mean: float
+    megabytes: float
 
 
 class Judge:
@@ -51,7 +53,7 @@ class Judge:
         Raises:
             SystemExit: it leaves out a file that holds a match.
         """
-        files = {}
+        files, read = {}, []
         for kind, (low, high) in self._queries.items():
             answer = structure.may_hold(low, high)
             missed = int(np.count_nonzero(self._truth[kind] & ~answer))
@@ -60,6 +62,8 @@ class Judge:
                     f"{structure.name} on {self._column.name} misses {missed} files: {kind}"
                 )
             files[kind] = float(answer.sum(axis=1).mean())
+            read.append(float((answer @ self._column.sizes).mean()))
         size = 100 * (structure.nbytes + self._column.encoder) / self._column.nbytes
         mean = float(np.mean([files[kind] for kind in KINDS]))
-        return Measured(self._column.name, structure.name, budget, size, files, mean)
+        megabytes = float(np.mean(read)) / 1e6
+        return Measured(self._column.name, structure.name, budget, size, files, mean, megabytes)

@@ -30,11 +30,12 @@ def table(
     rows = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     rows.add_column(f"{name}\n[dim]least possible {least:.2f}[/dim]", no_wrap=True)
     rows.add_column("files\nread", justify="right", no_wrap=True)
+    rows.add_column("MB\nread", justify="right", no_wrap=True)
     rows.add_column("bytes\n%", justify="right", no_wrap=True, style="dim")
     for budget in budgets:
-        rows.add_column(f"files at\n{budget:g} % bytes", justify="right", no_wrap=True)
+        rows.add_column(f"files, MB at\n{budget:g} % bytes", justify="right", no_wrap=True)
     for one in (m for m in measured if m.budget is None):
-        rows.add_row(one.structure, _files(one.mean), f"{one.bytes:.2f}")
+        rows.add_row(one.structure, *_read(one), f"{one.bytes:.2f}")
     rows.add_section()
     shapes: dict[str, dict[float, Measured]] = {}
     for one in measured:
@@ -42,10 +43,10 @@ def table(
             shapes.setdefault(one.structure, {})[one.budget] = one
     for shape, by_budget in shapes.items():
         cells = (
-            f"{_files(m.mean)} [dim]{m.bytes:.2f}[/dim]" if m else "-"
+            f"{' '.join(_read(m))} [dim]{m.bytes:.2f}[/dim]" if m else "-"
             for m in map(by_budget.get, budgets)
         )
-        rows.add_row(shape, "", "", *cells)
+        rows.add_row(shape, "", "", "", *cells)
     console.print(rows)
 
 
@@ -114,6 +115,10 @@ def _best(
         and (m.budget is None or m.budget <= budget)
     )
     return min(others, key=files, default=None)
+
+
+def _read(one: Measured) -> tuple[str, str]:
+    return _files(one.mean), _files(one.megabytes)
 
 
 def _files(mean: float) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from sieve.arrays.dtypes import Counts
 from sieve.indexing.column_profile import Profile, beside_map
 from sieve.indexing.probes import Probes, files_read, least_read
 from sieve.metadata.manifest import Manifest
@@ -36,26 +36,24 @@ _SHARED: Final = 3
 Limit = Literal["bytes", "seconds"]
 
 
-def stop_for(
-    profile: Profile, options: IndexOptions, probes: Probes, hits: npt.NDArray[np.int64]
-) -> Stop:
+def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Counts) -> Stop:
     """The stop criterion for the intervals of a column.
 
     Args:
         profile: of the column.
         options: with the budget ``auto``.
         probes: k queries.
-        hits: int64[k], locations that hold a key of each.
+        hits: int64[2, k], locations that hold a key of each, and their bytes.
     """
     intervals, least = [], {}
     for number, kind in enumerate(KINDS):
         chosen = probes.kinds == number
         if kind == "absent":
-            chosen &= hits == 0
+            chosen &= hits[0] == 0
         of_kind = probes.intervals[chosen]
         intervals.append(of_kind[np.lexsort((of_kind[:, 1], of_kind[:, 0]))])
         if len(of_kind):
-            least[kind] = float(hits[chosen].mean())
+            least[kind] = float(hits[1, chosen].mean()) / profile.location_bytes
     return Stop(
         profile.payback(options).price,
         profile.intervals_budget(options, options.shape),
@@ -95,12 +93,11 @@ def plan_map(
         keys: distinct keys of each location, summed.
         index_bytes: of the intervals.
     """
-    reads, least = files_read(expected), least_read(expected)
+    reads = files_read(expected, profile.location_bytes)
+    least = least_read(expected, profile.location_bytes)
     if "present" not in reads:
         return None
-    if not profile.sample.encoder.exact:
-        # Only a map shows which of the values that share a code are in a file.
-        least["present"] = min(1.0, least["present"])
+    least["present"] = profile.least_by_map(least["present"])
     if reads["present"] <= NEAR * least["present"]:
         return None
     size = estimate_bytes(keys, profile.n_files, 0)
@@ -139,11 +136,12 @@ def map_left_out(manifest: Manifest) -> Limit | None:
     It is None if the user has set the budget, or if a map would save nothing.
     """
     stats, options = manifest.stats, manifest.options
-    point = next((kind for kind in stats.expected if kind.kind == "present"), None)
-    if point is None or not options.automatic or options.shape != "auto":
+    # The unit does not matter where both are compared.
+    reads, least = files_read(stats.expected, 1), least_read(stats.expected, 1)
+    if "present" not in reads or not options.automatic or options.shape != "auto":
         return None
     mapped = any(file.hashes for run in manifest.runs for file in run.files)
-    if mapped or point.files <= NEAR * point.exact:
+    if mapped or reads["present"] <= NEAR * least["present"]:
         return None
     keys = sum(run.keys for run in manifest.runs)
     size = estimate_bytes(keys, stats.locations_total, 0)
@@ -162,7 +160,8 @@ def more_may_pay(
         cuts: intervals that the reading step sent on.
         size: bytes of the version.
     """
-    if near(files_read(expected), least_read(expected)):
+    each = profile.location_bytes
+    if near(files_read(expected, each), least_read(expected, each)):
         return False
     allowed = profile.intervals_budget(options, options.shape)
     return size > allowed / 2 or cuts > profile.most_cuts(options) / 2

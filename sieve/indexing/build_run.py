@@ -198,14 +198,13 @@ class _Building:
 
         Of each file with a match it reads all ranges.
         """
-        ranges = len(made.seen.rows) / by_file.n_files
-        least = {kind: files / ranges for kind, files in least_read(made.expected).items()}
+        least = least_read(made.expected, by_file.location_bytes)
         return NEAR * self._cost(by_file, 0, least) < made.cost
 
     def _cost(self, asked: ColumnProfile, size: int, reads: Mapping[str, float]) -> float:
         if self.options.automatic:
             return asked.payback(self.options).cost(size, reads)
-        return mean_read(reads) * asked.table_bytes / asked.n_files
+        return mean_read(reads) * asked.location_bytes
 
     def _run(
         self, asked: ColumnProfile, in_parts: npt.NDArray[np.bool_]
@@ -246,8 +245,11 @@ class _Building:
         run = write_within(make, asked, options, self.store, self.index_dir)
         with _removed_on_failure(self.store, self.index_dir, run):
             opened = Run(self.store, self.index_dir, run, FileCache(_HELD))
-            told = tuple(expectations(self.probes, opened, seen.hits, seen.least, seen.greatest))
-            return _Made(run, told, seen, self._cost(asked, run.bytes, files_read(told)))
+            told = tuple(
+                expectations(self.probes, opened, asked.sizes, seen.hits, seen.least, seen.greatest)
+            )
+            reads = files_read(told, asked.location_bytes)
+            return _Made(run, told, seen, self._cost(asked, run.bytes, reads))
 
     def _priced(self, made: _Made, reading: _Reading) -> _Made:
         """The run, or one with a map if that saves more bytes read than it costs."""
@@ -266,10 +268,9 @@ class _Building:
         return made if other is None else self.better(made, other)
 
     def _with_map_if_better(self, made: _Made, reading: _Reading) -> _Made:
-        """The run, or one with a map if the budget pays for it and it reads fewer files."""
+        """The run, or one with a map if the budget pays for it and it reads fewer bytes."""
         asked = reading.asked
-        exact, budget = asked.sample.encoder.exact, asked.budget(self.options)
-        if not map_may_pay(made.expected, made.run.keys, asked.n_files, budget, exact=exact):
+        if not map_may_pay(asked, made.expected, made.run.keys, asked.budget(self.options)):
             return made
         wanted = replace(self.options, shape="map")
         other = self._map(made, reading, wanted, most_bits=MOST_WORTHWHILE)

@@ -11,13 +11,14 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.arrays.dtypes import Counts
+from sieve.arrays.dtypes import Counts, Weights
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.column_sample import Sample, take_sample
 from sieve.indexing.tiling import Tiling
 from sieve.metadata.options import SMALLEST_SHARE, IndexOptions
 from sieve.segments.intervals import overprovisioned_total
 from sieve.segments.stopping_rule import MOST_OF_TABLE, Payback
+from sieve.segments.weights import weights_of
 from sieve.tables.column import Column
 from sieve.tables.table import LOCATION
 
@@ -35,16 +36,48 @@ class Profile:
     """The profile of a column, and the index bytes that a budget allows.
 
     Attributes:
-        n_files: number of locations: files, and ranges of large files.
-        table_bytes: of the files.
+        sizes: int64[n], bytes of each location: files, and ranges of large files.
         sample: of the column, or of part of its domain.
         wide: whether to read more cuts than most columns need, for the budget ``auto``.
     """
 
-    n_files: int
-    table_bytes: int
+    sizes: Counts
     sample: Sample
     wide: bool = False
+
+    @property
+    def n_files(self) -> int:
+        """Number of locations."""
+        return len(self.sizes)
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of all locations."""
+        return int(self.sizes.sum())
+
+    @property
+    def location_bytes(self) -> float:
+        """Mean bytes of a location."""
+        return max(1.0, self.table_bytes / max(1, self.n_files))
+
+    @property
+    def weights(self) -> Weights | None:
+        """float32[n], bytes of each location over the mean; None if all are of one size."""
+        return weights_of(self.sizes)
+
+    def least_by_map(self, least: float) -> float:
+        """What a query for one value reads with a map, in locations of mean size.
+
+        Only a map distinguishes the values that share a key code. The location of one row is the
+        more likely the larger it is.
+
+        Args:
+            least: the locations that hold the value's key code, likewise.
+        """
+        if self.sample.encoder.exact:
+            return least
+        of_a_row = np.square(self.sizes / self.location_bytes).mean()
+        return min(float(of_a_row), least)
 
     @property
     def column_bytes(self) -> int:
@@ -105,7 +138,7 @@ class ColumnProfile(Profile):
 
     Attributes:
         values: all rows, the column as ``v`` and their `LOCATION`.
-        owners: int64[n_files], the file of each location.
+        owners: int64[n], the file of each location.
         counted: int64, rows of each file by a count that reads no column; None if the format has no
             row counts.
     """
@@ -118,7 +151,7 @@ class ColumnProfile(Profile):
         """The same column with whole files for locations, as the frame has them."""
         values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
         files = np.arange(len(tiling.lengths))
-        return replace(self, n_files=len(files), values=values, owners=files)
+        return replace(self, sizes=tiling.lengths, values=values, owners=files)
 
 
 def beside_map(budget: int) -> int:
@@ -154,8 +187,7 @@ def column_profile(
     table_bytes = int(tiling.lengths.sum())
     sample = take_sample(values, column, total, table_bytes, encoder)
     return ColumnProfile(
-        n_files=len(tiling.owners),
-        table_bytes=table_bytes,
+        sizes=tiling.sizes,
         sample=sample,
         values=values,
         owners=tiling.owners,

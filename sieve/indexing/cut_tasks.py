@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sieve.arrays import dtypes
-from sieve.arrays.dtypes import Codes
+from sieve.arrays.dtypes import Codes, Counts
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.batches import Batches, together
 from sieve.indexing.domain_sample import DomainSample
@@ -24,7 +24,8 @@ from sieve.segments.query_model import QueryModel
 
 KEY, ROWS, NULLS, NANS, PROBE, DAMAGED = range(6)
 """Kinds of output lines of the first step: a cut; a count of a location's rows of a kind; the
-number of a task's locations that hold a key of a probe; or a corrupt record of a location."""
+number of a task's locations that hold a key of a probe, with their bytes in `keys`; or a corrupt
+record of a location."""
 
 CUTS_SCHEMA = "kind INT, location INT, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT"
 _CUTS = pa.schema(
@@ -42,26 +43,28 @@ class Cutting:
     """The granularity of cuts while a location's keys are read.
 
     Attributes:
+        sizes: int64[n], bytes of each location.
         query_model: the distribution of queries; None: every key is a cut.
-        threshold: minimum skip probability of a gap.
+        threshold: minimum bytes that a gap saves an expected query: its skip probability times the
+            bytes of its location.
         budget: maximum bytes of the run.
         rows: of the table.
-        locations: of the table.
     """
 
+    sizes: Counts
     query_model: QueryModel | None = None
     threshold: float = 0.0
     budget: int = 0
     rows: int = 0
-    locations: int = 0
 
     def of(self, codes: Codes, rows: npt.NDArray[np.int64], location: int) -> Intervals:
         """The cuts of distinct, ascending keys of a location."""
         if self.query_model is None:
             place = np.full(len(codes), location, np.int32)
             return Intervals(codes, codes, place, np.ones_like(rows), rows)
-        most = overprovisioned_most(int(rows.sum()), self.rows, self.locations, self.budget)
-        return cut_location(codes, rows, location, self.query_model, self.threshold, most)
+        most = overprovisioned_most(int(rows.sum()), self.rows, len(self.sizes), self.budget)
+        threshold = self.threshold / max(1, int(self.sizes[location]))
+        return cut_location(codes, rows, location, self.query_model, threshold, most)
 
 
 def read_column(
@@ -80,7 +83,7 @@ def read_column(
 
     def run(batches: Batches) -> Batches:
         file: _File | None = None
-        hits = np.zeros(len(probes), np.int64)
+        hits = np.zeros((2, len(probes)), np.int64)
         for batch in batches:
             for location, part in together(batch, 1):
                 if location < 0:
@@ -93,7 +96,7 @@ def read_column(
                 yield from file.add(encoder, part.column(0))
         if file is not None:
             yield from file.finish()
-        if len(hits):
+        if hits.size:
             yield _hits(hits)
 
     return run
@@ -107,14 +110,14 @@ def _damaged(location: int, records: int) -> pa.RecordBatch:
     )
 
 
-def _hits(hits: npt.NDArray[np.int64]) -> pa.RecordBatch:
-    met = np.flatnonzero(hits)
+def _hits(hits: Counts) -> pa.RecordBatch:
+    met = np.flatnonzero(hits[0])
     none = pa.array(np.zeros(len(met), np.int64))
     return pa.RecordBatch.from_arrays(
         [
             pa.array(np.full(len(met), PROBE, np.int32)),
             pa.array(met, pa.int32()),
-            *(none, none, none, pa.array(hits[met])),
+            *(none, none, pa.array(hits[1, met]), pa.array(hits[0, met])),
         ],
         schema=_CUTS,
     )
@@ -129,7 +132,7 @@ class _File:
         domain_sample: DomainSample | None,
         cutting: Cutting,
         probes: dtypes.Intervals,
-        hits: npt.NDArray[np.int64],
+        hits: Counts,
     ) -> None:
         self.location = location
         self._zoom = domain_sample
@@ -164,7 +167,9 @@ class _File:
         self._codes, self._held = [], 0
         start = np.searchsorted(codes, self._probes[:, 0])
         stop = np.searchsorted(codes, self._probes[:, 1], side="right")
-        self._hits += start < stop
+        met = np.flatnonzero(start < stop)
+        self._hits[0, met] += 1
+        self._hits[1, met] += self._cutting.sizes[self.location]
         cuts = self._cutting.of(codes, rows, self.location)
         kinds = np.full(len(cuts), KEY, np.int32)
         return self._batch(kinds, cuts.first, cuts.last, cuts.keys, cuts.rows)

@@ -24,6 +24,7 @@ from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.query_model import QueryModel
+from sieve.segments.shapes.planner import plan
 from sieve.segments.stopping_rule import Stop, Trial
 
 _PAIRS_PER_TASK = 4_000_000
@@ -119,7 +120,12 @@ def _priced(
     stop: Stop | None,
 ) -> Make:
     n, query_model = seen.cuts[0], _query_model(seen, column_profile)
-    shape = "auto" if options.shape == "map" else options.shape
+    planner = partial(
+        plan,
+        query_model=query_model,
+        shape="auto" if options.shape == "map" else options.shape,
+        weights=column_profile.weights,
+    )
     budget = column_profile.intervals_budget(options, options.shape)
     left = max(
         1, budget - int(FILE_OVERHEAD * run_files(n, column_profile) * column_profile.sample.share)
@@ -133,20 +139,20 @@ def _priced(
         # One task has all cuts, so it finds the cost per byte itself.
         def whole(times: float) -> DataFrame:
             if stop is None:
-                step = segment_tasks.write_whole(query_model, shape, prices, left, times)
+                step = segment_tasks.write_whole(planner, prices, left, times)
             else:
-                step = segment_tasks.write_until(query_model, shape, prices, stop, times)
+                step = segment_tasks.write_until(planner, prices, stop, times)
             return map_batches(pieces, step, SPARK_SCHEMA)
 
         return whole
     describe_job("weighing")
     if stop is None:
-        price = _price_of(pieces, query_model, shape, prices, left, n)
+        price = _price_of(pieces, planner, prices, left, n)
     else:
-        trials = [partial(_trial, pieces, query_model, shape, price, stop) for price in prices]
+        trials = [partial(_trial, pieces, planner, price, stop) for price in prices]
         price = float(prices[stop.choose(trials)])
     return lambda times: map_batches(
-        pieces, segment_tasks.write_stretches(query_model, shape, price * times), SPARK_SCHEMA
+        pieces, segment_tasks.write_stretches(planner, price * times), SPARK_SCHEMA
     )
 
 
@@ -161,11 +167,11 @@ def _stretches(n: int, query_model: QueryModel) -> int:
 
 
 def _price_of(
-    pieces: DataFrame, query_model: QueryModel, shape: str, prices: Numbers, budget: float, n: int
+    pieces: DataFrame, planner: segment_tasks.Planner, prices: Numbers, budget: float, n: int
 ) -> float:
     """The cost per byte that a budget for n cuts allows."""
     curve = np.zeros(len(prices))
-    weigh = segment_tasks.weigh_stretches(query_model, shape, prices, budget / n)
+    weigh = segment_tasks.weigh_stretches(planner, prices, budget / n)
     weighed = (
         map_batches(pieces, weigh, segment_tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
     )
@@ -174,13 +180,11 @@ def _price_of(
     return choose_price(prices, curve, budget)
 
 
-def _trial(
-    pieces: DataFrame, query_model: QueryModel, shape: str, price: float, stop: Stop
-) -> Trial:
+def _trial(pieces: DataFrame, planner: segment_tasks.Planner, price: float, stop: Stop) -> Trial:
     """The result of a cost per byte, over all stretches."""
     tried = map_batches(
         pieces,
-        segment_tasks.try_stretches(query_model, shape, float(price), stop),
+        segment_tasks.try_stretches(planner, float(price), stop),
         segment_tasks.TRIAL_SCHEMA,
     )
     size, *reads = tried.agg(*map(sf.sum, tried.columns)).collect()[0]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from sieve.arrays.dtypes import Counts, Hashes
 from sieve.encoding.hashing import hash_codes
+from sieve.indexing.column_profile import Profile
 from sieve.indexing.column_sample import Sample
 from sieve.metadata.records import Expected
 from sieve.reader.run_reader import Run
@@ -67,18 +68,19 @@ def make_probes(sample: Sample) -> Probes:
 
 
 def expectations(
-    probes: Probes, run: Run, hits: Counts, least: Counts, greatest: Counts
+    probes: Probes, run: Run, sizes: Counts, hits: Counts, least: Counts, greatest: Counts
 ) -> Iterator[Expected]:
     """Expected reads of each kind of query: with the index, at minimum, and by min/max.
 
     Args:
         probes: k queries.
         run: over n locations.
-        hits: int64[k], locations that truly hold a key of each probe.
+        sizes: int64[n], bytes of each location.
+        hits: int64[2, k], locations that truly hold a key of each probe, and their bytes.
         least: int64[n], least key code of each location; above `greatest` for one without keys.
         greatest: int64[n].
     """
-    read = _read(probes, run, len(least))
+    read = _read(probes, run, sizes)
     first, last = probes.intervals.T
     some = least <= greatest
     by_ends = np.searchsorted(np.sort(least[some]), last, side="right")
@@ -87,15 +89,15 @@ def expectations(
         chosen = probes.kinds == number
         if kind == "absent":
             # In a dense domain, keys drawn as absent may occur.
-            chosen &= hits == 0
+            chosen &= hits[0] == 0
         if chosen.any():
-            means = (float(counts[chosen].mean()) for counts in (read, hits, by_ends))
-            yield Expected(kind, *means)
+            counts = (read[0], hits[0], by_ends, read[1], hits[1])
+            yield Expected(kind, *(float(each[chosen].mean()) for each in counts))
 
 
-def _read(probes: Probes, run: Run, n: int) -> Counts:
-    """Number of locations that a run keeps for each probe."""
-    found = np.empty((len(probes.intervals), -(-n // 8)), np.uint8)
+def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
+    """int64[2, k]: number of locations that a run keeps for each probe, and their bytes."""
+    found = np.empty((len(probes.intervals), -(-len(sizes) // 8)), np.uint8)
     # In key order, so that no part of a large run is read or decoded twice.
     for k in np.argsort(probes.intervals[:, 0]).tolist():
         found[k] = np.packbits(run.locations_in(probes.intervals[k : k + 1]))
@@ -103,32 +105,45 @@ def _read(probes: Probes, run: Run, n: int) -> Counts:
         points = np.flatnonzero(probes.kinds != KINDS.index("range"))
         for k in points[np.argsort(probes.hashes[points].view(np.int64))].tolist():
             found[k] &= np.packbits(run.locations_of(probes.hashes[k : k + 1]))
-    return np.array([np.unpackbits(row).sum() for row in found], np.int64)
+    kept = (np.unpackbits(row, count=len(sizes)).view(np.bool_) for row in found)
+    read = [(np.count_nonzero(some), sizes[some].sum()) for some in kept]
+    return np.array(read, np.int64).reshape(-1, 2).T
 
 
-def files_read(expected: Sequence[Expected]) -> dict[str, float]:
-    """Mean files by kind of query."""
-    return {kind.kind: kind.files for kind in expected}
-
-
-def least_read(expected: Sequence[Expected]) -> dict[str, float]:
-    """Mean files that hold a match, by kind of query."""
-    return {kind.kind: kind.exact for kind in expected}
-
-
-def map_may_pay(
-    expected: Sequence[Expected], keys: int, n_locations: int, budget: int, *, exact: bool
-) -> bool:
-    """Whether a map could read fewer files than intervals do, within the budget.
+def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
+    """Bytes read by kind of query, in locations of mean size.
 
     Args:
+        expected: expected reads; where they have no bytes, all locations weigh alike.
+        location_bytes: mean bytes of a location.
+    """
+    return {
+        kind.kind: kind.files if kind.bytes is None else kind.bytes / location_bytes
+        for kind in expected
+    }
+
+
+def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
+    """The same of the locations that hold a match."""
+    return {
+        kind.kind: kind.exact if kind.exact_bytes is None else kind.exact_bytes / location_bytes
+        for kind in expected
+    }
+
+
+def map_may_pay(profile: Profile, expected: Sequence[Expected], keys: int, budget: int) -> bool:
+    """Whether a map could read fewer bytes than intervals do, within the budget.
+
+    Args:
+        profile: of the column.
         expected: of the intervals.
         keys: distinct keys of each location, summed, at least.
-        n_locations: of the run.
         budget: bytes.
-        exact: whether no two values share a key code; a map distinguishes those that do.
     """
-    point = next((kind for kind in expected if kind.kind == "present"), None)
-    if point is None or point.files <= _CLOSE * (point.exact if exact else 1):
+    reads = files_read(expected, profile.location_bytes)
+    least = least_read(expected, profile.location_bytes)
+    if "present" not in reads:
         return False
-    return fingerprint_for(budget, keys, n_locations) is not None
+    if reads["present"] <= _CLOSE * profile.least_by_map(least["present"]):
+        return False
+    return fingerprint_for(budget, keys, profile.n_files) is not None

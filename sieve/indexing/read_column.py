@@ -28,7 +28,7 @@ class Seen:
     Attributes:
         rows, nulls, nans: int64[n].
         least, greatest: int64[n], key codes; least is above greatest if there is no key.
-        hits: int64[k], locations that hold a key of each probe.
+        hits: int64[2, k], locations that hold a key of each probe, and their bytes.
         partial: bool[n], locations of files that prove nothing: without rows, with a corrupt
             record, or read incompletely.
         cuts: of the other locations, the number of cuts, and their least and greatest key code.
@@ -88,14 +88,18 @@ def read_cuts(
 def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.Cutting:
     sample = column_profile.sample
     if options.shape == "sieve" or sample.query_model is None:
-        return cut_tasks.Cutting()
+        return cut_tasks.Cutting(column_profile.sizes)
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = overprovisioned_threshold(column_profile.n_files, budget)
     if options.automatic:
         # An interval takes at least about a byte.
         threshold = max(threshold, column_profile.payback(options).price)
     return cut_tasks.Cutting(
-        sample.query_model, threshold, budget, sample.shown, column_profile.n_files
+        column_profile.sizes,
+        sample.query_model,
+        threshold * column_profile.location_bytes,
+        budget,
+        sample.shown,
     )
 
 
@@ -107,14 +111,25 @@ def _seen(
     kinds = (cut_tasks.ROWS, cut_tasks.NULLS, cut_tasks.NANS, cut_tasks.KEY, cut_tasks.DAMAGED)
     counts = {kind: np.zeros(n, np.int64) for kind in kinds}
     counts[cut_tasks.PROBE] = np.zeros(n_probes, np.int64)
+    hit_bytes = np.zeros(n_probes, np.int64)
     least, greatest = np.full(n, GREATEST, np.int64), np.full(n, LEAST, np.int64)
     rows = sf.when(sf.col("kind") == cut_tasks.KEY, 1).otherwise(sf.col("rows"))
-    grouped = lines.groupBy("kind", "location").agg(sf.sum(rows), sf.min("first"), sf.max("last"))
-    for kind, place, total, low, high in grouped.collect():
+    grouped = lines.groupBy("kind", "location").agg(
+        sf.sum(rows), sf.sum("keys"), sf.min("first"), sf.max("last")
+    )
+    for kind, place, total, keys, low, high in grouped.collect():
         counts[kind][place] = total
         if kind == cut_tasks.KEY:
             least[place], greatest[place] = low, high
-    read, hits = counts[cut_tasks.ROWS], np.minimum(counts[cut_tasks.PROBE], n)
+        elif kind == cut_tasks.PROBE:
+            hit_bytes[place] = keys
+    read = counts[cut_tasks.ROWS]
+    hits = np.stack(
+        [
+            np.minimum(counts[cut_tasks.PROBE], n),
+            np.minimum(hit_bytes, column_profile.table_bytes),
+        ]
+    )
     # A file without rows proves nothing, and an incompletely read one too little; a range without
     # rows in a file that was read completely does. The rows of a corrupt record depend on the
     # columns that a query reads.

@@ -21,8 +21,7 @@ from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.blocks.key_groups import Chunk
 from sieve.segments.intervals import Intervals, split_at
-from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.planner import Plan, Segment, fitted, plan
+from sieve.segments.shapes.planner import Plan, Segment, fitted
 from sieve.segments.stopping_rule import KINDS, Stop
 from sieve.storage.local import LocalStore
 
@@ -34,6 +33,9 @@ RUN = pa.schema(
     + [(name, pa.int64()) for name in ("first", "last", "keys", "rows", "blocks")]
     + [("payload", pa.binary())]
 )
+
+Planner = Callable[[Intervals], Plan]
+"""`plan` with its other arguments; sent with every task."""
 
 _FITTED = 0.98
 """Share of a budget for payloads: pages have headers, and compression varies."""
@@ -54,20 +56,19 @@ def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
 
 
 def weigh_stretches(
-    query_model: QueryModel, shape: str, prices: Numbers, budget_each: float
+    planner: Planner, prices: Numbers, budget_each: float
 ) -> Callable[[Batches], Batches]:
     """A step from pieces sorted by stretch to the bytes that each cost per byte leads to there.
 
     Args:
-        query_model: the distribution of queries.
-        shape: of the segments.
+        planner: plans the pieces of a stretch.
         prices: float64[p], descending.
         budget_each: bytes for each of the pieces.
     """
 
     def run(batches: Batches) -> Batches:
         for pieces in _stretches(batches):
-            sizes = plan(pieces, query_model, shape).curve(prices, budget_each * len(pieces))
+            sizes = planner(pieces).curve(prices, budget_each * len(pieces))
             yield pa.RecordBatch.from_arrays(
                 [pa.array(np.arange(len(prices)), pa.int32()), pa.array(sizes, pa.float64())],
                 names=["price", "bytes"],
@@ -76,21 +77,18 @@ def weigh_stretches(
     return run
 
 
-def try_stretches(
-    query_model: QueryModel, shape: str, price: float, stop: Stop
-) -> Callable[[Batches], Batches]:
+def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batches], Batches]:
     """A step from pieces sorted by stretch to the result of a cost there: bytes, and files read.
 
     Args:
-        query_model: the distribution of queries.
-        shape: of the segments.
+        planner: plans the pieces of a stretch.
         price: files read per query, per byte.
         stop: has the probes.
     """
 
     def run(batches: Batches) -> Batches:
         for pieces in _stretches(batches):
-            size, reads = plan(pieces, query_model, shape).trial(price, stop.probes)
+            size, reads = planner(pieces).trial(price, stop.probes)
             columns = [pa.array([float(each)], pa.float64()) for each in (size, *reads)]
             yield pa.RecordBatch.from_arrays(columns, names=["bytes", *KINDS])
 
@@ -98,13 +96,12 @@ def try_stretches(
 
 
 def write_until(
-    query_model: QueryModel, shape: str, prices: Numbers, stop: Stop, times: float
+    planner: Planner, prices: Numbers, stop: Stop, times: float
 ) -> Callable[[Batches], Batches]:
     """A step from the pieces of a single stretch to run rows, at the cost given by the criterion.
 
     Args:
-        query_model: the distribution of queries.
-        shape: of the segments.
+        planner: plans the pieces of a stretch.
         prices: float64[p], descending.
         stop: the stop criterion.
         times: factor of the cost per byte.
@@ -114,24 +111,21 @@ def write_until(
         trials = [partial(planned.trial, price, stop.probes) for price in prices.tolist()]
         return planned.emit(float(prices[stop.choose(trials)]) * times)
 
-    return _writer(query_model, shape, made)
+    return _writer(planner, made)
 
 
-def write_stretches(
-    query_model: QueryModel, shape: str, price: float
-) -> Callable[[Batches], Batches]:
+def write_stretches(planner: Planner, price: float) -> Callable[[Batches], Batches]:
     """A step from pieces sorted by stretch to rows of a run file."""
-    return _writer(query_model, shape, lambda planned: planned.emit(price))
+    return _writer(planner, lambda planned: planned.emit(price))
 
 
 def write_whole(
-    query_model: QueryModel, shape: str, prices: Numbers, budget: float, times: float
+    planner: Planner, prices: Numbers, budget: float, times: float
 ) -> Callable[[Batches], Batches]:
     """A step from the pieces of a single stretch to run rows, at a cost found for the budget.
 
     Args:
-        query_model: the distribution of queries.
-        shape: of the segments.
+        planner: plans the pieces of a stretch.
         prices: float64[p], descending.
         budget: bytes for all of it.
         times: factor of the cost per byte.
@@ -141,15 +135,15 @@ def write_whole(
         chosen, price, segments = fitted(planned, prices, _FITTED * budget)
         return segments if times == 1 else chosen.emit(price * times)
 
-    return _writer(query_model, shape, made)
+    return _writer(planner, made)
 
 
 def _writer(
-    query_model: QueryModel, shape: str, segments_of: Callable[[Plan], Iterable[Segment]]
+    planner: Planner, segments_of: Callable[[Plan], Iterable[Segment]]
 ) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         for pieces in _stretches(batches):
-            for made in segments_of(plan(pieces, query_model, shape)):
+            for made in segments_of(planner(pieces)):
                 numbers = [made.first, made.last, made.keys, made.rows, made.blocks]
                 yield run_row(made.shape, numbers, made.payload)
 

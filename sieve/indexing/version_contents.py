@@ -126,8 +126,9 @@ def build_contents(
                 discard_run(store, index_dir, built.run.id)
         raise
     ranges_total = len(built.tiling.owners) + len(snapshot.files) - len(files)
+    bytes_total = sum(file.length for file in snapshot.files)
     before_all = kept.stats or BuildStats(
-        0, 0, 0, 0, 0.0, built.expected, len(snapshot.files), ranges_total
+        0, 0, 0, 0, 0.0, built.expected, len(snapshot.files), ranges_total, bytes_total
     )
     return Contents(
         instant=iso(snapshot.instant_ms),

@@ -38,7 +38,7 @@ from sieve.metadata.text_formats import is_outdated
 
 FORMAT = 3
 RANGES_SINCE = 3
-"""The first format whose locations may be ranges of files."""
+"""The first format whose locations may be ranges of files, and whose expected reads have bytes."""
 MANIFEST_LIMIT = 32 << 20
 """Maximum length of a manifest in bytes; longer ones are refused unread."""
 
@@ -319,20 +319,26 @@ def _stats(fields: Fields, found: int) -> BuildStats:
         nans=fields.integer("nans"),
         column_bytes=fields.integer("column_bytes"),
         seconds=fields.real("seconds"),
-        expected=tuple(_expected(kind) for kind in fields.records("expected", MAX_KINDS)),
+        expected=tuple(_expected(kind, found) for kind in fields.records("expected", MAX_KINDS)),
         files_total=fields.integer("files_total"),
         ranges_total=fields.integer("ranges_total") if found >= RANGES_SINCE else 0,
+        bytes_total=fields.integer("bytes_total") if found >= RANGES_SINCE else 0,
     )
     fields.done()
     return stats
 
 
-def _expected(fields: Fields) -> Expected:
+def _expected(fields: Fields, found: int) -> Expected:
+    def measured(name: str) -> float | None:
+        return None if found < RANGES_SINCE else fields.optional(name, lambda: fields.real(name))
+
     expected = Expected(
         kind=fields.text("kind", low=1, high=100),
         files=fields.real("files"),
         exact=fields.real("exact"),
         minmax=fields.real("minmax"),
+        bytes=measured("bytes"),
+        exact_bytes=measured("exact_bytes"),
     )
     fields.done()
     return expected

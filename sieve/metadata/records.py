@@ -153,12 +153,17 @@ class Expected:
         files: with the index.
         exact: locations with a matching row, the lower bound for any index.
         minmax: with min/max statistics of each location.
+        bytes: of the locations that are read with the index; None in a measurement by an earlier
+            format.
+        exact_bytes: of the locations with a matching row, likewise.
     """
 
     kind: str
     files: float
     exact: float
     minmax: float
+    bytes: float | None = None
+    exact_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,7 @@ class BuildStats:
         files_total: number of files at that measurement.
         ranges_total: number of locations at that measurement: files, and ranges of large files; 0
             in a version of an earlier format, whose locations are whole files.
+        bytes_total: their bytes at that measurement; 0 in a version of an earlier format.
     """
 
     rows: int
@@ -186,6 +192,7 @@ class BuildStats:
     expected: tuple[Expected, ...]
     files_total: int
     ranges_total: int
+    bytes_total: int
 
     @property
     def locations_total(self) -> int:

@@ -77,7 +77,7 @@ class Estimate:
         share: of the column's bytes; 0 if the column has none.
         seconds: of the build.
         files: locations of the table: files, and ranges of large files.
-        file_bytes: mean bytes of a location.
+        bytes_total: bytes of the table.
         expected: expected reads of queries.
         asked: expected reads of the given query, if any.
     """
@@ -88,7 +88,7 @@ class Estimate:
     share: float
     seconds: float
     files: int
-    file_bytes: float
+    bytes_total: int
     expected: tuple[Expected, ...]
     asked: Reads | None
 
@@ -122,7 +122,7 @@ def estimate_index(
     files = table.files()
     if not files:
         none = None if asked is None else Reads(0, 0, 0, understood=False)
-        return [Estimate(one, (), 0, 0.0, 0.0, 0, 0.0, (), none) for one in wanted]
+        return [Estimate(one, (), 0, 0.0, 0.0, 0, 0, (), none) for one in wanted]
     started = time.monotonic()
     numbers = range(len(files))
     tiling = tile(table, numbers, files, wanted[0], environment.range_bytes)
@@ -223,7 +223,7 @@ class _Estimating:
             size / column_bytes if column_bytes else 0.0,
             round(seconds, 3),
             of.n_files,
-            of.table_bytes / of.n_files,
+            of.table_bytes,
             made.expected,
             told,
         )
@@ -235,11 +235,11 @@ class _Estimating:
         made, of = self._build(options, self.column_profile), self.column_profile
         if options.shape != "auto":
             return made
-        exact = of.sample.encoder.exact
-        if map_may_pay(made.expected, made.keys, of.n_files, of.budget(options), exact=exact):
+        if map_may_pay(of, made.expected, made.keys, of.budget(options)):
             with contextlib.suppress(InvalidInputError):
                 other = self._build(replace(options, shape="map"), of)
-                return min(made, other, key=lambda m: mean_read(files_read(m.expected)))
+                each = of.location_bytes
+                return min(made, other, key=lambda m: mean_read(files_read(m.expected, each)))
         return made
 
     def _automatic(self, options: IndexOptions) -> _Held:
@@ -255,8 +255,8 @@ class _Estimating:
             if planned is not None and planned.limit is None:
                 with contextlib.suppress(InvalidInputError):
                     attempts.append(self._build(planned.options, of, most_bits=0))
-            payback = of.payback(options)
-            best = min(attempts, key=lambda m: payback.cost(m.bytes, files_read(m.expected)))
+            payback, each = of.payback(options), of.location_bytes
+            best = min(attempts, key=lambda m: payback.cost(m.bytes, files_read(m.expected, each)))
             left = planned is None or planned.limit is None
             more = more_may_pay(of, options, made.expected, self.seen.cuts[0], made.bytes)
             of = of.wider(options) if best is made and left and more else None
@@ -292,7 +292,7 @@ class _Estimating:
             store.create(join(run_dir(directory, ref.id), "run"), data)
             run = read_run(store, directory, ref)
         seen = self.seen
-        told = tuple(expectations(self.probes, run, seen.hits, seen.least, seen.greatest))
+        told = tuple(expectations(self.probes, run, of.sizes, seen.hits, seen.least, seen.greatest))
         return _Held(run, tuple(sorted({row["shape"] for row in rows})), size, ref.keys, told)
 
     def _locations_bytes(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.auto_budget import map_left_out
+from sieve.indexing.probes import files_read, least_read
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.records import BuildStats, Expected
@@ -45,12 +46,24 @@ def shown_instant(manifest: Manifest) -> str:
     return manifest.instant + ("" if commit is None else f" (version {commit.version})")
 
 
-def advice(expected: Sequence[Expected], files: int, type_name: str) -> str | None:
-    """Advice on an index that skips less than half of the files; None for any other index."""
-    point = next((e for e in expected if e.kind == "present"), None)
-    if point is None or files < MOST_FILES_FROM or 2 * point.files <= files:
+def advice(
+    expected: Sequence[Expected], files: int, bytes_total: int, type_name: str
+) -> str | None:
+    """Advice on an index that skips less than half of the bytes; None for any other index.
+
+    Args:
+        expected: the expected reads; without bytes, files count instead.
+        files: of the table.
+        bytes_total: of these files; 0 if not known.
+        type_name: of the column.
+    """
+    if files < MOST_FILES_FROM:
         return None
-    if 2 * point.exact <= files:
+    each = max(1.0, bytes_total / files)
+    reads, least = files_read(expected, each), least_read(expected, each)
+    if "present" not in reads or 2 * reads["present"] <= files:
+        return None
+    if 2 * least["present"] <= files:
         return (
             "this index helps little: every file holds keys from the whole domain; try OPTIONS "
             "(shape = 'map') for = and IN, a larger budget, or write the table sorted by the column"
@@ -61,8 +74,8 @@ def advice(expected: Sequence[Expected], files: int, type_name: str) -> str | No
             "OPTIONS (shape = 'map') for = and IN, which tells them apart, or a larger budget"
         )
     return (
-        "this index cannot help: a value of the column is in most of the files, so they must be "
-        "read whatever the index; DROP it and nothing is lost"
+        "this index cannot help: the files that hold a value of the column are most of the table, "
+        "so they must be read whatever the index; DROP it and nothing is lost"
     )
 
 
@@ -70,7 +83,8 @@ def advice_on(manifest: Manifest) -> str | None:
     """Advice on the index of a version, with the statement to run; None if there is none."""
     limit = map_left_out(manifest)
     if limit is None:
-        return advice(manifest.stats.expected, manifest.stats.locations_total, manifest.type)
+        stats = manifest.stats
+        return advice(stats.expected, stats.locations_total, stats.bytes_total, manifest.type)
     more = "more bytes" if limit == "bytes" else "longer to build"
     table = manifest.table
     on = f"{quote(manifest.name)} ON {quote(table.database)}.{quote(table.table)}"
@@ -129,22 +143,26 @@ def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
     for kind in stats.expected:
         read = f"{kind.files:.2f} of {stats.locations_total} expected"
         bounds = f"at least {kind.exact:.2f}, by min and max {kind.minmax:.2f}"
-        yield f"{what} read for {_KINDS.get(kind.kind, kind.kind)}", f"{read}; {bounds}"
+        query = _KINDS.get(kind.kind, kind.kind)
+        yield f"{what} read for {query}", f"{read}; {bounds}"
+        if kind.bytes is not None and kind.exact_bytes is not None:
+            size = f"{kind.bytes:.0f} of {stats.bytes_total} expected"
+            yield f"bytes read for {query}", f"{size}; at least {kind.exact_bytes:.0f}"
 
 
 def estimate_row(column: Column, estimate: Estimate) -> Row:
     """The row of an index that does not exist."""
-    read = {kind.kind: kind.files for kind in estimate.expected}
+    read = {kind.kind: kind for kind in estimate.expected}
     kinds: list[float | int | None] = []
-    for kind in _KINDS:
-        files = read.get(kind)
-        size = None if files is None else round(files * estimate.file_bytes)
-        kinds += [None if files is None else round(files, 2), size]
+    for name in _KINDS:
+        kind = read.get(name)
+        size = None if kind is None or kind.bytes is None else round(kind.bytes)
+        kinds += [None if kind is None else round(kind.files, 2), size]
     asked, words = estimate.asked, None
     if asked is not None and not asked.understood:
         words = "this index has no part in the predicate"
     elif estimate.options.automatic:
-        words = advice(estimate.expected, estimate.files, column.type)
+        words = advice(estimate.expected, estimate.files, estimate.bytes_total, column.type)
     return (
         str(column),
         None if estimate.options.shape == "sieve" else estimate.options.budget,

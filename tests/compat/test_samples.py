@@ -140,7 +140,8 @@ def test_an_index_of_format_1_is_refreshed(tmp_path: Path) -> None:
         (file,) = body["locations"]["parts"]
         assert file.pop("rows") == 8
         del body["checksum"]
-        del body["options"]["granularity"], body["stats"]["ranges_total"]
+        del body["options"]["granularity"]
+        del body["stats"]["ranges_total"], body["stats"]["bytes_total"]
         body |= {"format": 1, "locations": {"file": file, "count": 8}}
         text = json.dumps(body, separators=(",", ":")).encode()
         seal = hashlib.sha256(text).hexdigest().encode()

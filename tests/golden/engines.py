@@ -27,6 +27,8 @@ MASKED = {"instant", "bytes", "seconds", "bytes_total", "bytes_read"}
 
 MASKED_PROPERTIES = {
     "uuid", "instant", "bytes", "bytes as share of column", "build seconds", "built by", "path",
+    "bytes read for a key that occurs", "bytes read for a key that does not occur",
+    "bytes read for a range of 0.05% of the domain",
 }  # fmt: skip
 
 _SIEVE = re.compile(r"\s*\w+\s+SIEVE\b", re.IGNORECASE)

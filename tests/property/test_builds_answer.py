@@ -24,6 +24,7 @@ from tests.build_steps import SHAPES, build
 from tests.generated_encoders import encoders_for
 from tests.generated_values import KINDS, image, ordered
 
+SIZES = st.sampled_from([0, 1, 1000, 1 << 40])
 BUDGETS = st.sampled_from([1, 100, 64 << 10])
 FEW = np.uint64(3)
 """Hashes that are left where values must share them."""
@@ -81,6 +82,7 @@ def made(data, kind, files, shape, hashes=hashed, **more):
         batch=data.draw(st.sampled_from([1, 3, 1 << 20])),
         tasks_a_file=data.draw(st.sampled_from([1, 2])),
         borders=data.draw(borders),
+        sizes=data.draw(st.none() | st.lists(SIZES, min_size=len(files), max_size=len(files))),
         **more,
     )
 

@@ -107,7 +107,11 @@ manifests = st.builds(
         count,
         count,
         real,
-        st.lists(st.builds(Expected, word, real, real, real), max_size=3).map(tuple),
+        st.lists(
+            st.builds(Expected, word, real, real, real, st.none() | real, st.none() | real),
+            max_size=3,
+        ).map(tuple),
+        count,
         count,
         count,
     ),

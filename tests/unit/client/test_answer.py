@@ -105,7 +105,8 @@ def test_bars_show_shares() -> None:
 def test_bars_of_describe_compare_with_min_and_max() -> None:
     """Pale by minimum and maximum, dark by the index, of what DESCRIBE says."""
     stats = SimpleNamespace(
-        expected=[Expected(kind="present", files=1.5, exact=1.0, minmax=33.0)],
+        expected=[Expected("present", 1.5, 1.0, 33.0, bytes=4e6, exact_bytes=1e6)],
+        bytes_total=9_000_000,
         files_total=100,
         ranges_total=100,
         locations_total=100,

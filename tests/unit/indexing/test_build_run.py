@@ -85,13 +85,13 @@ class Attempts:
         nothing: Any = None
         owners = self.tiling.owners
         profile = ColumnProfile(
-            n_files=len(owners), table_bytes=50 * ROWS, sample=sample, values=nothing,
+            sizes=np.full(len(owners), 50 * ROWS // len(owners)), sample=sample, values=nothing,
             owners=owners, counted=None,
         )  # fmt: skip
 
         @contextlib.contextmanager
         def read_cuts(asked: Any, *_: object) -> Iterator[Any]:
-            counts, probes = np.ones(asked.n_files, np.int64), np.ones(1200, np.int64)
+            counts, probes = np.ones(asked.n_files, np.int64), np.ones((2, 1200), np.int64)
             seen = SimpleNamespace(
                 rows=counts, nulls=counts, nans=counts, hits=probes, least=counts, greatest=counts,
                 partial=np.arange(asked.n_files) == 5, cuts=(self.cuts, 0, 1),
@@ -99,11 +99,16 @@ class Attempts:
             yield None, seen
 
         def by_file(asked: Any, *_: object) -> ColumnProfile:
-            files: ColumnProfile = replace(asked, n_files=FILES, owners=np.arange(FILES))
+            sizes = np.full(FILES, 50 * ROWS // FILES)
+            files: ColumnProfile = replace(asked, sizes=sizes, owners=np.arange(FILES))
             return files
 
-        def expectations(_: object, run: Any, *__: object) -> list[Expected]:
-            return [Expected("present", run, 1.0, FILES), Expected("range", 180, 180, FILES)]
+        def expectations(_: object, run: Any, sizes: Any, *__: object) -> list[Expected]:
+            each = sizes.mean()
+            return [
+                Expected("present", run, 1.0, FILES, run * each, each),
+                Expected("range", 180, 180, FILES, 180 * each, 180 * each),
+            ]
 
         for name, fake in {
             "column_profile": lambda *_, **__: profile,

@@ -10,8 +10,10 @@ import pytest
 from sieve.encoding.encoder import Encoder
 from sieve.indexing import cut_tasks
 from sieve.indexing.read_column import Seen
+from sieve.segments.query_model import QueryModel
 
 NO_PROBES = np.empty((0, 2), np.int64)
+SIZES = np.array([100, 200, 300, 400])
 
 
 def codes_in(order):
@@ -32,7 +34,9 @@ def test_distinct_keys_are_counted_in_any_order(order):
     rows = pa.RecordBatch.from_arrays(
         [pa.array(codes), pa.array(np.full(len(codes), 3, np.int32))], names=["v", "location"]
     )
-    step = cut_tasks.read_column(Encoder.for_type("bigint"), None, cut_tasks.Cutting(), NO_PROBES)
+    step = cut_tasks.read_column(
+        Encoder.for_type("bigint"), None, cut_tasks.Cutting(SIZES), NO_PROBES
+    )
     lines = pa.Table.from_batches(step(iter([rows])))
     cuts = lines.filter(pc.equal(lines["kind"], cut_tasks.KEY))
     distinct, counts = np.unique(codes, return_counts=True)
@@ -45,7 +49,9 @@ def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]
     )
-    step = cut_tasks.read_column(Encoder.for_type("bigint"), None, cut_tasks.Cutting(), NO_PROBES)
+    step = cut_tasks.read_column(
+        Encoder.for_type("bigint"), None, cut_tasks.Cutting(SIZES), NO_PROBES
+    )
     lines = pa.Table.from_batches(step(iter([rows]))).to_pylist()
     damaged = [
         (line["location"], line["rows"]) for line in lines if line["kind"] == cut_tasks.DAMAGED
@@ -65,3 +71,28 @@ def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list
     flags = np.array(partial, np.bool_)
     seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0))
     assert seen.whole == whole
+
+
+def test_large_locations_are_cut_more_finely():
+    """A gap counts by the bytes that it saves: of the same keys the large file has more cuts."""
+    keys = np.concatenate([np.arange(100), np.arange(1_000, 1_100), np.arange(50_000, 50_100)])
+    model = QueryModel.of_sample(keys)
+    cutting = cut_tasks.Cutting(np.array([10, 10_000, 0]), model, 20.0, 1 << 20, 600)
+    cuts = [cutting.of(keys, np.ones_like(keys), location) for location in range(3)]
+    assert [len(some) for some in cuts] == [1, 3, 1]
+
+
+def test_probes_count_the_locations_that_hold_a_key_and_their_bytes():
+    """A line for each probe with a match; sums over tasks give both."""
+    rows = pa.RecordBatch.from_arrays(
+        [pa.array([5, 6, 7, 6, 9]), pa.array([0, 0, 2, 3, 3], pa.int32())], names=["v", "location"]
+    )
+    probes = np.array([[6, 6], [8, 8], [5, 9]])
+    step = cut_tasks.read_column(Encoder.for_type("bigint"), None, cut_tasks.Cutting(SIZES), probes)
+    lines = pa.Table.from_batches(step(iter([rows]))).to_pylist()
+    met = {
+        line["location"]: (line["rows"], line["keys"])
+        for line in lines
+        if line["kind"] == cut_tasks.PROBE
+    }
+    assert met == {0: (2, 500), 2: (3, 800)}

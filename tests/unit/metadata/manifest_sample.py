@@ -60,6 +60,10 @@ SAMPLE = Manifest(
     ),
     locations=LocationsRef((PartRef("1" * 32 + ".parquet", 512, "c" * 64, 17),), 17),
     roots=("file:/w/orders", "hdfs://nn:8020/other place"),
-    stats=BuildStats(5000, 10, 0, 40_000, 1.5, (Expected("present", 2.25, 2.0, 17.0),), 17, 17),
+    stats=BuildStats(
+        *(5000, 10, 0, 40_000, 1.5),
+        (Expected("present", 2.25, 2.0, 17.0, 2e6, 1.5e6),),
+        *(17, 17, 9_000_000),
+    ),
     created_by=CreatedBy("0.1.0", "4.1.4"),
 )

@@ -134,7 +134,8 @@ def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
     codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
     encoder, hashes = Encoder("bigint"), hash_codes(codes)
     sample = Sample(encoder, QueryModel.of_sample(codes), codes, hashes, rows, 8, rows)
-    return Profile(n_files=files, table_bytes=row_bytes * rows, sample=sample)
+    sizes = np.diff(np.arange(files + 1) * row_bytes * rows // files)
+    return Profile(sizes=sizes, sample=sample)
 
 
 def expected(present: float, least: float = 1.0) -> list[Expected]:
@@ -180,8 +181,7 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
     ]
     planned = auto_budget.plan_map(delta, IndexOptions(), reads, 20_000 * files, 20_000)
     assert (planned is not None) == mapped
-    keys, budget = 20_000 * files, 1 << 20
-    assert map_may_pay(reads, keys, files, budget, exact=True) == mapped
+    assert map_may_pay(delta, reads, 20_000 * files, 1 << 20) == mapped
 
 
 def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
@@ -214,7 +214,8 @@ def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
     of = profile(100_000, 20)
     probes = make_probes(of.sample)
     hits = np.where(np.arange(len(probes.kinds)) % 7 == 0, 3, 0)
-    found = auto_budget.stop_for(of, IndexOptions(), probes, hits)
+    held = np.stack([hits, hits * of.sizes[0]])
+    found = auto_budget.stop_for(of, IndexOptions(), probes, held)
     met = int(np.count_nonzero(hits[EACH : 2 * EACH]))
     assert [len(kind) for kind in found.probes] == [EACH, EACH - met, EACH]
     for kind in found.probes:

@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from sieve.metadata.records import Expected
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import BuildStats, Expected
+from sieve.operations.estimate import Estimate
+from sieve.tables.column import Column
+from sql_ext.statements import describe
 from sql_ext.statements.describe import advice
 
 
 def _advice(expected: float, total: int, type_name: str) -> str | None:
     kinds = (Expected("present", expected, expected, float(total)),)
-    return advice(kinds, total, type_name)
+    return advice(kinds, total, 0, type_name)
 
 
 @pytest.mark.parametrize(("expected", "total"), [(51.0, 100), (400.0, 400), (8.0, 8)])
@@ -29,3 +33,44 @@ def test_values_that_may_share_a_code_are_not_given_up(type_name: str) -> None:
 def test_others_are_left_in_peace(expected: float, total: int) -> None:
     """An index that skips half of the files or more, or one over few files, gets no advice."""
     assert _advice(expected, total, "string") is None
+
+
+MB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("read", "least", "words"),
+    [(10, 9, None), (90, 9, "helps little"), (90, 80, "cannot help")],
+)
+def test_bytes_count_where_they_are_known(read: int, least: int, words: str | None) -> None:
+    """Of a hundred files one is read, which may be most of the table."""
+    kinds = (Expected("present", 1.0, 1.0, 100.0, read * MB, least * MB),)
+    told = advice(kinds, 100, 100 * MB, "bigint")
+    assert (told is None) if words is None else (words in (told or ""))
+
+
+def test_describe_has_bytes_beside_files() -> None:
+    """What is read, of the table's, and the least; versions of earlier formats have only files."""
+    with_bytes = Expected("present", 1.0, 1.0, 3.0, 1_200_000.4, 1e6)
+    stats = BuildStats(9, 0, 0, 72, 1.0, (with_bytes, Expected("range", 2, 2, 3)), 4, 4, 4_000_000)
+    assert list(describe._expected(stats)) == [
+        (
+            "files read for a key that occurs",
+            "1.00 of 4 expected; at least 1.00, by min and max 3.00",
+        ),
+        ("bytes read for a key that occurs", "1200000 of 4000000 expected; at least 1000000"),
+        (
+            "files read for a range of 0.05% of the domain",
+            "2.00 of 4 expected; at least 2.00, by min and max 3.00",
+        ),
+    ]
+
+
+def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
+    """Not those of as many files of mean size; NULL for a kind without a probe."""
+    present = Expected("present", 1.5, 1.0, 4.0, 90 * MB + 0.4, 80 * MB)
+    estimate = Estimate(
+        IndexOptions(), ("intervals",), 5000, 0.01, 2.0, 4, 100 * MB, (present,), None
+    )
+    row = describe.estimate_row(Column(("id",), "bigint"), estimate)
+    assert row[7:13] == (1.5, 90 * MB, None, None, None, None)

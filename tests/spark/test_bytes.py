@@ -1,0 +1,81 @@
+"""Files of very different sizes: a tight budget saves bytes, and statements tell bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from spark_session import Lab
+
+FILES, STRETCHES, ROWS = 60, 20, 20
+"""Files of a table, stretches of keys in a file, rows of a stretch."""
+OPTIONS = "OPTIONS (shape = 'intervals', budget = '3500B')"
+"""Hardly two bytes for each stretch, after the overhead of a run file."""
+
+
+@pytest.fixture(scope="module")
+def keys() -> list[np.ndarray]:
+    """The keys of each file, in stretches of its own choice."""
+    rng = np.random.default_rng(22)
+    starts = [rng.choice(4000, STRETCHES, replace=False) * 1_000_000 for _ in range(FILES)]
+    return [np.repeat(some, ROWS) + rng.integers(0, 1_000_000, STRETCHES * ROWS) for some in starts]
+
+
+@pytest.fixture(scope="module")
+def tables(
+    lab: Lab, tmp_path_factory: pytest.TempPathFactory, keys: list[np.ndarray]
+) -> Iterator[Lab]:
+    """A table of which every tenth file is large, and one of the same keys in equal files."""
+    rng = np.random.default_rng(1)
+    with lab.database("bytes"):
+        for name in ("t", "equal"):
+            folder = tmp_path_factory.mktemp("bytes") / name
+            folder.mkdir()
+            for number, some in enumerate(keys):
+                width = 2000 if name == "t" and number % 10 == 0 else 1
+                pad = [rng.bytes(width) for _ in some]
+                table = pa.table({"k": some, "pad": pad})
+                pq.write_table(table, folder / f"part-{number:02}.parquet")
+            lab.sql(f"CREATE TABLE {name} (k BIGINT, pad BINARY) USING parquet LOCATION '{folder}'")
+            lab.sql(f"CREATE SIEVE INDEX ON {name} (k) {OPTIONS}")
+        yield lab
+
+
+def kept(lab: Lab, table: str, key: int) -> set[str]:
+    """Names of the files that a query for a key reads."""
+    rows = lab.sql(f"SELECT file FROM sieve_files('{table}', 'k = {key}') WHERE kept")
+    return {Path(file).name for (file,) in rows}
+
+
+def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarray]) -> None:
+    """The index of equal files chooses without weights: the other reads far fewer bytes."""
+    sizes = {path.name: path.stat().st_size for path in tables.files()}
+    drawn = np.random.default_rng(3).choice(np.concatenate(keys), 40).tolist()
+    weighted, alike = ([kept(tables, table, key) for key in drawn] for table in ("t", "equal"))
+    holding = [
+        {f"part-{number:02}.parquet" for number, some in enumerate(keys) if key in some}
+        for key in drawn
+    ]
+    assert all(least <= read for least, read in zip(holding, weighted, strict=True))
+    assert all(least <= read for least, read in zip(holding, alike, strict=True))
+    read, other = (
+        mean(sum(sizes[name] for name in names) for names in found) for found in (weighted, alike)
+    )
+    assert read < 0.75 * other
+    # It pays with small files, of which it reads more.
+    assert mean(map(len, weighted)) > mean(map(len, alike))
+    told = tables.facts("k_sieve")
+    size, total = told["bytes read for a key that occurs"].split(" expected")[0].split(" of ")
+    assert int(total) == sum(sizes.values())
+    assert int(size) == pytest.approx(read, rel=0.4)
+    (estimated,) = tables.spark.sql(f"ESTIMATE SIEVE INDEX ON t (k) {OPTIONS}").collect()
+    assert estimated.bytes_present == pytest.approx(int(size), abs=1)
+    for key in drawn[:3]:
+        tables.check(f"SELECT k, length(pad) FROM t WHERE k = {key}")
+    low = drawn[0] // 1_000_000 * 1_000_000
+    tables.check(f"SELECT count(*), sum(k) FROM t WHERE k BETWEEN {low} AND {low + 999_999}")

@@ -1,0 +1,109 @@
+"""Expected reads, measured by probes: locations for people, bytes for every decision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import hash_codes
+from sieve.indexing.auto_budget import plan_map, stop_for
+from sieve.indexing.column_profile import Profile
+from sieve.indexing.column_sample import Sample
+from sieve.indexing.probes import (
+    EACH,
+    expectations,
+    files_read,
+    least_read,
+    make_probes,
+    map_may_pay,
+)
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import Expected
+from sieve.segments.query_model import QueryModel
+
+MB = 1 << 20
+SIZES = np.array([MB, MB, MB, 97 * MB])
+
+
+def profile(encoder: Encoder | None = None) -> Profile:
+    """Three small files and a large one, with a thousand keys."""
+    codes = np.arange(1000) * 1000
+    sample = Sample(
+        encoder or Encoder("bigint"), QueryModel.of_sample(codes), codes, hash_codes(codes),
+        1_000_000, 8, 1_000_000,
+    )  # fmt: skip
+    return Profile(sizes=SIZES, sample=sample)
+
+
+class Halves:
+    """A run that reads the large file for the lower half of the domain, else the second file."""
+
+    has_maps = False
+
+    def locations_in(self, intervals: Any) -> Any:
+        """As of `Run`."""
+        return np.array([False, True, False, False] if intervals[0, 0] >= 500_000 else [0, 0, 0, 1])
+
+
+def test_reads_are_counted_in_locations_and_in_bytes() -> None:
+    """One location for each probe, of different bytes; likewise those that hold a match."""
+    of = profile()
+    probes = make_probes(of.sample)
+    low = probes.intervals[:, 0] < 500_000
+    hits = np.ones((2, len(low)), np.int64)
+    hits[:, EACH : 2 * EACH] = 0
+    hits[1] *= 2 * MB
+    ends = np.zeros(4, np.int64)
+    told = {
+        kind.kind: kind
+        for kind in expectations(probes, Halves(), SIZES, hits, ends, ends + 999_000)  # type: ignore[arg-type]
+    }
+    for number, (name, kind) in enumerate(told.items()):
+        share = low[number * EACH : (number + 1) * EACH].mean()
+        least = 0 if name == "absent" else 1
+        assert (kind.files, kind.exact, kind.minmax) == (1, least, 4)
+        assert kind.bytes == pytest.approx((97 * share + 1 - share) * MB)
+        assert kind.exact_bytes == least * 2 * MB
+    reads = files_read(list(told.values()), of.location_bytes)
+    assert reads["present"] == pytest.approx(told["present"].bytes / (25 * MB))
+    assert least_read(list(told.values()), of.location_bytes)["present"] == 2 / 25
+
+
+def test_reads_without_bytes_count_locations() -> None:
+    """Versions of earlier formats have none: all locations weigh alike."""
+    old = [Expected("present", 3.0, 2.0, 4.0)]
+    assert files_read(old, 25 * MB) == {"present": 3.0}
+    assert least_read(old, 25 * MB) == {"present": 2.0}
+
+
+def test_a_stop_knows_the_least_bytes() -> None:
+    """The least of each kind is in locations of mean size, as its trials are."""
+    of = profile()
+    probes = make_probes(of.sample)
+    hits = np.ones((2, len(probes.kinds)), np.int64)
+    hits[1] = np.where(np.arange(len(probes.kinds)) % 2, 97 * MB, MB)
+    hits[:, EACH : 2 * EACH] = 0
+    stop = stop_for(of, IndexOptions(), probes, hits)
+    assert stop.least == {"present": 49 / 25, "absent": 0, "range": 49 / 25}
+
+
+def test_a_map_leaves_the_file_of_the_row() -> None:
+    """Of values that share a code a map tells the file, mostly the large one."""
+    exact, vague = profile(), profile(Encoder("string"))
+    of_a_row = (3 * 1 + 97**2) / 25**2 / 4
+    assert vague.least_by_map(4.0) == pytest.approx(of_a_row, rel=1e-5)
+    assert vague.least_by_map(0.5) == 0.5
+    assert exact.least_by_map(4.0) == 4.0
+    assert replace(vague, sizes=np.full(4, MB)).least_by_map(4.0) == 1.0
+    # Whoever asks for a key reads the large file; no map reads less.
+    near = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 94.5 * MB)]
+    assert not map_may_pay(vague, near, 1_000_000, 1 << 30)
+    assert plan_map(vague, IndexOptions(), near, 1_000, 100) is None
+    # As few files, but the large one in vain.
+    far = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 2 * MB)]
+    assert map_may_pay(exact, far, 1_000_000, 1 << 30)
+    assert plan_map(exact, IndexOptions(), far, 1_000, 100) is not None
