@@ -107,3 +107,27 @@ def test_a_map_leaves_the_file_of_the_row() -> None:
     far = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 2 * MB)]
     assert map_may_pay(exact, far, 1_000_000, 1 << 30)
     assert plan_map(exact, IndexOptions(), far, 1_000, 100) is not None
+
+
+KEYS, ENOUGH = 1000, 100_000
+
+
+def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigint") -> bool:
+    """For keys that occur, which intervals find in `files` locations, and which are in `exact`."""
+    ten = replace(profile(Encoder(of)), sizes=np.full(10, MB))
+    told = [Expected("absent", 9.0, 0.0, 10.0), Expected("present", files, exact, 10.0)]
+    return map_may_pay(ten, told, KEYS, budget)
+
+
+def test_a_map_saves_what_intervals_read_in_vain() -> None:
+    """Within its budget: a map of no bytes tells nothing."""
+    assert may_pay(3.0, 1.0)
+    assert not may_pay(3.0, 3.0)
+    assert not may_pay(3.0, 1.0, budget=10)
+    assert not map_may_pay(profile(), [], KEYS, ENOUGH)
+
+
+def test_a_map_tells_values_of_one_code_apart() -> None:
+    """Then the least for its codes is not the least for a value, which may be a single file."""
+    assert may_pay(3.0, 3.0, of="string")
+    assert not may_pay(1.0, 1.0, of="string")
