@@ -14,7 +14,8 @@ from sieve.segments.budget import choose_price, prices_for, within_budget
 from sieve.segments.intervals import Intervals, concatenated, cut_location
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding
-from sieve.segments.shapes.format import decode
+from sieve.segments.shapes.format import SHAPE_INTERVALS, Cells, decode, encode
+from sieve.segments.shapes.grid import MAX_PIECES, Grid
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, fitted, plan
 
 HEAD = "<BBqqIIIBB"
@@ -247,6 +248,31 @@ def test_the_layout_is_what_it_says():
     runs = decode(built((3, *GOOD[1:]), blocks=(2, 0, 5)))
     assert runs.low.tolist() == [10, 13]
     assert runs.high.tolist() == [13, 13]
+
+
+def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
+    """From one to 256; the head has no room for more."""
+
+    def cells(pieces):
+        start = 4 * np.arange(pieces, dtype=np.uint64)
+        grid = Grid.of(-9, 4 * pieces - 10, start, (np.arange(pieces) % 3).astype(np.uint8))
+        ends = np.array([0, grid.cells - 1], np.uint64)
+        return Cells(grid, ends, ends, np.array([5, 3], np.int32))
+
+    for pieces in (1, 2, 3, 4, 5, MAX_PIECES):
+        entries = decode(encode(cells(pieces), SHAPE_INTERVALS))
+        assert (entries.low[0], entries.high[1]) == (-9, 4 * pieces - 10)
+        assert entries.location.tolist() == [5, 3]
+    with pytest.raises(struct.error):
+        encode(cells(MAX_PIECES + 1), SHAPE_INTERVALS)
+
+
+def test_a_stretch_without_intervals_takes_no_bytes():
+    """A task may get a part of the domain in which no file has a key."""
+    intervals, query_model = column(random_files(2))
+    nothing = plan(intervals.take(np.zeros(len(intervals), np.bool_)), query_model)
+    assert nothing.trial(1e-3, []) == (0, [])
+    assert list(nothing.emit(1e-3)) == []
 
 
 @pytest.mark.parametrize(
