@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -218,3 +219,36 @@ def test_the_scheme_picks_the_store() -> None:
     assert isinstance(store_for("s3a://bucket/x", None, None), S3Store)
     with pytest.raises(InvalidInputError):
         LocalStore().read("file://elsewhere/x")
+
+
+def test_a_new_folder_admits_nobody_before_it_has_its_permissions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else another user could open it in between, and list later what it holds."""
+    modes: list[int] = []
+    make = os.mkdir
+
+    def recorded(path: str, mode: int) -> None:
+        modes.append(mode)
+        make(path, mode)
+
+    monkeypatch.setattr(os, "mkdir", recorded)
+    LocalStore().mkdirs(f"file:{tmp_path}/a/b")
+    assert modes == [0o700, 0o700]
+
+
+@pytest.mark.parametrize(("second", "lack"), [(False, ""), (True, "ignores If-None-Match")])
+def test_a_bucket_is_probed_by_two_puts_of_one_name(
+    monkeypatch: pytest.MonkeyPatch, second: bool, lack: str
+) -> None:
+    """A server that takes both does not decide between writers."""
+    answers, deleted = [True, second], list[str]()
+    monkeypatch.setattr(S3Store, "path", lambda _store, uri: uri)
+    monkeypatch.setattr(S3Store, "_put_if_absent", lambda *_: answers.pop(0))
+    fs = SimpleNamespace(
+        hasPathCapability=lambda *_: True, delete=lambda path, _: deleted.append(path)
+    )
+    found = S3Store(None, None)._try_out(fs, "s3a://bucket/folder")
+    assert lack in found
+    assert bool(found) == bool(lack)
+    assert [parent(uri) for uri in deleted] == ["s3a://bucket/folder"]
