@@ -213,6 +213,11 @@ def test_a_manifest_beyond_the_limits_is_not_written() -> None:
         render_manifest(replace(SAMPLE, locations=bad))
 
 
+def test_an_empty_comment_is_kept() -> None:
+    """It is a comment, unlike none."""
+    assert parse_manifest(render_manifest(replace(SAMPLE, comment=""))).comment == ""
+
+
 def test_the_bytes_of_a_manifest_are_those_of_earlier_releases() -> None:
     """The checksum of the sample of format 3, its members in their order."""
     told = render_manifest(SAMPLE)

@@ -138,3 +138,19 @@ def test_many_threads_keep_the_bound() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(use, range(8)))
     assert cache.nbytes == sum(keys_held(cache, range(97))) <= 408
+
+
+def test_a_reload_does_not_keep_its_process_alive() -> None:
+    """A store that never answers must not hold up the end of a driver."""
+    cache = Cache[str, int](max_entries=1)
+    answer = threading.Event()
+
+    def load(_: int | None) -> int:
+        answer.wait()
+        return 2
+
+    cache.get("k", lambda: 1)
+    assert cache.get_fresh("k", load, -1.0) == 1
+    reloads = [thread for thread in threading.enumerate() if thread.name == "sieve-reload"]
+    answer.set()
+    assert [thread.daemon for thread in reloads] == [True]

@@ -133,10 +133,11 @@ def test_partitions_of_later_commits_changed(at: int | None) -> None:
         Timeline(OWN, ("deltacommit", True, AT + 1), partitions=("a", "")),
         Timeline(OWN, ("deltacommit", True, AT + 1), partitions=[f"p{k}" for k in range(101)]),
         Timeline(OWN, archived=[0, AT - 60_000]),
+        Timeline(OWN, archived=[0, AT + 1]),
     ],
     ids=[
         "no own", "two own", "rolled back", "restoring", "rolling back", "many commits",
-        "no partitions", "many partitions", "archived",
+        "no partitions", "many partitions", "archived", "archived later",
     ],
 )  # fmt: skip
 def test_a_timeline_that_does_not_tell(timeline: Timeline) -> None:
