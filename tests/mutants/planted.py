@@ -67,7 +67,7 @@ def faults() -> Iterator[Fault]:
 
 
 def main(only: str) -> int:
-    """Plant each fault whose file or test contains `only`; 1 where one survives its test."""
+    """Plant each fault whose file or test contains `only`; 1 where its test does not see one."""
     ends: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="sieve-planted-") as folder:
         bench = Bench(ROOT, Path(folder) / "bench")
@@ -76,12 +76,13 @@ def main(only: str) -> int:
             (bench.folder / "build" / "hudi").symlink_to(ROOT / "build" / "hudi")
         for fault in faults():
             if only in fault.file or only in fault.test:
-                end = {True: "killed", False: "SURVIVES", None: "NO HUDI"}[_killed(fault, bench)]
+                end, failed = _end(fault, bench)
                 ends[end] += 1
                 sys.stdout.write(f"{end:9} {fault}\n          by {fault.test}\n")
+                sys.stdout.writelines(f"          {line}\n" for line in failed)
                 sys.stdout.flush()
     sys.stdout.write(f"{dict(ends)}\n")
-    return 1 if ends["SURVIVES"] else 0
+    return 1 if ends["SURVIVES"] + ends["TIMED OUT"] else 0
 
 
 def _only(name: str, below: tuple[str, ...]) -> Path:
@@ -91,12 +92,12 @@ def _only(name: str, below: tuple[str, ...]) -> Path:
     return found[0].relative_to(ROOT)
 
 
-def _killed(fault: Fault, bench: Bench) -> bool | None:
-    """Whether the test fails with the fault; None: it needs Hudi, which was not fetched."""
+def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
+    """What the test says of the fault, and the lines that name what failed."""
     test, path = fault.test_id(), bench.folder / fault.path()
     hudi = test.startswith("tests/hudi/")
     if hudi and not (ROOT / "build" / "hudi").exists():
-        return None
+        return "NO HUDI", []
     spark = find_spark({"SPARK_HOME": str(SPARK_35)} if hudi else os.environ)
     jar, sound = shim_jar(spark), path.read_text()
     path.write_text(fault.planted())
@@ -113,7 +114,9 @@ def _killed(fault: Fault, bench: Bench) -> bool | None:
     finally:
         path.write_text(sound)
         shutil.copy2(jar, made)
-    # A test that is not found, or not collected, sees nothing.
-    if code not in (0, 1, TIMED_OUT):
-        raise SystemExit(f"{fault.test} does not run:\n{(bench.folder / 'pytest.log').read_text()}")
-    return code != 0
+    log = (bench.folder / "pytest.log").read_text()
+    failed = [line for line in log.splitlines() if line.startswith("FAILED ")]
+    # A test that is not found, not collected, or not set up sees nothing.
+    if code not in (0, 1, TIMED_OUT) or (code == 1 and not failed):
+        raise SystemExit(f"{fault.test} does not run:\n{log}")
+    return {0: "SURVIVES", 1: "killed", TIMED_OUT: "TIMED OUT"}[code], failed
