@@ -54,6 +54,7 @@ RECORDS = {
         b"sixtynine,2020-01-01,1,x",
         b",2020-01-01,1,x,",
         b'69,2020-01-01,1,"a\\"b\nc"',
+        b'70,2020-01-01,1,""',
     ),
 }
 ALLOWED = {
@@ -118,7 +119,7 @@ def damaged_to_a_build(lab: Lab, path: Path, kind: str, options: Mapping[str, st
         return False
     texts = [row["t"] or "" for row in rows]
     if options.get("escape") == '"':
-        return any('"' in text for text in texts)
+        return b'""' in path.read_bytes() or any('"' in text for text in texts)
     return any('"' in text and "\n" in text for text in texts)
 
 

@@ -290,10 +290,35 @@ def test_the_registry_forgets_the_least_used(lab: Lab, index: str, table: str) -
     assert index == "id_sieve"
 
 
+def the_scan(session: SparkSession, query: str) -> Any:
+    """The only scan of a query."""
+    (scan,) = scans(session.sql(query)._jdf.queryExecution().executedPlan())
+    return scan
+
+
 def the_listing(session: SparkSession, query: str) -> str:
     """Class of the listing that the only scan of a query has."""
-    (scan,) = scans(session.sql(query)._jdf.queryExecution().executedPlan())
-    return str(scan.relation().location().getClass().getSimpleName())
+    return str(the_scan(session, query).relation().location().getClass().getSimpleName())
+
+
+@pytest.mark.usefixtures("index")
+def test_a_scan_from_before_an_index_came_is_not_one_from_after(lab: Lab, table: str) -> None:
+    """Equal scans are run once: two of one state of the indexes are equal, of two states never."""
+    first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
+    assert first.equals(same)
+    assert first.hashCode() == same.hashCode()
+    lab.sql(f"CREATE SIEVE INDEX ON {table} (r)")
+    assert not first.equals(the_scan(lab.spark, POINT).relation().location())
+
+
+@pytest.mark.usefixtures("index")
+def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
+    """A plan that runs again asks again: its table may have changed."""
+    scan = the_scan(lab.spark, POINT)
+    listing = scan.relation().location()
+    listing.prefetch(scan.dataFilters())
+    assert listing.takePrefetched().isDefined()
+    assert listing.takePrefetched().isEmpty()
 
 
 def test_a_table_without_an_index_is_planned_as_ever(lab: Lab, table: str) -> None:
