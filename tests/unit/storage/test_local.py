@@ -4,7 +4,6 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -235,20 +234,3 @@ def test_a_new_folder_admits_nobody_before_it_has_its_permissions(
     monkeypatch.setattr(os, "mkdir", recorded)
     LocalStore().mkdirs(f"file:{tmp_path}/a/b")
     assert modes == [0o700, 0o700]
-
-
-@pytest.mark.parametrize(("second", "lack"), [(False, ""), (True, "ignores If-None-Match")])
-def test_a_bucket_is_probed_by_two_puts_of_one_name(
-    monkeypatch: pytest.MonkeyPatch, second: bool, lack: str
-) -> None:
-    """A server that takes both does not decide between writers."""
-    answers, deleted = [True, second], list[str]()
-    monkeypatch.setattr(S3Store, "path", lambda _store, uri: uri)
-    monkeypatch.setattr(S3Store, "_put_if_absent", lambda *_: answers.pop(0))
-    fs = SimpleNamespace(
-        hasPathCapability=lambda *_: True, delete=lambda path, _: deleted.append(path)
-    )
-    found = S3Store(None, None)._try_out(fs, "s3a://bucket/folder")
-    assert lack in found
-    assert bool(found) == bool(lack)
-    assert [parent(uri) for uri in deleted] == ["s3a://bucket/folder"]

@@ -1,0 +1,80 @@
+"""Puts to object stores: conditional ones, and what is done where a bucket knows no conditions."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sieve.errors import UnknownOutcomeError, UnsupportedError
+from sieve.storage import s3
+from sieve.storage.interface import parent
+from sieve.storage.s3 import PAUSES, S3Store
+
+
+@pytest.mark.parametrize(("second", "lack"), [(False, ""), (True, "ignores If-None-Match")])
+def test_a_bucket_is_probed_by_two_puts_of_one_name(
+    monkeypatch: pytest.MonkeyPatch, second: bool, lack: str
+) -> None:
+    """A server that takes both does not decide between writers."""
+    answers, deleted = [True, second], list[str]()
+    monkeypatch.setattr(S3Store, "path", lambda _store, uri: uri)
+    monkeypatch.setattr(S3Store, "_put_if_absent", lambda *_: answers.pop(0))
+    fs = SimpleNamespace(
+        hasPathCapability=lambda *_: True, delete=lambda path, _: deleted.append(path)
+    )
+    found = S3Store(None, None)._try_out(fs, "s3a://bucket/folder")
+    assert lack in found
+    assert bool(found) == bool(lack)
+    assert [parent(uri) for uri in deleted] == ["s3a://bucket/folder"]
+
+
+def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bool, list[int]]:
+    """Puts if absent, against a server that answers so; the result, and the puts that it took."""
+    left, puts = [*statuses], list[int]()
+
+    def put(*_: Any) -> None:
+        puts.append(len(puts))
+        status = left.pop(0)
+        if status is not None:
+            raise UnknownOutcomeError("SIEVE_X", "no answer") from OSError(status)
+
+    monkeypatch.setattr(S3Store, "_put", put)
+    monkeypatch.setattr(S3Store, "_is_ours", lambda *_: False)
+    monkeypatch.setattr(s3, "_status", lambda cause: cause.args[0])
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    return S3Store(None, None)._put_if_absent(None, None, "s3a://b/f", b""), puts
+
+
+def test_a_put_that_meets_another_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other may fail; in the end the server says which was first."""
+    assert put_with(monkeypatch, 409, 409, None) == (True, [0, 1, 2])
+    assert put_with(monkeypatch, 409, 412) == (False, [0, 1])
+
+
+@pytest.mark.parametrize("statuses", [(500,), (409,) * (len(PAUSES) + 1)])
+def test_a_put_of_unknown_outcome_is_reported(
+    monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...]
+) -> None:
+    """Another error is not repeated, and a collision only so many times."""
+    with pytest.raises(UnknownOutcomeError):
+        put_with(monkeypatch, *statuses)
+
+
+def test_a_single_writer_looks_before_it_puts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without conditions nobody else may write; and where others may, nothing is put at all."""
+    there, path = set[str](), SimpleNamespace(getParent=lambda: "folder")
+    fs = SimpleNamespace(
+        getFileStatus=lambda _: SimpleNamespace(isDirectory=lambda: True),
+        exists=lambda _: "f" in there,
+    )
+    monkeypatch.setattr(S3Store, "open", lambda *_: (fs, path))
+    monkeypatch.setattr(S3Store, "_lack", lambda *_: "it ignores conditions")
+    monkeypatch.setattr(S3Store, "_put", lambda *_: there.add("f"))
+    with pytest.raises(UnsupportedError, match="it ignores conditions"):
+        S3Store(None, None).create("s3a://b/f", b"")
+    assert there == set()
+    alone = S3Store(None, None, single_writer=True)
+    assert [alone.create("s3a://b/f", b"") for _ in range(2)] == [True, False]
