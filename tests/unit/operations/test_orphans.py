@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sieve.errors import UnavailableError
-from sieve.metadata.creation_record import write_creation_record
-from sieve.metadata.manifest import render_manifest
-from sieve.metadata.paths import CREATION_RECORD, REGISTERED
-from sieve.metadata.records import IndexUuid, TableIdentity, VersionId
+from sieve.metadata.records import IndexUuid, TableIdentity
 from sieve.metadata.registration import Registration
 from sieve.operations.damaged import owner_of_damaged
 from sieve.operations.orphans import orphans
-from sieve.storage.local import LocalStore
 from tests.unit.metadata.manifest_sample import SAMPLE
+from tests.unit.operations.index_folder import FIRST, LATER, STORE, index
 
-STORE = LocalStore()
-FIRST = SAMPLE.table
-LATER = replace(FIRST, table="renamed", location="file:/w/renamed")
 OTHER = IndexUuid("1" * 8 + SAMPLE.index[8:])
-
-
-def index(root: Path, *versions: TableIdentity | None, uuid: IndexUuid = SAMPLE.index) -> str:
-    """An old index of the first table, a version for each later table; None: a damaged one."""
-    folder = root / uuid
-    (folder / "versions").mkdir(parents=True)
-    write_creation_record(STORE, f"file:{folder}", SAMPLE.name, FIRST)
-    os.utime(folder / CREATION_RECORD, (0, 0))
-    (folder / REGISTERED).touch()
-    for number, table in enumerate(versions, 1):
-        made = replace(
-            SAMPLE,
-            index=uuid,
-            version=number,
-            id=VersionId(f"{number:032x}"),
-            parent=VersionId(f"{number - 1:032x}") if number > 1 else None,
-            table=table or FIRST,
-        )
-        data = render_manifest(made)
-        (folder / "versions" / f"{number}.json").write_bytes(data if table else data[:-9])
-    return f"file:{folder}"
 
 
 def reasons(root: Path, tables: Mapping[TableIdentity, Mapping[str, Registration]]) -> list[str]:
