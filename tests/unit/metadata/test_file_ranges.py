@@ -110,6 +110,14 @@ def test_parts_are_merged_by_file() -> None:
     assert facts(merge([later, stored(back)])) == facts(first)[:4]
 
 
+def test_a_file_that_has_ranges_now_or_had_them_before_is_a_change() -> None:
+    """Although its length, time and counts are as they were."""
+    cut, whole = listed(), replace(listed(), ranges=None)
+    assert diff(whole, cut).paths == (f"{ROOT}/a", f"{ROOT}/c")
+    assert diff(cut, whole).paths == (f"{ROOT}/a", f"{ROOT}/c")
+    assert diff(whole, whole).paths == ()
+
+
 @pytest.mark.parametrize("column", ["starts", "rows", "nulls", "nans"])
 def test_a_range_that_differs_is_a_change(column: str) -> None:
     """One number of one range makes its file another."""

@@ -10,7 +10,7 @@ import pytest
 
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.metadata.manifest import FORMAT, MEMBERS, Manifest, parse_manifest, render_manifest
-from sieve.metadata.records import Commit, LocationsRef, PartRef
+from sieve.metadata.records import Commit, Expected, LocationsRef, PartRef
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 DATA = render_manifest(SAMPLE)
@@ -216,6 +216,12 @@ def test_a_manifest_beyond_the_limits_is_not_written() -> None:
 def test_an_empty_comment_is_kept() -> None:
     """It is a comment, unlike none."""
     assert parse_manifest(render_manifest(replace(SAMPLE, comment=""))).comment == ""
+
+
+def test_queries_may_read_no_file_at_all() -> None:
+    """Such as those for keys between two that occur, where every file is skipped."""
+    none = replace(SAMPLE.stats, expected=(Expected("absent", 0.0, 0.0, 0.0),), seconds=0.0)
+    assert parse_manifest(render_manifest(replace(SAMPLE, stats=none))).stats == none
 
 
 def test_the_bytes_of_a_manifest_are_those_of_earlier_releases() -> None:
