@@ -255,13 +255,14 @@ def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
 
     def cells(pieces):
         start = 4 * np.arange(pieces, dtype=np.uint64)
-        grid = Grid.of(-9, 4 * pieces - 10, start, (np.arange(pieces) % 3).astype(np.uint8))
+        shift = np.append(np.arange(pieces - 1) % 3, 1).astype(np.uint8)
+        grid = Grid.of(-9, 4 * pieces - 11, start, shift)
         ends = np.array([0, grid.cells - 1], np.uint64)
         return Cells(grid, ends, ends, np.array([5, 3], np.int32))
 
     for pieces in (1, 2, 3, 4, 5, MAX_PIECES):
         entries = decode(encode(cells(pieces), SHAPE_INTERVALS))
-        assert (entries.low[0], entries.high[1]) == (-9, 4 * pieces - 10)
+        assert (entries.low[0], entries.high[1]) == (-9, 4 * pieces - 11)
         assert entries.location.tolist() == [5, 3]
     with pytest.raises(struct.error):
         encode(cells(MAX_PIECES + 1), SHAPE_INTERVALS)

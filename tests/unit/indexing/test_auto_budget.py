@@ -1,0 +1,32 @@
+"""When the budget ``auto`` stops: measured by the probes of each kind."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from sieve.indexing.auto_budget import stop_for
+from sieve.indexing.probes import Probes
+from sieve.metadata.options import IndexOptions
+
+
+def test_only_probes_for_absent_keys_must_miss() -> None:
+    """A key drawn anywhere in the domain may occur; then it says nothing of absent ones."""
+    profile: Any = SimpleNamespace(
+        payback=lambda _: SimpleNamespace(price=0.5),
+        intervals_budget=lambda *_: 1000.0,
+        little=10.0,
+        sample=SimpleNamespace(share=1.0),
+    )
+    intervals = np.array([[7, 7], [3, 3], [5, 5], [4, 4], [1, 9], [0, 2]])
+    probes = Probes(intervals, np.array([0, 0, 1, 1, 2, 2]), np.zeros(6, np.uint64))
+    stop = stop_for(profile, IndexOptions(), probes, np.array([2, 4, 0, 1, 3, 0]))
+    assert [of_kind.tolist() for of_kind in stop.probes] == [
+        [[3, 3], [7, 7]],
+        [[5, 5]],
+        [[0, 2], [1, 9]],
+    ]
+    assert stop.least == {"present": 3.0, "absent": 0.0, "range": 1.5}
+    assert (stop.price, stop.budget) == (0.5, 1000.0)
