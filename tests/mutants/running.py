@@ -31,7 +31,9 @@ _SPARK_TESTS = [
 ]
 _SPARK_S = 1800.0
 # They start a Spark, and are in the folder of those that need none.
-_NEED_SPARK = [f"tests/property/test_random_{name}.py" for name in ("tables", "joins")]
+_NEED_SPARK = [
+    f"tests/property/test_{name}.py" for name in ("random_tables", "random_joins", "range_tilings")
+]
 _MOST_TESTS = 150
 # A mutant that runs for ever is known by its CPU time: that hardly grows on a busy machine.
 _START_CPU_S, _TIMES = 30.0, 3.0
