@@ -84,3 +84,10 @@ def test_neighbours_far_from_the_least_key_do_not_spoil_the_shares():
         density = query_model.density(far)
     assert np.all((shares >= 0) & (shares <= 1))
     assert np.all(np.isfinite(density) & (density > 0))
+
+
+def test_the_densities_of_all_codes_add_up_to_one():
+    """Each kind of query falls somewhere in the domain: half of that by keys, half by codes."""
+    keys = np.cumsum(np.random.default_rng(0).integers(1, 9, 2000))
+    model = QueryModel.of_sample(np.repeat(keys, np.arange(2000) % 5 + 1))
+    assert model.density(np.arange(keys[0], keys[-1])).sum() == pytest.approx(1, abs=0.01)
