@@ -64,7 +64,7 @@ def test_an_hour_that_comes_twice_is_found_twice(lab: Lab, rule: str) -> None:
 
 DAY = 86_400_000_000
 INT, LONG = 1 << 31, 1 << 63
-OPS = ("=", "<", ">")
+OPS = ("=", "<", "<=", ">", ">=")
 _SETTINGS = {
     # The comparison reaches the index as it is typed, and is evaluated as it is typed.
     "spark.sql.optimizer.excludedRules": (
