@@ -302,12 +302,17 @@ def the_listing(session: SparkSession, query: str) -> str:
 
 
 @pytest.mark.usefixtures("index")
-def test_a_scan_from_before_an_index_came_is_not_one_from_after(lab: Lab, table: str) -> None:
+@pytest.mark.parametrize(
+    "change", ["CREATE SIEVE INDEX ON {} (r)", "CREATE OR REPLACE SIEVE INDEX ON {} (id)"]
+)
+def test_a_scan_from_before_an_index_came_is_not_one_from_after(
+    lab: Lab, table: str, change: str
+) -> None:
     """Equal scans are run once: two of one state of the indexes are equal, of two states never."""
     first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
     assert first.equals(same)
     assert first.hashCode() == same.hashCode()
-    lab.sql(f"CREATE SIEVE INDEX ON {table} (r)")
+    lab.sql(change.format(table))
     assert not first.equals(the_scan(lab.spark, POINT).relation().location())
 
 
