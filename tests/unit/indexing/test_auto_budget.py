@@ -19,10 +19,12 @@ def test_only_probes_for_absent_keys_must_miss() -> None:
         intervals_budget=lambda *_: 1000.0,
         little=10.0,
         sample=SimpleNamespace(share=1.0),
+        location_bytes=100.0,
     )
     intervals = np.array([[7, 7], [3, 3], [5, 5], [4, 4], [1, 9], [0, 2]])
     probes = Probes(intervals, np.array([0, 0, 1, 1, 2, 2]), np.zeros(6, np.uint64))
-    stop = stop_for(profile, IndexOptions(), probes, np.array([2, 4, 0, 1, 3, 0]))
+    hits = np.array([[2, 4, 0, 1, 3, 0]])
+    stop = stop_for(profile, IndexOptions(), probes, hits * np.array([[1], [100]]))
     assert [of_kind.tolist() for of_kind in stop.probes] == [
         [[3, 3], [7, 7]],
         [[5, 5]],
