@@ -147,7 +147,7 @@ def indexes(console: Console, spark: SparkSession, made: Sequence[tuple[str, str
         "index\nKB",
         "column\nMB",
         "index /\ncolumn",
-        "a key is in\n(files)",
+        "a key is in\n(files, ranges)",
     ):
         table.add_column(title, justify="right", no_wrap=True)
     useless: list[tuple[str, str, dict[str, str]]] = []
@@ -218,7 +218,12 @@ def _described(spark: SparkSession, table: str, index: str) -> dict[str, str]:
 
 
 def _expected(found: dict[str, str]) -> tuple[float, float]:
-    words = found["files read for a key that occurs"].split()
+    (told,) = (
+        found[f"{what} read for a key that occurs"]
+        for what in ("files", "ranges")
+        if f"{what} read for a key that occurs" in found
+    )
+    words = told.split()
     return float(words[0]), float(words[2])
 
 

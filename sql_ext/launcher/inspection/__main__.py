@@ -142,7 +142,7 @@ def _title(info: Mapping[str, str], read: _Index, layout: FileLayout) -> Iterato
 def _summary(info: Mapping[str, str], layout: FileLayout) -> Iterator[str]:
     """The summary of the picture as lines of text."""
     width, covered = layout.width(), layout.covered()
-    for key in (key for key in info if key.startswith("files read for")):
+    for key in (key for key in info if " read for " in key):
         yield f"{key}: {info[key]}"
     yield (
         f"of all keys a file spans {np.median(width):.1%} by min and max (median), "
