@@ -228,7 +228,7 @@ def _on_top(
     def plan(newest: Manifest | None) -> Manifest:
         if newest is None:
             raise UnavailableError("SIEVE_INDEX_GONE", f"{index.directory} vanished meanwhile")
-        if newest is not base and newest.instant >= made.instant:
+        if newest is not base and _is_as_late(newest, made):
             # Another refresh listed the table at the same time or later.
             return newest
         if newest.table != base.table:
@@ -245,6 +245,15 @@ def _on_top(
         )
 
     return plan
+
+
+def _is_as_late(newest: Contents, made: Contents) -> bool:
+    """Whether a version reflects its table at the same time as another, or later."""
+    theirs, own = newest.commit, made.commit
+    if theirs is not None and own is not None and theirs.table == own.table:
+        # The times of commits are those of their writers' clocks; the numbers ascend.
+        return theirs.version >= own.version
+    return newest.instant >= made.instant
 
 
 def _named(by: Contents) -> set[str]:

@@ -109,7 +109,7 @@ class Followers:
             case "unregistered":
                 # Delta has replaced the table; none of its files is what an index knows by a name.
                 table = at.table(commands.TableName((identity.database, identity.table)))
-                reregister(table, {}, at.environment)
+                reregister(table, at.indexes(table), at.environment)
             case "written":
                 missed = self._write(_key(identity), body["anew"] == "true", at)
                 return {"again": bool(missed), "anew": any(missed)}

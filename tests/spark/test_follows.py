@@ -35,9 +35,9 @@ def reads(lab: Lab, query: str) -> int:
     return int(lab.explain(query)[0]["files_read"])
 
 
-def version(lab: Lab) -> int:
+def version(lab: Lab, table: str = "t") -> int:
     """Number of the index's version; 0 where there is none."""
-    shown = lab.sql("SHOW SIEVE INDEXES ON t")
+    shown = lab.sql(f"SHOW SIEVE INDEXES ON {table}")
     return int(shown[0][7] or 0) if shown else 0
 
 
@@ -211,6 +211,28 @@ def test_a_table_saved_anew_gets_its_index_back(lab: Lab) -> None:
         soon(lambda: version(lab) > 0 and reads(lab, "SELECT * FROM t WHERE id = 105") == 1)
         lab.check("SELECT * FROM t WHERE id = 105", exactly=1)
         assert "budget = 2%" in dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON t"))["options"]
+
+
+def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
+    """Though it has the name of an indexed one, in a database of the same name."""
+    catalog, kind = "spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc"
+    other = {
+        catalog: f"{kind}.JDBCTableCatalog",
+        f"{catalog}.url": "jdbc:derby:memory:other;create=true",
+        f"{catalog}.driver": "org.apache.derby.jdbc.EmbeddedDriver",
+    }
+    with lab.database("following"), lab.settings(other):
+        create(lab)
+        create(lab, "u")
+        lab.sql("INSERT INTO t VALUES (40)")
+        with lab.setting("spark.sieve.refresh.auto", "true"):
+            lab.sql("CREATE NAMESPACE other.following")
+            lab.sql("CREATE TABLE other.following.t AS SELECT 1L AS id")
+            # Writes are reported one after the other.
+            lab.sql("INSERT INTO u VALUES (40)")
+            soon(lambda: version(lab, "u") == 2)
+        assert version(lab) == 1
+        assert lab.facts()["files new"] == "1"
 
 
 def test_a_refresh_that_fails_says_so(lab: Lab) -> None:

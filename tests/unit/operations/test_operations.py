@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from sieve.indexing.reuse import MOST_DELTAS
-from sieve.metadata.commit import newest
+from sieve.metadata.commit import newest, publish
 from sieve.metadata.file_list import FileState, Locations, states_of
 from sieve.metadata.manifest import Manifest, render_manifest
-from sieve.metadata.records import CreatedBy, RunId
+from sieve.metadata.records import Commit, CreatedBy, RunId, VersionId
 from sieve.metadata.registration import Registration
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import Ready
@@ -44,6 +44,7 @@ class Commits:
         empty: whether reading finds nothing.
         broken: whether what was added cannot be read by itself.
         asked: slices of which it was asked whether something was added.
+        at: the commit of a Delta table that is listed.
     """
 
     slices: Sequence[DataFile]
@@ -57,6 +58,7 @@ class Commits:
     empty: bool = False
     broken: bool = False
     asked: Mapping[int, tuple[int, int, bool]] = field(default_factory=dict)
+    at: Commit | None = None
 
     def __post_init__(self) -> None:
         self.info = SimpleNamespace(
@@ -89,8 +91,8 @@ class Commits:
     def instant_ms(self) -> int:
         return 1_800_000_000_000
 
-    def commit(self) -> None:
-        return None
+    def commit(self) -> Commit | None:
+        return self.at
 
     def appended(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
         self.asked = dict(files)
@@ -146,14 +148,16 @@ def version(
     return Ready("v", registration, LocalStore(), base), base
 
 
-def refreshed(table: Commits, found: Ready) -> set[str]:
-    """The paths that the version after a refresh knows."""
+def refreshed(
+    table: Commits, found: Ready, publishing: Callable[[], object] = lambda: None
+) -> set[str]:
+    """The paths that the version after a refresh knows, which calls ``publishing`` before it."""
     environment: Any = SimpleNamespace(
         check_cancelled=lambda: None,
         describe_job=lambda _: None,
         range_bytes=1 << 23,
         software=CreatedBy("0", "4.1"),
-        changing=lambda: None,
+        changing=publishing,
     )
     with without_spark():
         now = refresh_index(table, found, RefreshMode.INCREMENTAL, environment)  # type: ignore[arg-type]
@@ -195,6 +199,23 @@ def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
     table = Commits(AFTER, None)
     assert refreshed(table, found) == {file.path for file in AFTER}
     assert table.listings > 0
+
+
+@pytest.mark.parametrize("theirs", [4, 5, 6])
+def test_a_refresh_gives_way_to_one_of_a_later_commit(tmp_path: Path, theirs: int) -> None:
+    """By the numbers of the commits, whatever the clocks of those who made them say."""
+    found, base = version(tmp_path, BEFORE, [6])
+
+    def other() -> None:
+        later = Commit("t", theirs)
+        made = replace(base, version=2, id=VersionId("f" * 32), parent=base.id, commit=later)
+        publish(LocalStore(), found.directory, base, lambda _: made)
+
+    known = refreshed(Commits(AFTER, None, at=Commit("t", 5)), found, other)
+    now = newest(LocalStore(), found.directory)
+    assert now is not None
+    assert now.commit == Commit("t", max(theirs, 5))
+    assert known == {file.path for file in (AFTER if theirs < 5 else BEFORE)}
 
 
 def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ class CatalogEvents(first: Compat.Session)
   /** Written tables that wait for their refresh: the latest writer's request stands for all. */
   private val pendingRefreshes = new ConcurrentHashMap[(String, String), () => Boolean]
 
+  /** The indexes that a table had registered before the change that this thread makes of it. */
+  private val before = ThreadLocal.withInitial[Set[String]](() => Set.empty)
+
   private def catalog: ExternalCatalog = first.sharedState.externalCatalog
   private def current: Compat.Session =
     SparkSession.getActiveSession.collect { case s: Compat.Session => s }.getOrElse(first)
@@ -44,6 +47,8 @@ class CatalogEvents(first: Compat.Session)
       // What was written under the old name is not found there any more.
       if (Settings.refreshAuto(writer)) later(s"renamed ${e.newName}")(
         written(writer, TableIdentifier(e.newName, Some(e.database)), replaced = false))
+    case e: AlterTablePreEvent if e.kind != "stats" =>
+      before.set(Registry.registrations(catalog.getTable(e.database, e.name)).keySet)
     case e: AlterTableEvent if e.kind != "stats" => changed(e.database, e.name)
     case _ =>
   }
@@ -65,12 +70,11 @@ class CatalogEvents(first: Compat.Session)
   }
 
   private def changed(database: String, table: String): Unit = {
-    val name = TableIdentifier(table, Some(database))
-    val before = Registry.known(first, name)
-    val now = Registry.reload(first, name)
-    if (Registry.registrations(now).nonEmpty) report("changed", now)
+    val now = Registry.reload(first, TableIdentifier(table, Some(database)))
+    val left = Registry.registrations(now).keySet
     // CREATE OR REPLACE of a Delta table leaves none of its properties, and the table its identity.
-    else if (before.nonEmpty && Delta.isTable(now)) report("unregistered", now)
+    if (Delta.isTable(now) && !before.get.subsetOf(left)) report("unregistered", now)
+    if (left.nonEmpty) report("changed", now)
   }
 
   private def report(event: String, table: CatalogTable, more: (String, String)*): Unit = {

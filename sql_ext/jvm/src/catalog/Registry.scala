@@ -34,13 +34,6 @@ object Registry extends Logging {
   private var reading = Set.empty[TableKey]
   private val reloads = new Object
 
-  /** The registrations of a table of the session catalog as far as this driver has seen any. */
-  def known(session: Compat.Session, name: TableIdentifier): Map[String, String] = synchronized {
-    val key = TableKey(session.sparkContext.applicationId, lower(Tables.sessionCatalog),
-      lower(name.database.getOrElse("default")), lower(name.table))
-    Option(entries.get(key)).fold(Map.empty[String, String])(_.registrations)
-  }
-
   private def lower(s: String): String = s.toLowerCase(Locale.ROOT)
 
   def key(session: Compat.Session, table: CatalogTable): TableKey = {

@@ -33,7 +33,10 @@ object WriteEvent {
     case c if writers(c.getClass.getName) =>
       val replaced = replacing(c.getClass.getName) && c.productIterator.contains(SaveMode.Overwrite)
       val (names, plans) = (c.productIterator.flatMap(named), c.productIterator.flatMap(target))
-      (names ++ plans.filter(_ => Hudi.isCommand(c))).toSeq.headOption.map(t => WriteEvent(Right(t), replaced))
+      (names ++ plans.filter(_ => Hudi.isCommand(c))).toSeq.headOption
+        // A table of another catalog may have the name of an indexed one.
+        .filter(_.catalog.forall(_.equalsIgnoreCase(Tables.sessionCatalog)))
+        .map(t => WriteEvent(Right(t), replaced))
   }.flatten
 
   private def named(argument: Any): Option[TableIdentifier] = argument match {
@@ -44,7 +47,8 @@ object WriteEvent {
     case relation: DataSourceV2Relation => named(relation.table)
     case resolved: ResolvedTable => named(resolved.table)
     case created: ResolvedIdentifier =>
-      Some(TableIdentifier(created.identifier.name, created.identifier.namespace.lastOption))
+      val name = created.identifier
+      Some(TableIdentifier(name.name, name.namespace.lastOption, Some(created.catalog.name)))
     case table: Table if Delta.isTable(table) => named(Hudi.call(table, "catalogTable"))
     case _ => None
   }

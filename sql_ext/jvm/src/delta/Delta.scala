@@ -33,6 +33,10 @@ object Delta extends OnceLogging {
 
   def isFormat(format: FileFormat): Boolean = formats(format.getClass.getName)
 
+  /** Whether the Delta at hand tells of a relation how columns are named in files, and which version it is of. */
+  def isKnown(relation: HadoopFsRelation): Boolean = isFormat(relation.fileFormat) &&
+    attempt((DeltaColumns.stored(relation), asOf(relation.location))).isDefined
+
   /**
    * The plan with a filter of the rows that deletion vectors hide, above scans of tables that have
    * any; None if that cannot be had. Delta puts it in when it plans a scan, which it knows by its own
@@ -42,18 +46,23 @@ object Delta extends OnceLogging {
     plan.collectFirst { case l: LogicalRelation => l.relation }.collect {
       case fs: HadoopFsRelation if is(fs.location) => fs.location
     }.fold(Option(plan)) { location =>
-      try {
+      attempt {
         val own = location.getClass.getClassLoader.loadClass(strategy)
           .getConstructors.head.newInstance(session).asInstanceOf[AnyRef]
         val made = own.getClass.getMethod("preprocessTablesWithDVs", classOf[LogicalPlan]).invoke(own, plan)
-        Some(made.asInstanceOf[LogicalPlan])
-      } catch {
-        // Delta's own strategy would fail, or be cancelled, in the same way.
-        case e: InvocationTargetException => throw e.getCause
-        case e @ (NonFatal(_) | _: LinkageError) =>
-          warnOnce(s"no index of a Delta table is used, since its deletion vectors cannot be had: $e")
-          None
+        made.asInstanceOf[LogicalPlan]
       }
+    }
+
+  /** What Delta's classes make; None, with a warning, where they are not as these calls expect. */
+  private def attempt[A](made: => A): Option[A] =
+    try Some(made)
+    catch {
+      // Delta would fail, or be cancelled, in the same way without an index.
+      case e: InvocationTargetException => throw e.getCause
+      case e @ (NonFatal(_) | _: LinkageError) =>
+        warnOnce(s"no index of a Delta table is used, since this Delta has other classes: $e")
+        None
     }
 
   /** Whether a filter is that of deletion vectors. Indexes do not know it: they hold hidden rows as well. */

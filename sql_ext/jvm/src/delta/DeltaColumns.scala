@@ -14,7 +14,10 @@ object DeltaColumns {
   /** The way from a column's path in a table, of whatever format, to its path in the files. */
   def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] =
     if (!Delta.isFormat(relation.fileFormat) || !isMapped(relation.fileFormat)) identity
-    else stored(_, reference(relation.fileFormat))
+    else {
+      val all = reference(relation.fileFormat)
+      stored(_, all)
+    }
 
   private def stored(path: Seq[String], schema: StructType): Seq[String] =
     path.headOption.flatMap(name => schema.find(_.name == name)).fold(path) { field =>
@@ -34,8 +37,10 @@ object DeltaColumns {
     inFiles(reference(format), isMapped(format)).asInstanceOf[StructType].asNullable
 
   /** Likewise those of some names in the table. */
-  def schema(format: FileFormat, names: Seq[String]): StructType =
-    StructType(names.map(name => schema(format)(reference(format).fieldIndex(name))))
+  def schema(format: FileFormat, names: Seq[String]): StructType = {
+    val (all, own) = (schema(format), reference(format))
+    StructType(names.map(name => all(own.fieldIndex(name))))
+  }
 
   /** How readers find a column in a file: none, name or id. */
   def mapping(format: FileFormat): String = Hudi.call(Hudi.call(format, "columnMappingMode"), "name").toString

@@ -74,7 +74,7 @@ object SieveStrategy {
 
   /** Whether a relation's files or file slices are read as its listing and format say; others are left alone. */
   def known(relation: HadoopFsRelation): Boolean = relation.location match {
-    case own if Delta.is(own) => Delta.isFormat(relation.fileFormat)
+    case own if Delta.is(own) => Delta.isKnown(relation)
     case own => Hudi.is(own) || listings(own.getClass.getName)
   }
 
