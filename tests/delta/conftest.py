@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+# Whatever the golden corpus and fault tests are run with serves here, too.
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "fault"))
 
 import delta_jars
 from spark_session import Lab, start_session

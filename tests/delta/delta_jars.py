@@ -36,4 +36,6 @@ def conf(extensions: Sequence[str] = (EXTENSIONS, DELTA_EXTENSION)) -> dict[str,
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.shuffle.partitions": "1",
+        # VACUUM and RESTORE list folders in so many tasks: 10,000 by default.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     }

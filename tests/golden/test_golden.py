@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from corpus import EVERY_MODE, MODES, Script, Statement, read_expected, read_script, render
-from engines import SETTINGS, Engine, Result, SparkEngine, ThriftEngine
-from spark_session import INTERPRETED, RANGES, Lab
+from corpus import EVERY_MODE, MODES, Script, read_script, render
+from engines import Engine, Result, SparkEngine, ThriftEngine
+from running import answers, differences, prepare
+from spark_session import RANGES, Lab
 from thrift_session import thrift_session
 
 RUNS = [
@@ -63,13 +64,6 @@ def in_ranges(engine: Engine, script: Script) -> Engine:
     return engine
 
 
-def prepare(engine: Engine, script: Script) -> None:
-    """Make a file's tables and indexes."""
-    for statement in script.setup:
-        rows = engine.run(statement.sql).rows
-        assert not any(row.startswith("error:") for row in rows), (statement.text, rows)
-
-
 @pytest.mark.parametrize(("script", "mode"), RUNS, indirect=["script"])
 def test_same_rows_in_every_mode(script: Script, mode: str, request: pytest.FixtureRequest) -> None:
     """A statement gives the rows of its ``.out`` file, and reads no more files than it may."""
@@ -77,34 +71,7 @@ def test_same_rows_in_every_mode(script: Script, mode: str, request: pytest.Fixt
     results = answers(connect(), mode, script)
     if mode == "off" and request.config.getoption("regenerate"):
         script.expected.write_text(regenerated(results, script, connect), encoding="utf-8")
-    expected = read_expected(script.expected)
-    assert len(expected) == len(script.queries), "the .out file is of another .sql file"
-    wrong = []
-    for statement, result, entry in zip(script.queries, results, expected, strict=True):
-        if result is None:
-            continue
-        found = render(statement, result.rows)
-        if found != entry:
-            wrong.append(f"{mode} gives\n{found}instead of\n{entry}")
-        wrong += wrong_files(statement, mode, result.files)
-    assert not wrong, "\n".join(wrong)
-
-
-def answers(engine: Engine, mode: str, script: Script) -> list[Result | None]:
-    """What each statement gives in a mode; None for those that are not run in it."""
-    interpreted = {} if script.name in EVERY_MODE else INTERPRETED
-    for key, value in (SETTINGS[mode] | interpreted).items():
-        engine.run(f"SET {key}={value}")
-    return [engine.run(s.sql) if mode in s.modes else None for s in script.queries]
-
-
-def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
-    """What is wrong with the number of files that a statement has read."""
-    allowed = statement.files
-    if allowed is None or read is None:
-        return []
-    right = read == allowed.total if mode == "off" else allowed.allow(read)
-    return [] if right else [f"{mode} reads {read} files, wanted {allowed}: {statement.text}"]
+    assert not (wrong := differences(script, mode, results)), "\n".join(wrong)
 
 
 def regenerated(off: list[Result | None], script: Script, connect: Connect) -> str:

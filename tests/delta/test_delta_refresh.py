@@ -1,0 +1,134 @@
+"""Refreshes by the log of a Delta table, and by a listing where the log tells too little."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from delta_tables import MAPPED, create, insert
+from processes import front_ends
+from pyspark.errors import PySparkException
+from spark_session import Lab
+
+pytestmark = pytest.mark.delta
+
+ROWS = "id, concat('v', id % 7) v"
+
+
+@pytest.fixture(autouse=True)
+def table(lab: Lab) -> Iterator[None]:
+    """A table `t` of ten files with an index, in a database of its own."""
+    strict = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
+    with lab.database("refresh"), lab.settings(strict):
+        create(lab, mapping=MAPPED)
+        insert(lab, ROWS)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        yield
+
+
+def log_of(lab: Lab) -> Path:
+    """The folder of the table's commits."""
+    folder = dict(row[:2] for row in lab.sql("DESCRIBE EXTENDED t"))["Location"]
+    return Path(unquote(folder.removeprefix("file:"))) / "_delta_log"
+
+
+def built(lab: Lab) -> tuple[str, str]:
+    """The files of the index that were read for its newest version, and its Delta version."""
+    facts = lab.facts()
+    return facts["files"], facts["instant"].partition(" ")[2]
+
+
+def test_a_commit_that_is_gone(lab: Lab) -> None:
+    """Where a commit is missing, all files are listed, and none is forgotten or invented."""
+    lab.sql("INSERT INTO t VALUES (500, 'a')")
+    lab.sql("DELETE FROM t WHERE id = 42")
+    session = lab.spark._jsparkSession
+    tables = lab.spark._jvm.org.apache.spark.sql.delta.DeltaLog
+    name = lab.spark._jvm.org.apache.spark.sql.catalyst.TableIdentifier("t")
+    log = tables.forTable(session, name)
+    log.checkpoint()
+    gone = max(int(path.stem) for path in log_of(lab).glob("*.json")) - 1
+    (log_of(lab) / f"{gone:020}.json").unlink()
+    tables.clearCache()
+    (row,) = lab.sql("REFRESH SIEVE INDEX ON t")
+    assert row[1:3] == (2, 11)
+    assert built(lab) == ("11", "(version 3)")
+    lab.check("SELECT * FROM t WHERE id = 500", exactly=1)
+    assert lab.check("SELECT * FROM t WHERE id = 42", at_most=1).rows.total() == 0
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+
+
+def test_a_table_of_another_identity(lab: Lab) -> None:
+    """After CREATE OR REPLACE the numbers of commits go on, and no file is one of the former."""
+    lab.sql(
+        "CREATE OR REPLACE TABLE t USING delta TBLPROPERTIES "
+        "('delta.columnMapping.mode' = 'name', 'delta.dataSkippingNumIndexedCols' = '0') "
+        "AS SELECT /*+ REPARTITION_BY_RANGE(5, id) */ id, 'x' v FROM range(50)"
+    )
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    assert built(lab) == ("5", "(version 2)")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+    assert lab.check("SELECT * FROM t VERSION AS OF 1 WHERE id = 99").rows.total() == 1
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+
+
+def test_a_change_of_the_protocol(lab: Lab) -> None:
+    """Deletion vectors that are turned on change no file, nor what the index knows of one."""
+    lab.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    lab.sql("DELETE FROM t WHERE id = 43")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    assert built(lab) == ("10", "(version 3)")
+    lab.check("SELECT * FROM t WHERE id IN (42, 43)", exactly=1)
+
+
+def test_a_change_of_the_columns(lab: Lab) -> None:
+    """A column more is another schema: files are read until a REFRESH, which reads all of them."""
+    lab.sql("ALTER TABLE t ADD COLUMN more INT")
+    lab.sql("INSERT INTO t VALUES (500, 'a', 1)")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=11)
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    assert built(lab) == ("11", "(version 3)")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+    lab.check("SELECT * FROM t WHERE id = 500 AND more = 1", exactly=1)
+
+
+def test_commits_that_say_they_change_no_data(lab: Lab) -> None:
+    """Files that a writer has put in the place of others under ``dataChange`` false are read."""
+    rows = lab.spark.sql("SELECT /*+ REPARTITION_BY_RANGE(4, id) */ * FROM t")
+    writer = rows.write.format("delta").mode("overwrite").option("dataChange", "false")
+    writer.saveAsTable("t")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=4)
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    assert built(lab) == ("4", "(version 2)")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+
+
+@pytest.mark.parametrize("after", [0.05, 0.3, 1.0])
+def test_a_refresh_that_is_killed(lab: Lab, after: float) -> None:
+    """Whatever it has done by then: queries keep their rows, and the next REFRESH does the rest."""
+    lab.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    for key in (500, 600):
+        lab.sql(f"INSERT INTO t VALUES ({key}, 'a')")
+        lab.sql(f"DELETE FROM t WHERE id IN ({key // 100}, 42)")
+    (front_end,) = front_ends(int(lab.spark._jvm.java.lang.ProcessHandle.current().pid()))
+    killer = threading.Timer(after, os.kill, (front_end, signal.SIGKILL))
+    killer.start()
+    with suppress(PySparkException):
+        lab.sql("REFRESH SIEVE INDEX ON t")
+    killer.join()
+    time.sleep(0.1)
+    with lab.setting("spark.sieve.strict", "false"):
+        on = lab.run("SELECT * FROM t WHERE id IN (42, 43, 500, 600)")
+    assert on.rows.total() == 3
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    assert built(lab) == ("12", "(version 6)")
+    lab.check("SELECT * FROM t WHERE id IN (42, 600)", exactly=2)
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}

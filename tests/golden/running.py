@@ -1,0 +1,48 @@
+"""Running a file of the golden corpus, and comparing what it gives with what it must give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from corpus import EVERY_MODE, Script, Statement, read_expected, render
+from engines import SETTINGS, Engine, Result
+from spark_session import INTERPRETED
+
+
+def prepare(engine: Engine, script: Script) -> None:
+    """Make a file's tables and indexes."""
+    for statement in script.setup:
+        rows = engine.run(statement.sql).rows
+        assert not any(row.startswith("error:") for row in rows), (statement.text, rows)
+
+
+def answers(engine: Engine, mode: str, script: Script) -> list[Result | None]:
+    """What each statement gives in a mode; None for those that are not run in it."""
+    interpreted = {} if script.name in EVERY_MODE else INTERPRETED
+    for key, value in (SETTINGS[mode] | interpreted).items():
+        engine.run(f"SET {key}={value}")
+    return [engine.run(s.sql) if mode in s.modes else None for s in script.queries]
+
+
+def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
+    """What is wrong with the number of files that a statement has read."""
+    allowed = statement.files
+    if allowed is None or read is None:
+        return []
+    right = read == allowed.total if mode == "off" else allowed.allow(read)
+    return [] if right else [f"{mode} reads {read} files, wanted {allowed}: {statement.text}"]
+
+
+def differences(script: Script, mode: str, results: Sequence[Result | None]) -> list[str]:
+    """Rows that are not those of the ``.out`` file, and numbers of files that may not be."""
+    expected = read_expected(script.expected)
+    assert len(expected) == len(script.queries), "the .out file is of another .sql file"
+    wrong = []
+    for statement, result, entry in zip(script.queries, results, expected, strict=True):
+        if result is None:
+            continue
+        found = render(statement, result.rows)
+        if found != entry:
+            wrong.append(f"{mode} gives\n{found}instead of\n{entry}")
+        wrong += wrong_files(statement, mode, result.files)
+    return wrong
