@@ -1,0 +1,319 @@
+"""A random history of a Delta table: commands, and what must hold after each of them."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+from delta_model import KEYS, MERGES, Question, Row, State, Stretch, rows_of, select_of
+from delta_tables import MAPPED, NO_STATISTICS, VECTORS, create
+from pyspark.errors import PySparkException
+from spark_session import INTERPRETED, Lab
+
+DROPPED = re.compile("SIEVE_UNKNOWN_COLUMN|UNRESOLVED_COLUMN")
+TRACKED = {"delta.enableRowTracking": "true"}
+WIDENING = {"delta.enableTypeWidening": "true"}
+LAYOUTS = {
+    "vectors": ("", VECTORS | MAPPED),
+    "rewriting": ("", MAPPED),
+    "parts": ("PARTITIONED BY (part)", VECTORS | {"delta.columnMapping.mode": "id"}),
+    "clustered": ("CLUSTER BY (amount)", VECTORS | MAPPED | TRACKED),
+    "plain": ("", VECTORS),
+}
+"""Of each kind of table what follows its columns, and its properties."""
+COLUMNS = "id BIGINT, amount INT, part INT, s STRUCT<a: BIGINT, b: STRING>"
+SETTINGS = INTERPRETED | {
+    "spark.sieve.strict": "true",
+    "spark.sieve.audit.sample": "0.1",
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+    # Tables are small: a task for each scan.
+    "spark.sql.files.minPartitionNum": "1",
+}
+
+
+class History:
+    """A table, what commands do with it, and refreshes between.
+
+    The model says what a command leaves; after it the table is read whole without an index. The
+    column `amount` changes its name, its type and its place among the columns, and is another one
+    after DROP and ADD.
+
+    Args:
+        lab: the session.
+        layout: a kind of table.
+        seed: of all choices.
+    """
+
+    def __init__(self, lab: Lab, layout: str, seed: str) -> None:
+        self.lab, self.layout, self.seed = lab, layout, seed
+        self.chance = random.Random(seed)
+        self.done = Counter[str]()
+        """How many steps of each kind Delta has not refused."""
+        self.names = 0
+        self.past: dict[int, State] = {}
+        self.told: list[str] = []
+        """Statements so far."""
+
+    def run(self, steps: int) -> Counter[str]:
+        """Makes the table, takes so many steps, and asks for every version that is left.
+
+        Returns:
+            How many steps of each kind Delta has not refused.
+        """
+        name = "delta_" + re.sub("[^a-z0-9]", "_", self.seed)
+        with self.lab.database(name), self.lab.settings(SETTINGS):
+            try:
+                self.begin()
+                for _ in range(steps):
+                    self.chance.choice(self.steps())()
+                    self.queries_have_their_rows()
+                self.versions_have_their_rows()
+                self.indexes_are_right()
+            except BaseException as error:
+                error.add_note(";\n".join(self.told))
+                raise
+        return self.done
+
+    def steps(self) -> list[Callable[[], None]]:
+        """What can be done now."""
+        return [
+            self.insert, self.overwrite, self.update, self.delete, self.merge, self.merge,
+            self.optimize, self.z_order, self.reorg, self.vacuum, self.vectors, self.restore,
+            self.replace, self.clone, self.rename, self.renew, self.widen,
+        ]  # fmt: skip
+
+    # -- commands, whose result the model knows -----------------------------------------------
+
+    def begin(self) -> None:
+        """Makes the table with an index on each of its columns of numbers."""
+        more, properties = LAYOUTS[self.layout]
+        create(self.lab, columns=COLUMNS, more=more, layout=properties, widening=WIDENING)
+        folder = dict(row[:2] for row in self.lab.sql("DESCRIBE EXTENDED t"))["Location"]
+        self.log = Path(unquote(folder.removeprefix("file:"))) / "_delta_log"
+        self.columns, self.wide, self.oldest = ["id", "amount", "part", "s"], False, 1
+        rows = self.select((0, KEYS), "a")
+        rows = rows.replace("SELECT", "SELECT /*+ REPARTITION_BY_RANGE(6, id) */", 1)
+        self.sql(f"INSERT INTO t {rows}")
+        self.leaves(self.made((0, KEYS), "a"))
+        self.sql("CREATE SIEVE INDEX ON t (id, amount, s.a)")
+
+    def insert(self) -> None:
+        keys = self.keys()
+        self.sql(f"INSERT INTO t {self.select(keys, 'i')}")
+        self.does("insert", [*self.rows, *self.made(keys, "i")])
+
+    def overwrite(self) -> None:
+        self.sql("INSERT OVERWRITE t SELECT * FROM t WHERE id % 7 <> 0")
+        self.does("overwrite", [row for row in self.rows if row.id % 7])
+
+    def update(self) -> None:
+        (low, high), amount = self.keys(), self.chance.randrange(100)
+        self.sql(f"UPDATE t SET {self.amount} = {amount} WHERE id >= {low} AND id < {high}")
+        self.does(
+            "update",
+            [row._replace(amount=amount) if low <= row.id < high else row for row in self.rows],
+        )
+
+    def delete(self) -> None:
+        low = self.chance.randrange(100)
+        high = low + self.chance.choice([0, 3, 20])
+        self.sql(f"DELETE FROM t WHERE {self.amount} BETWEEN {low} AND {high}")
+        self.does(
+            "delete",
+            [row for row in self.rows if row.amount is None or not low <= row.amount <= high],
+        )
+
+    def merge(self) -> None:
+        keys, how, low = self.keys(), self.chance.choice(MERGES), self.chance.choice([0, 90])
+        below = self.chance.randrange(30)
+        self.sql(f"CREATE OR REPLACE TEMP VIEW source AS {self.select(keys, 'm')}")
+        self.sql(
+            f"MERGE INTO t USING source ON t.id = source.id AND t.id >= {low} {how.clauses(below)}"
+        )
+        self.does("merge", how.result(self.rows, self.made(keys, "m"), low, below))
+
+    def replace(self) -> None:
+        more, layout = LAYOUTS[self.layout]
+        properties = NO_STATISTICS | WIDENING | layout
+        given = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        self.sql(
+            f"CREATE OR REPLACE TABLE t USING delta {more.replace('amount', self.amount)} "
+            f"TBLPROPERTIES ({given}) AS SELECT * FROM t WHERE id % 9 <> 0"
+        )
+        self.does("replace", [row for row in self.rows if row.id % 9])
+
+    # -- what Delta may refuse: it cannot do all to every table --------------------------------
+
+    def optimize(self) -> None:
+        self.service("optimize", "OPTIMIZE t")
+
+    def z_order(self) -> None:
+        self.service("z-order", "OPTIMIZE t ZORDER BY (id)")
+
+    def reorg(self) -> None:
+        self.service("reorg", "REORG TABLE t APPLY (PURGE)")
+
+    def vacuum(self) -> None:
+        self.service("vacuum", "VACUUM t RETAIN 0 HOURS")
+        self.oldest = self.newest()
+
+    def vectors(self) -> None:
+        on = self.chance.choice(["true", "false"])
+        how = f"SET TBLPROPERTIES ('delta.enableDeletionVectors' = '{on}')"
+        self.service("vectors", f"ALTER TABLE t {how}")
+
+    def restore(self) -> None:
+        known = [version for version in self.past if version >= self.oldest]
+        version = self.chance.choice(known[-7:])
+        self.service(
+            "restore", f"RESTORE TABLE t TO VERSION AS OF {version}", self.past[version].rows
+        )
+
+    def rename(self) -> None:
+        self.names += 1
+        to = f"amount{self.names}"
+        self.service("rename", f"ALTER TABLE t RENAME COLUMN {self.amount} TO {to}")
+
+    def renew(self) -> None:
+        name = self.amount
+        rows = [row._replace(amount=None) for row in self.rows]
+        if self.accepts(f"ALTER TABLE t DROP COLUMN {name}"):
+            self.names += 1
+            self.sql(f"ALTER TABLE t ADD COLUMN {name} INT")
+            self.sql(f"CREATE SIEVE INDEX amount{self.names} ON t ({name})")
+            self.does("renew", rows)
+
+    def widen(self) -> None:
+        self.service("widen", f"ALTER TABLE t ALTER COLUMN {self.amount} TYPE BIGINT")
+
+    def clone(self) -> None:
+        if not self.accepts("CREATE TABLE c SHALLOW CLONE t"):
+            return
+        self.sql("CREATE SIEVE INDEX ON c (id)")
+        self.sql(f"INSERT INTO c {self.select((5, 10), 'c')}")
+        keys = Counter(row.id for row in [*self.rows, *self.made((5, 10), "c")])
+        for _ in range(2):
+            found = Counter(k for (k,) in self.lab.sql("SELECT id FROM c WHERE id IN (7, 42, 123)"))
+            assert found == Counter({k: keys[k] for k in (7, 42, 123) if k in keys})
+            self.sql("REFRESH SIEVE INDEX ON c")
+        self.sql("DROP TABLE c")
+        self.done["clone"] += 1
+
+    # -- the table and its model ---------------------------------------------------------------
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Those of the table."""
+        return self.state.rows
+
+    @property
+    def amount(self) -> str:
+        """The name that `amount` has."""
+        return self.state.amount
+
+    def keys(self) -> Stretch:
+        first = self.chance.randrange(KEYS)
+        return first, first + self.chance.choice([60, 7, 1])
+
+    def select(self, keys: Stretch, word: str) -> str:
+        return select_of(self.columns, keys, word, wide=self.wide)
+
+    def made(self, keys: Stretch, word: str) -> list[Row]:
+        return rows_of(keys, word, wide=self.wide)
+
+    def newest(self) -> int:
+        """The version of the table."""
+        return max(int(path.stem) for path in self.log.glob("*.json"))
+
+    def sql(self, statement: str) -> None:
+        self.told.append(statement)
+        self.lab.sql(statement)
+
+    def accepts(self, statement: str) -> bool:
+        """Runs a statement that Delta, and nobody else, may refuse, and then does nothing."""
+        before = self.newest()
+        try:
+            self.sql(statement)
+        except PySparkException as error:
+            if "SIEVE" in str(error) or self.newest() != before:
+                raise
+            self.told[-1] = f"-- refused: {statement}"
+            return False
+        return True
+
+    def service(self, kind: str, statement: str, rows: Sequence[Row] | None = None) -> None:
+        """Runs what leaves the rows as they are, or leaves some other rows."""
+        if self.accepts(statement):
+            self.does(kind, self.rows if rows is None else rows)
+
+    def does(self, kind: str, rows: Sequence[Row]) -> None:
+        """Counts a step, which must leave these rows; a REFRESH may follow it."""
+        self.done[kind] += 1
+        self.leaves(rows)
+        if self.chance.random() < 0.5:
+            if not self.done["renew"]:
+                self.sql("REFRESH SIEVE INDEX ON t")
+            else:
+                for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
+                    with dropped_columns_ignored():
+                        self.sql(f"REFRESH SIEVE INDEX {name} ON t")
+
+    def leaves(self, rows: Sequence[Row]) -> None:
+        """Reads the table without an index."""
+        with self.lab.setting("spark.sieve.enabled", "false"):
+            frame = self.lab.spark.sql("SELECT * FROM t")
+            name = next(n for n in frame.columns if n not in ("id", "part", "s"))
+            found = tuple(
+                Row(r["id"], r[name], r["part"], r["s"]["a"], r["s"]["b"]) for r in frame.collect()
+            )
+        assert Counter(found) == Counter(rows)
+        self.columns, self.wide = frame.columns, dict(frame.dtypes)[name] == "bigint"
+        self.state = State(name, found)
+        self.past[self.newest()] = self.state
+
+    # -- what must hold ------------------------------------------------------------------------
+
+    def queries_have_their_rows(self) -> None:
+        """Points and ranges of all columns, now and in some version; a LIMIT, a top-k, a join."""
+        version = self.chance.choice([v for v in self.past if v >= self.oldest])
+        question = Question()
+        question.filters("t", self.state, self.chance, 2)
+        question.filters(f"t VERSION AS OF {version}", self.past[version], self.chance, 1)
+        question.other(self.state, self.chance)
+        question.ask(self.lab)
+
+    def versions_have_their_rows(self) -> None:
+        """Every version that can be read has the keys of the next one that was read whole."""
+        question = Question()
+        keys = tuple(self.chance.sample(range(KEYS), 3))
+        for version in range(self.oldest, self.newest() + 1):
+            state = self.past[min(v for v in self.past if v >= version)]
+            question.add(
+                f"id, s.a AS a FROM t VERSION AS OF {version} "
+                f"WHERE id IN {keys} OR s.a = {2 * keys[0]}",
+                [(r.id, r.a) for r in state.rows if r.id in keys or r.a == 2 * keys[0]],
+            )
+        question.ask(self.lab)
+
+    def indexes_are_right(self) -> None:
+        """By CHECK."""
+        states = set()
+        for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
+            with dropped_columns_ignored():
+                states |= {row[2] for row in self.lab.sql(f"CHECK SIEVE INDEX {name} ON t")}
+        assert states <= {"ok", "stale", "gone"}
+
+
+@contextlib.contextmanager
+def dropped_columns_ignored() -> Iterator[None]:
+    """A column that was dropped leaves an index that can neither be refreshed nor checked."""
+    try:
+        yield
+    except PySparkException as error:
+        if not DROPPED.search(str(error)):
+            raise
