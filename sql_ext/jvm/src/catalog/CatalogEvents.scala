@@ -47,7 +47,7 @@ class CatalogEvents(first: Compat.Session)
       // What was written under the old name is not found there any more.
       if (Settings.refreshAuto(writer)) later(s"renamed ${e.newName}")(
         written(writer, TableIdentifier(e.newName, Some(e.database)), replaced = false))
-    case e: AlterTablePreEvent if e.kind != "stats" =>
+    case e: AlterTablePreEvent if e.kind != "stats" && Delta.isHere =>
       before.set(Registry.registrations(catalog.getTable(e.database, e.name)).keySet)
     case e: AlterTableEvent if e.kind != "stats" => changed(e.database, e.name)
     case _ =>

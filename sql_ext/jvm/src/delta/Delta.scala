@@ -1,6 +1,7 @@
 package org.apache.spark.sql.sieve
 
 import java.lang.reflect.InvocationTargetException
+import scala.util.Try
 import scala.util.control.NonFatal
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
@@ -10,6 +11,7 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.Utils
 
 /**
  * Delta tables as Spark reads them: a relation of Parquet files whose listing and format are classes
@@ -30,6 +32,10 @@ object Delta extends OnceLogging {
   /** Whether a catalog's table is one of Delta's. */
   def isTable(table: Table): Boolean = tables(table.getClass.getName)
   def isTable(table: CatalogTable): Boolean = table.provider.exists(_.equalsIgnoreCase(provider))
+
+  /** Whether this driver has Delta, without which no table is one of Delta's. */
+  lazy val isHere: Boolean = tables.exists(name =>
+    Try(Class.forName(name, false, Utils.getContextOrSparkClassLoader)).isSuccess)
 
   def isFormat(format: FileFormat): Boolean = formats(format.getClass.getName)
 
