@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -15,7 +16,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.hash_map.size import estimate_bytes
-from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, near, served
+from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, Trial, near, served
 
 MOST_MAP_BYTES: Final = 1 << 30
 """Maximum bytes of a map that the user has not requested."""
@@ -62,6 +63,23 @@ def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Coun
         least,
         FREE_BYTES * profile.sample.share,
     )
+
+
+def expected_of(trial: Trial, stop: Stop, location_bytes: float) -> tuple[Expected, ...]:
+    """The expected reads of a trial.
+
+    Args:
+        trial: of intervals.
+        stop: the stop criterion, whose probes it counted.
+        location_bytes: mean bytes of a location.
+    """
+    found = []
+    for kind, total, probes in zip(KINDS, trial[1], stop.probes, strict=True):
+        if len(probes):
+            read, least = total / len(probes), stop.least[kind]
+            in_bytes = (each * location_bytes for each in (read, least))
+            found.append(Expected(kind, read, least, math.nan, *in_bytes))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

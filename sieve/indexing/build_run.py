@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame
 from sieve.arrays.dtypes import Counts
 from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError, SieveError
-from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
+from sieve.indexing.auto_budget import expected_of, more_may_pay, plan_map, stop_for
 from sieve.indexing.column_profile import ColumnProfile, column_profile
-from sieve.indexing.fit_budget import Shared, run_maker, shared_by_runs
+from sieve.indexing.fit_budget import Shared, run_maker, shared_by_runs, trial_of_least_cost
 from sieve.indexing.probes import (
     Probes,
     expectations,
@@ -219,6 +219,8 @@ class _Building:
             stop = None
             if self.options.automatic:
                 stop = stop_for(asked, self.options, self.probes, seen.hits)
+                if (mapped := self._mapped_at_once(reading, stop)) is not None:
+                    return mapped, seen
             made = self._make(reading, self.options, stop)
             if made is None:
                 return None, seen
@@ -227,6 +229,33 @@ class _Building:
             elif self.options.shape == "auto" and self.with_maps:
                 made = self._with_map_if_better(made, reading)
             return made, seen
+
+    def _mapped_at_once(self, reading: _Reading, stop: Stop) -> _Made | None:
+        """A run with a map, without one of intervals to compare it with.
+
+        None if intervals may cost less: if the map does not cost clearly less than the trial of
+        those that cost least.
+        """
+        asked, seen = reading.asked, reading.seen
+        if self.options.shape != "auto" or not self.with_maps:
+            return None
+        self.describe_job("weighing")
+        trial = trial_of_least_cost(reading.shared.pieces, seen, asked, self.options, stop)
+        if trial is None:
+            return None
+        size, told = trial[0], expected_of(trial, stop, asked.location_bytes)
+        planned = plan_map(asked, self.options, told, seen.keys, int(size))
+        if planned is None or planned.limit is not None:
+            return None
+        try:
+            made = self._make(reading, planned.options, most_bits=0)
+        except InvalidInputError:  # Files share more keys than the budget pays for.
+            return None
+        bound = self._cost(asked, int(size), files_read(told, asked.location_bytes))
+        if made is None or NEAR * made.cost < bound:
+            return made
+        discard_run(self.store, self.index_dir, made.run.id)
+        return None
 
     def _make(
         self,

@@ -120,12 +120,7 @@ def _priced(
     stop: Stop | None,
 ) -> Make:
     n, query_model = seen.cuts[0], _query_model(seen, column_profile)
-    planner = partial(
-        plan,
-        query_model=query_model,
-        shape="auto" if options.shape == "map" else options.shape,
-        weights=column_profile.weights,
-    )
+    planner = _planner(query_model, column_profile, options)
     budget = column_profile.intervals_budget(options, options.shape)
     left = max(
         1, budget - int(FILE_OVERHEAD * run_files(n, column_profile) * column_profile.sample.share)
@@ -153,6 +148,30 @@ def _priced(
         price = float(prices[stop.choose(trials)])
     return lambda times: map_batches(
         pieces, segment_tasks.write_stretches(planner, price * times), SPARK_SCHEMA
+    )
+
+
+def trial_of_least_cost(
+    pieces: DataFrame, seen: Seen, column_profile: ColumnProfile, options: IndexOptions, stop: Stop
+) -> Trial | None:
+    """Estimates the intervals that cost least: those at the least price, where bytes just pay back.
+
+    None if one task has all cuts, for which intervals cost hardly more than their trial.
+    """
+    query_model = _query_model(seen, column_profile)
+    if _stretches(seen.cuts[0], query_model) == 1:
+        return None
+    return _trial(pieces, _planner(query_model, column_profile, options), stop.price, stop)
+
+
+def _planner(
+    query_model: QueryModel, column_profile: ColumnProfile, options: IndexOptions
+) -> segment_tasks.Planner:
+    return partial(
+        plan,
+        query_model=query_model,
+        shape="auto" if options.shape == "map" else options.shape,
+        weights=column_profile.weights,
     )
 
 

@@ -32,6 +32,7 @@ class Seen:
         partial: bool[n], locations of files that prove nothing: without rows, with a corrupt
             record, or read incompletely.
         cuts: of the other locations, the number of cuts, and their least and greatest key code.
+        keys: distinct keys of each of these, summed.
     """
 
     rows: Counts
@@ -42,6 +43,7 @@ class Seen:
     hits: Counts
     partial: Flags
     cuts: tuple[int, int, int]
+    keys: int
 
     @property
     def whole(self) -> list[int] | None:
@@ -111,7 +113,7 @@ def _seen(
     kinds = (cut_tasks.ROWS, cut_tasks.NULLS, cut_tasks.NANS, cut_tasks.KEY, cut_tasks.DAMAGED)
     counts = {kind: np.zeros(n, np.int64) for kind in kinds}
     counts[cut_tasks.PROBE] = np.zeros(n_probes, np.int64)
-    hit_bytes = np.zeros(n_probes, np.int64)
+    hit_bytes, distinct = np.zeros(n_probes, np.int64), np.zeros(n, np.int64)
     least, greatest = np.full(n, GREATEST, np.int64), np.full(n, LEAST, np.int64)
     rows = sf.when(sf.col("kind") == cut_tasks.KEY, 1).otherwise(sf.col("rows"))
     grouped = lines.groupBy("kind", "location").agg(
@@ -120,7 +122,7 @@ def _seen(
     for kind, place, total, keys, low, high in grouped.collect():
         counts[kind][place] = total
         if kind == cut_tasks.KEY:
-            least[place], greatest[place] = low, high
+            least[place], greatest[place], distinct[place] = low, high, keys
         elif kind == cut_tasks.PROBE:
             hit_bytes[place] = keys
     read = counts[cut_tasks.ROWS]
@@ -149,5 +151,13 @@ def _seen(
         int(greatest[~partial].max(initial=LEAST)),
     )
     return Seen(
-        read, counts[cut_tasks.NULLS], counts[cut_tasks.NANS], least, greatest, hits, partial, cuts
+        read,
+        counts[cut_tasks.NULLS],
+        counts[cut_tasks.NANS],
+        least,
+        greatest,
+        hits,
+        partial,
+        cuts,
+        int(distinct[~partial].sum()),
     )

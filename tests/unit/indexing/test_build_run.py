@@ -19,6 +19,7 @@ from sieve.indexing import build_run
 from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.column_sample import Sample
+from sieve.indexing.probes import EACH
 from sieve.indexing.tiling import Tiling, whole_files
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir
@@ -43,6 +44,7 @@ class Attempts:
         cuts: number of cuts that a reading sends on.
         tiling: of the files.
         locations: number of locations of each attempt.
+        trial: bytes of the intervals that cost least, and files that a query for a key reads.
     """
 
     script: list[tuple[int, float] | Exception]
@@ -50,6 +52,7 @@ class Attempts:
     cuts: int = 1000
     tiling: Tiling = field(default_factory=lambda: whole_files([50] * FILES))
     locations: list[int] = field(default_factory=list)
+    trial: tuple[int, float] | None = None
 
     def maker(
         self, _: object, __: object, asked: Any, options: Any, *others: Any
@@ -95,6 +98,7 @@ class Attempts:
             seen = SimpleNamespace(
                 rows=counts, nulls=counts, nans=counts, hits=probes, least=counts, greatest=counts,
                 partial=np.arange(asked.n_files) == 5, cuts=(self.cuts, 0, 1),
+                keys=ROWS,
             )  # fmt: skip
             yield None, seen
 
@@ -113,7 +117,10 @@ class Attempts:
         for name, fake in {
             "column_profile": lambda *_, **__: profile,
             "read_cuts": read_cuts,
-            "shared_by_runs": lambda *_: contextlib.nullcontext(),
+            "shared_by_runs": lambda *_: contextlib.nullcontext(SimpleNamespace(pieces=None)),
+            "trial_of_least_cost": lambda *_: (
+                self.trial and (self.trial[0], (self.trial[1] * EACH, 0, 180 * EACH))
+            ),
             "run_maker": self.maker,
             "write_within": self.write,
             "Run": lambda _, __, run, ___: run.rows / 100,
@@ -175,6 +182,33 @@ def test_the_better_attempt_is_kept_alone(
     assert attempts.made == made
     assert (number(built), attempts.left()) == (kept, [kept])
     assert built.rows.tolist() == [-1 if k == 5 else 1 for k in range(FILES)]
+
+
+THREE = [CHEAP_MAP, STOPPED, CHEAP_MAP]
+
+
+@pytest.mark.parametrize(
+    ("trial", "script", "made", "kept"),
+    [
+        ((FEW, 150.0), [(MANY, 1.0)], [CHEAP_MAP], 1),
+        ((FEW, 1.2), [(FEW, 1.2)], [STOPPED], 1),
+        ((FEW, 150.0), [(1 << 40, 1.0), (FEW, 9.0), (1 << 40, 1.0)], THREE, 2),
+        ((FEW, 150.0), [TOO_SMALL, (FEW, 150.0), TOO_SMALL], THREE, 2),
+    ],
+)  # fmt: skip
+def test_a_map_that_surely_pays_is_made_alone(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    trial: tuple[int, float],
+    script: list[tuple[int, float] | Exception],
+    made: list[object],
+    kept: int,
+) -> None:
+    """If it costs more than a trial of intervals, these are made, and compared with it."""
+    attempts = Attempts(script, trial=trial)
+    built = attempts.build(monkeypatch, tmp_path, IndexOptions())
+    assert attempts.made == made
+    assert (number(built), attempts.left()) == (kept, [kept])
 
 
 def test_what_is_read_in_part_gets_no_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

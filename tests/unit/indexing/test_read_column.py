@@ -69,7 +69,7 @@ def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list
     """None stands for all of them, so that nothing is asked of each."""
     none = np.zeros(3, np.int64)
     flags = np.array(partial, np.bool_)
-    seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0))
+    seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0), 0)
     assert seen.whole == whole
 
 
