@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from delta_model import KEYS, MERGES, Question, Row, State, Stretch, rows_of, select_of
-from delta_tables import MAPPED, NO_STATISTICS, VECTORS, create
+from delta_tables import MAPPED, NO_STATISTICS, VECTORS, create, given
 from pyspark.errors import PySparkException
 from spark_session import INTERPRETED, Lab
 
@@ -140,10 +140,9 @@ class History:
     def replace(self) -> None:
         more, layout = LAYOUTS[self.layout]
         properties = NO_STATISTICS | WIDENING | layout
-        given = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         self.sql(
             f"CREATE OR REPLACE TABLE t USING delta {more.replace('amount', self.amount)} "
-            f"TBLPROPERTIES ({given}) AS SELECT * FROM t WHERE id % 9 <> 0"
+            f"{given(properties)} AS SELECT * FROM t WHERE id % 9 <> 0"
         )
         self.does("replace", [row for row in self.rows if row.id % 9])
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from delta_tables import MAPPED, create, insert
+from delta_tables import REPLACEABLE, create, insert, replace
 from processes import front_ends
 from pyspark.errors import PySparkException
 from spark_session import Lab
@@ -27,7 +27,7 @@ def table(lab: Lab) -> Iterator[None]:
     """A table `t` of ten files with an index, in a database of its own."""
     strict = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
     with lab.database("refresh"), lab.settings(strict):
-        create(lab, mapping=MAPPED)
+        create(lab, mapping=REPLACEABLE)
         insert(lab, ROWS)
         lab.sql("CREATE SIEVE INDEX ON t (id)")
         yield
@@ -67,11 +67,7 @@ def test_a_commit_that_is_gone(lab: Lab) -> None:
 
 def test_a_table_of_another_identity(lab: Lab) -> None:
     """After CREATE OR REPLACE the numbers of commits go on, and no file is one of the former."""
-    lab.sql(
-        "CREATE OR REPLACE TABLE t USING delta TBLPROPERTIES "
-        "('delta.columnMapping.mode' = 'name', 'delta.dataSkippingNumIndexedCols' = '0') "
-        "AS SELECT /*+ REPARTITION_BY_RANGE(5, id) */ id, 'x' v FROM range(50)"
-    )
+    replace(lab)
     lab.sql("REFRESH SIEVE INDEX ON t")
     assert built(lab) == ("5", "(version 2)")
     lab.check("SELECT * FROM t WHERE id = 42", exactly=1)

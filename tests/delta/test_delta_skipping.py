@@ -6,7 +6,7 @@ The forms are those of Delta's own tests of skipping by statistics (``DataSkippi
 from __future__ import annotations
 
 import pytest
-from delta_tables import NO_STATISTICS
+from delta_tables import NO_STATISTICS, given
 from spark_session import INTERPRETED, Lab
 
 pytestmark = pytest.mark.delta
@@ -58,10 +58,8 @@ IN_VAIN = ("long = repeat('A', 999)", "a + 1 = 12")
 def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
     """What Delta's statistics skip the index skips by itself, and values between as well."""
     properties = {} if statistics else NO_STATISTICS
-    given = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
     with lab.database("skipping"), lab.settings(INTERPRETED):
-        more = f"TBLPROPERTIES ({given})" if given else ""
-        lab.sql(f"CREATE TABLE s USING delta {more} AS {TABLE}")
+        lab.sql(f"CREATE TABLE s USING delta {given(properties)} AS {TABLE}")
         lab.sql(f"CREATE SIEVE INDEX ON s ({INDEXED})")
         wrong = []
         for predicates, files, has_rows in (

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from delta_tables import MAPPED, VECTORS, create, insert
+from delta_tables import MAPPED, REPLACEABLE, VECTORS, create, insert, replace
 from spark_session import Lab
 
 pytestmark = pytest.mark.delta
@@ -73,16 +73,12 @@ def test_dml_changes_what_it_would_without_an_index(lab: Lab, vectors: dict[str,
 
 def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
     """CREATE OR REPLACE drops all properties of the table; its index is registered again."""
-    create(lab, mapping=MAPPED)
+    create(lab, mapping=REPLACEABLE)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     uuid = lab.facts()["uuid"]
     lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
-    lab.sql(
-        "CREATE OR REPLACE TABLE t USING delta TBLPROPERTIES "
-        "('delta.columnMapping.mode' = 'name', 'delta.dataSkippingNumIndexedCols' = '0') "
-        "AS SELECT /*+ REPARTITION_BY_RANGE(5, id) */ id, 'x' v FROM range(50)"
-    )
+    replace(lab)
     wait_for(lab, "id_sieve", "uuid", uuid)
     assert lab.check("SELECT * FROM t WHERE id = 42").rows.total() == 1
     lab.sql("REFRESH SIEVE INDEX ON t")
