@@ -12,6 +12,8 @@ SPARK35 := 3.5.9
 HUDI    := 1.2.0
 # Of each line of Spark: the name of Delta's artifact, and its release.
 DELTA_4.1 := delta-spark_4.1_2.13:4.4.0 delta-storage:4.4.0
+DELTA_4.0 := delta-spark_4.0_2.13:4.4.0 delta-storage:4.4.0
+DELTA_4.2 := delta-spark_4.2_2.13:4.4.0 delta-storage:4.4.0
 DELTA_3.5 := delta-spark_2.12:3.3.3 delta-storage:3.3.3
 JARS    := sql_ext/jars/sieve-spark-4.1_2.13.jar sql_ext/jars/sieve-spark-3.5_2.12.jar
 OTHERS  := 4.0 4.2 4.3
@@ -46,7 +48,7 @@ QUICK_FILES := build/quick-files.jar
 
 .PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup \
         bench-joins bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
-        bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
+        bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
         mutants \
         test-foreign test-sqlancer test-clients docs
@@ -174,6 +176,9 @@ bench-users: setup ## 32 sessions of one Thrift server, with and without an inde
 bench-hudi: setup build/hudi/.fetched-$(HUDI) ## Hudi tables: its own ways to skip and Sieve's, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m bench hudi $(ARGS)
 
+bench-delta: setup build/delta/.fetched-4.1 ## Delta tables: its own ways to skip and Sieve's
+	@$(BIN)/python -m bench delta $(ARGS)
+
 bench-hudi-moves: setup build/hudi/.fetched-$(HUDI) ## Hudi tables whose rows move to other keys, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m bench hudi-moves $(ARGS)
 
@@ -232,10 +237,10 @@ build/hudi/.fetched-%:
 	  -DoutputDirectory="$(CURDIR)/build/hudi"
 	@touch $@
 
-# SPARK=3.5 takes the release of Delta for that line.
+# SPARK=3.5, 4.0 or 4.2 takes the release of Delta for that line.
 test-delta: SPARK := 4.1
-test-delta: setup ## Delta tables on Spark 4.1; SPARK=3.5: on that Spark
-	@$(MAKE) build/delta/.fetched-$(SPARK)
+test-delta: setup ## Delta tables on Spark 4.1; SPARK=3.5, 4.0 or 4.2: on that Spark
+	@$(MAKE) build/delta/.fetched-$(SPARK) $(if $(filter $(SPARK),$(OTHERS)),sql_ext/jars/sieve-spark-$(SPARK)_2.13.jar)
 	@$(if $(filter 4.1,$(SPARK)),,$(call ON,$(SPARK))) $(BIN)/python -m pytest -m 'delta and not soak' tests/delta $(ARGS)
 
 soak-delta: setup build/delta/.fetched-4.1 ## 500 random histories of Delta tables
