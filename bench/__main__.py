@@ -18,6 +18,7 @@ BENCHES = {
     "hudi": "Hudi tables: its own ways to skip and Sieve's (make bench-hudi)",
     "hudi-moves": "Hudi tables whose rows move to other keys: slices read (make bench-hudi-moves)",
     "hudi-refresh": "REFRESH of a Hudi table after small commits (make bench-hudi-refresh)",
+    "delta": "Delta tables: its own ways to skip and Sieve's (make bench-delta)",
     "joins": "joins whose keys pick files: files read, time (make bench-joins)",
     "ranges": "queries that read parts of large files: time, rows, tasks (make bench-ranges)",
     "worker": "what a Python worker does between two tasks of a build (no job runs)",

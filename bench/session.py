@@ -85,6 +85,11 @@ def files_read(frame: DataFrame) -> int:
     return _summed(frame, "numFiles")
 
 
+def bytes_read(frame: DataFrame) -> int:
+    """Sum of the metric "size of files read" over the scans of an executed query."""
+    return _summed(frame, "filesSize")
+
+
 def rows_scanned(frame: DataFrame) -> int:
     """Rows that the scans of an executed query give, before any filter."""
     return _summed(frame, "numOutputRows")

@@ -1,0 +1,217 @@
+"""Delta tables: files and bytes read and time, by Delta's own ways to skip and by Sieve.
+
+TPC-H's lineitem of the demo, in 400 files in the order of arrival with 2 % late rows, converted to
+Delta with its statistics. The demo's queries run on this table with Delta alone and with Sieve, and
+on two copies that are rewritten to as many files: Z-ordered by the columns that the queries ask,
+and with liquid clustering by them. All must return the same rows. Times are medians.
+
+Then commits on the table by order key, each with and without the index: it is restored in between.
+Each is followed by REFRESH. Last, a query of the version before them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.delta_session import HOME, convert, passing_session, rewrite
+from bench.demo import Demo
+from bench.lineitem import BY_DATE, BY_ORDER, ORDERS_PER_SCALE, order_key
+from bench.queries import Query, demo_queries
+from bench.session import SWITCH, bytes_read, files_read
+
+FOLDER = HOME / "build" / "bench-delta"
+KEYS = {BY_DATE: "l_shipdate, l_receiptdate", BY_ORDER: "l_orderkey"}
+_WAYS = {
+    "Delta alone": ("", False),
+    "Z-ordered": ("_zorder", False),
+    "liquid clustering": ("_liquid", False),
+    "Sieve": ("", True),
+}
+"""Of each way to skip, the end of its table's name, and whether the index is on."""
+
+
+@dataclass(slots=True)
+class Measured:
+    """A query by one way: files and bytes read, seconds of each run."""
+
+    files: int = 0
+    bytes: int = 0
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """For a table: files, megabytes, milliseconds."""
+        median = statistics.median(self.seconds)
+        return str(self.files), f"{self.bytes / 1e6:,.1f}", f"{median * 1000:,.0f}"
+
+
+class Bench:
+    """The tables and what is measured on them."""
+
+    def __init__(self, spark: SparkSession, console: Console, scale: int, rounds: int) -> None:
+        self.spark = spark
+        self.console = console
+        self.scale = scale
+        self.rounds = rounds
+
+    def make(self) -> Table:
+        """Makes all tables and indexes, and tells what each took."""
+        shown = Table(box=box.SIMPLE, title="made")
+        for column in ("", "s", "files", "index KB"):
+            shown.add_column(column, justify="right" if column else "left")
+        for table, files in Demo(self.console, self.scale).data().items():
+            keys = KEYS[table]
+            convert(self.spark, table, files, FOLDER / table)
+            zorder, liquid = table + "_zorder", table + "_liquid"
+            for copy, *statements in (
+                (zorder, f"OPTIMIZE {zorder} ZORDER BY ({keys})"),
+                (liquid, f"ALTER TABLE {liquid} CLUSTER BY ({keys})", f"OPTIMIZE {liquid} FULL"),
+            ):
+                started = time.perf_counter()
+                rewrite(self.spark, table, copy, *statements)
+                took = time.perf_counter() - started
+                shown.add_row(f"{copy} ({keys})", f"{took:.1f}", str(self._files(copy)), "")
+            took = self._timed(f"CREATE SIEVE INDEX ON {table} ({keys})")
+            indexes = self.spark.sql(f"SHOW SIEVE INDEXES ON {table}").collect()
+            size = sum(row["bytes"] for row in indexes)
+            name = f"{table}: Sieve ({keys})"
+            shown.add_row(name, f"{took:.1f}", str(self._files(table)), f"{size / 1000:,.0f}")
+        return shown
+
+    def queries(self) -> Table:
+        """Runs the demo's queries by every way."""
+        shown = Table(box=box.SIMPLE, title="queries")
+        shown.add_column("", no_wrap=True)
+        for way in _WAYS:
+            for column in (f"{way}\nfiles", "\nMB", "\nms"):
+                shown.add_column(column, justify="right")
+        for query in demo_queries(self.scale):
+            measured = self.measure(query, {
+                way: (query.sql.replace(query.table, query.table + end, 1), on)
+                for way, (end, on) in _WAYS.items()
+            })  # fmt: skip
+            shown.add_row(query.title, *(c for one in measured.values() for c in one.cells))
+        return shown
+
+    def commits(self) -> Table:
+        """Changes rows by their keys, without the index and with it, and refreshes after it."""
+        shown = Table(box=box.SIMPLE, title=f"commits to {BY_ORDER}")
+        for column in ("", "files\nremoved", "files\nadded", "without\ns", "with\ns", "REFRESH\ns"):
+            shown.add_column(column, justify="right" if column else "left")
+        orders = ORDERS_PER_SCALE * self.scale
+        ten = ", ".join(str(order_key(orders * k // 11)) for k in range(1, 11))
+        low, high = order_key(orders // 2), order_key(orders // 2 + orders // 100)
+        self._make_source("ten_orders", f"l_orderkey IN ({ten})")
+        self._make_source("many_orders", f"l_orderkey BETWEEN {low} AND {high}")
+        merge = (
+            f"MERGE INTO {BY_ORDER} t USING {{}} s "
+            "ON t.l_orderkey = s.l_orderkey AND t.l_linenumber = s.l_linenumber "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+        update = f"UPDATE {BY_ORDER} SET l_comment = 'new' WHERE l_orderkey IN ({ten})"
+        for vectors in ("", ", vectors"):
+            if vectors:
+                self.spark.sql(
+                    f"ALTER TABLE {BY_ORDER} SET TBLPROPERTIES "
+                    "('delta.enableDeletionVectors' = 'true')"
+                )
+            for title, statement in (
+                ("UPDATE of ten orders", update),
+                ("MERGE of ten orders", merge.format("ten_orders")),
+                ("MERGE of 1 % of the rows", merge.format("many_orders")),
+            ):
+                shown.add_row(title + vectors, *self._commit(statement))
+        return shown
+
+    def travel(self) -> Table:
+        """Asks the first version of the table, whose files the newest index does not know."""
+        shown = Table(box=box.SIMPLE, title=f"{BY_ORDER} VERSION AS OF 0")
+        for column in ("", "Delta alone\nfiles", "\nMB", "\nms", "Sieve\nfiles", "\nMB", "\nms"):
+            shown.add_column(column, justify="right" if column else "left")
+        for query in (q for q in demo_queries(self.scale) if q.table == BY_ORDER):
+            past = query.sql.replace(BY_ORDER, f"{BY_ORDER} VERSION AS OF 0", 1)
+            measured = self.measure(query, {"off": (past, False), "on": (past, True)})
+            shown.add_row(query.title, *(c for one in measured.values() for c in one.cells))
+        return shown
+
+    def measure(self, query: Query, ways: dict[str, tuple[str, bool]]) -> dict[str, Measured]:
+        """Runs a query by each way in turn; the first round is a warm-up that checks the rows."""
+        measured = {way: Measured() for way in ways}
+        rows: dict[str, Counter[str]] = {}
+        for number in range(self.rounds + 1):
+            for way, (text, on) in ways.items():
+                self.spark.conf.set(SWITCH, str(on).lower())
+                started = time.perf_counter()
+                frame = self.spark.sql(text)
+                found = frame.collect()
+                took = time.perf_counter() - started
+                rows[way] = Counter(map(repr, found))
+                one = measured[way]
+                one.files, one.bytes = files_read(frame), bytes_read(frame)
+                if number:
+                    one.seconds.append(took)
+        self.spark.conf.set(SWITCH, "true")
+        if any(other != rows[next(iter(ways))] for other in rows.values()):
+            raise SystemExit(f"WRONG: other rows by one of {list(ways)}: {query.sql}")
+        return measured
+
+    def _commit(self, statement: str) -> Sequence[str]:
+        """Runs a statement without the index, undoes it, and runs it with the index."""
+        seconds = {}
+        version = self._newest()["version"]
+        for on in (False, True):
+            if on:
+                self.spark.sql(f"RESTORE TABLE {BY_ORDER} TO VERSION AS OF {version}").collect()
+            self.spark.conf.set(SWITCH, str(on).lower())
+            seconds[on] = self._timed(statement)
+        refreshed = self._timed(f"REFRESH SIEVE INDEX ON {BY_ORDER}")
+        told = self._newest()["operationMetrics"]
+        removed = told.get("numRemovedFiles", told.get("numTargetFilesRemoved"))
+        added = told.get("numAddedFiles", told.get("numTargetFilesAdded"))
+        times = (seconds[False], seconds[True], refreshed)
+        return (removed, added, *(f"{took:.1f}" for took in times))
+
+    def _newest(self) -> dict[str, object]:
+        return self.spark.sql(f"DESCRIBE HISTORY {BY_ORDER} LIMIT 1").collect()[0].asDict()
+
+    def _make_source(self, name: str, where: str) -> None:
+        self.spark.sql(
+            f"CREATE TABLE {name} USING parquet AS SELECT /*+ COALESCE(1) */ * "
+            f"FROM {BY_ORDER} WHERE {where}"
+        )
+
+    def _files(self, table: str) -> int:
+        return int(self.spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]["numFiles"])
+
+    def _timed(self, statement: str) -> float:
+        started = time.perf_counter()
+        self.spark.sql(statement).collect()
+        return time.perf_counter() - started
+
+
+def main() -> None:
+    """Measures and prints the tables."""
+    parser = argparse.ArgumentParser(prog="make bench-delta ARGS=...", description=__doc__)
+    parser.add_argument("--scale", type=int, default=1, help="TPC-H scale factor (default: 1)")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each query (default: 5)")
+    args = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
+    with passing_session(FOLDER) as spark:
+        bench = Bench(spark, console, args.scale, args.rounds)
+        for measure in (bench.make, bench.queries, bench.commits, bench.travel):
+            console.print(measure())
+
+
+if __name__ == "__main__":
+    main()

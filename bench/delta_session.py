@@ -1,0 +1,69 @@
+"""A Spark session with Delta and Sieve, and Delta tables of TPC-H's lineitem for benchmarks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from bench.session import start_session, with_settings
+from sieve.client.spark_home import find_spark
+from sql_ext.launcher.launch import DELTA_PACKAGES, delta_settings, shipped_settings
+
+HOME = Path(__file__).resolve().parent.parent
+
+
+@contextmanager
+def passing_session(folder: Path) -> Iterator[SparkSession]:
+    """A session like that of `sieve sql --delta`, in a temporary folder.
+
+    It has the jars that the make target downloads.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    spark = find_spark(os.environ)
+    _, name, version = DELTA_PACKAGES[spark.line].split(":")
+    own = [HOME / "build" / "delta" / f"{part}-{version}.jar" for part in (name, "delta-storage")]
+    if not all(jar.exists() for jar in own):
+        raise SystemExit(
+            f"build/delta has no Delta for Spark {spark.line}: run `make bench-delta`, which "
+            "fetches it"
+        )
+    jars = [shipped_settings(spark, os.environ)["spark.jars"], *map(str, own)]
+    named = {"spark.jars": ",".join(jars), "spark.driver.extraClassPath": ":".join(jars)}
+    quiet = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "4"}
+    session = start_session(folder, delta_settings(spark, named) | named | quiet)
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+    finally:
+        session.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def convert(spark: SparkSession, table: str, files: Path, folder: Path) -> None:
+    """Makes a Delta table of Parquet files as they are, by hard links to them in a folder."""
+    shutil.copytree(files, folder, copy_function=os.link)
+    spark.sql(f"CREATE TABLE {table} USING parquet LOCATION '{folder.as_uri()}'")
+    spark.sql(f"CONVERT TO DELTA {table}").collect()
+
+
+def rewrite(spark: SparkSession, table: str, copy: str, *statements: str) -> None:
+    """Makes a shallow clone, and rewrites its files to as many others.
+
+    Args:
+        spark: the session.
+        table: the table.
+        copy: name of the clone.
+        statements: what rewrites the clone.
+    """
+    detail = spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]
+    size = str(detail["sizeInBytes"] // detail["numFiles"])
+    sizes = {f"spark.databricks.delta.optimize.{end}FileSize": size for end in ("min", "max")}
+    spark.sql(f"CREATE TABLE {copy} SHALLOW CLONE {table}").collect()
+    with with_settings(spark, sizes):
+        for statement in statements:
+            spark.sql(statement).collect()
