@@ -201,21 +201,30 @@ def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
     assert table.listings > 0
 
 
-@pytest.mark.parametrize("theirs", [4, 5, 6])
-def test_a_refresh_gives_way_to_one_of_a_later_commit(tmp_path: Path, theirs: int) -> None:
-    """By the numbers of the commits, whatever the clocks of those who made them say."""
+@pytest.mark.parametrize(
+    ("theirs", "stays"),
+    [
+        (Commit("t", 4), False),
+        (Commit("t", 5), True),
+        (Commit("t", 6), True),
+        (Commit("replaced", 6), False),
+    ],
+)
+def test_a_refresh_gives_way_to_one_of_a_later_commit(
+    tmp_path: Path, theirs: Commit, *, stays: bool
+) -> None:
+    """By the numbers of a table's commits, whatever the clocks of those who made them say."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def other() -> None:
-        later = Commit("t", theirs)
-        made = replace(base, version=2, id=VersionId("f" * 32), parent=base.id, commit=later)
+        made = replace(base, version=2, id=VersionId("f" * 32), parent=base.id, commit=theirs)
         publish(LocalStore(), found.directory, base, lambda _: made)
 
     known = refreshed(Commits(AFTER, None, at=Commit("t", 5)), found, other)
     now = newest(LocalStore(), found.directory)
     assert now is not None
-    assert now.commit == Commit("t", max(theirs, 5))
-    assert known == {file.path for file in (AFTER if theirs < 5 else BEFORE)}
+    assert now.commit == (theirs if stays else Commit("t", 5))
+    assert known == {file.path for file in (BEFORE if stays else AFTER)}
 
 
 def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) -> None:
