@@ -1,0 +1,71 @@
+"""The file that failed a build is found by reading halves again, where Spark does not name it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from sieve.errors import UnavailableError
+from sieve.indexing import find_unreadable_file
+from sieve.indexing.find_unreadable_file import named_if_unreadable
+from sieve.tables.column import Column
+from sieve.tables.data_file import DataFile
+
+FILES = [DataFile(f"file:/t/part-{k}", 10, 1000) for k in range(5)]
+TABLE: Any = SimpleNamespace(info=SimpleNamespace(label="d.t"))
+COLUMN = Column(("id",), "bigint")
+
+
+class Reads:
+    """Readings of files, some of which fail; records how many files each of them has."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, bad: Sequence[int], reader: bool = True):
+        self.sizes: list[int] = []
+
+        def fails(_: object, __: object, suspects: Sequence[tuple[DataFile, int]]) -> bool:
+            self.sizes.append(len(suspects))
+            return any(number in bad for _, number in suspects)
+
+        monkeypatch.setattr(find_unreadable_file, "_fails", fails)
+        monkeypatch.setattr(find_unreadable_file, "raised_in", lambda *_: reader)
+
+
+def read(message: str, cancelled: Exception | None = None) -> None:
+    """A reading of all files that fails."""
+
+    def check() -> None:
+        if cancelled is not None:
+            raise cancelled
+
+    environment: Any = SimpleNamespace(check_cancelled=check)
+    with named_if_unreadable(TABLE, COLUMN, FILES, range(5), environment):
+        raise PySparkException(message)
+
+
+@pytest.mark.parametrize("bad", range(5))
+def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int) -> None:
+    """Each half that is read is smaller than the one before."""
+    reads = Reads(monkeypatch, bad=[bad])
+    with pytest.raises(UnavailableError, match=rf"part-{bad} of table d\.t cannot be read"):
+        read("a footer is damaged")
+    assert len(reads.sizes) <= 4
+
+
+def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also an error that names its file, one of another place, and the user's own cancellation."""
+    Reads(monkeypatch, bad=[])
+    with pytest.raises(PySparkException, match="transient"):
+        read("transient")
+    reads = Reads(monkeypatch, bad=[3])
+    with pytest.raises(PySparkException, match="part-3 is damaged"):
+        read("part-3 is damaged")
+    with pytest.raises(KeyboardInterrupt):
+        read("killed", KeyboardInterrupt())  # type: ignore[arg-type]
+    Reads(monkeypatch, bad=[3], reader=False)
+    with pytest.raises(PySparkException, match="elsewhere"):
+        read("elsewhere")
+    assert reads.sizes == []
