@@ -156,10 +156,10 @@ def trial_of_least_cost(
 ) -> Trial | None:
     """Estimates the intervals that cost least: those at the least price, where bytes just pay back.
 
-    None if one task has all cuts, for which intervals cost hardly more than their trial.
+    None if there is no cut, or if one task has all: then intervals cost hardly more than a trial.
     """
     query_model = _query_model(seen, column_profile)
-    if _stretches(seen.cuts[0], query_model) == 1:
+    if _stretches(seen.cuts[0], query_model) <= 1:
         return None
     return _trial(pieces, _planner(query_model, column_profile, options), stop.price, stop)
 
