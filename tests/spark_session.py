@@ -176,7 +176,8 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
     }
     # Spark looks up jars by the file system's class before it has the jar with that class.
     if _QUICK_FILES.exists() and "spark.jars" not in conf:
-        settings["spark.jars"] = f"local:{_QUICK_FILES}"
+        jars = (shim_jar(find_spark(os.environ)), _QUICK_FILES)
+        settings["spark.jars"] = ",".join(f"local:{jar}" for jar in jars)
         settings["spark.hadoop.fs.file.impl"] = "org.apache.spark.sql.sieve.tests.QuickFiles"
     builder = SparkSession.builder.appName("sieve-tests")
     for key, value in (settings | conf).items():

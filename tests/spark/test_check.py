@@ -9,6 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from sieve.metadata.paths import locations_file
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef, VersionId
 from sieve.reader.version_reader import read_locations
 from sieve.segments.query_model import QueryModel
+from sieve.segments.shapes.planner import plan
 from sieve.storage.local import LocalStore
 from tests.made_index import Row, write_run
 
@@ -281,7 +283,8 @@ def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
         zero = pa.array(np.zeros(len(codes), np.int32))
         code = pa.array(codes)
         columns = [zero, pa.array(places, pa.int32()), code, code, ones, ones]
-        step = segment_tasks.write_stretches(QueryModel.of_sample(codes), shape, 1e-6)
+        planner = partial(plan, query_model=QueryModel.of_sample(codes), shape=shape)
+        step = segment_tasks.write_stretches(planner, 1e-6)
     batch = pa.RecordBatch.from_arrays(columns, names=[str(k) for k in range(len(columns))])
     return _made(step, batch)
 
