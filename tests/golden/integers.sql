@@ -59,6 +59,9 @@ SELECT b FROM ints WHERE b > 196;
 SELECT b FROM ints WHERE 196 < b;
 
 --! files <= 2 of 20
+SELECT b FROM ints WHERE 199 <= b;
+
+--! files <= 2 of 20
 SELECT b FROM ints WHERE b >= 196;
 
 --! files <= 2 of 20
