@@ -176,9 +176,9 @@ class Bench:
             self.spark.conf.set(SWITCH, str(on).lower())
             seconds[on] = self._timed(statement)
         refreshed = self._timed(f"REFRESH SIEVE INDEX ON {BY_ORDER}")
-        told = self._newest()["operationMetrics"]
-        removed = told.get("numRemovedFiles", told.get("numTargetFilesRemoved"))
-        added = told.get("numAddedFiles", told.get("numTargetFilesAdded"))
+        metrics = self._newest()["operationMetrics"]
+        removed = metrics.get("numRemovedFiles", metrics.get("numTargetFilesRemoved"))
+        added = metrics.get("numAddedFiles", metrics.get("numTargetFilesAdded"))
         times = (seconds[False], seconds[True], refreshed)
         # The next one starts from the files of now.
         self.spark.sql(f"RESTORE TABLE {BY_ORDER} TO VERSION AS OF {version}").collect()

@@ -3,7 +3,7 @@
 The table of `bench.large_files`. Each query runs in modes that take turns: Spark alone, an index of
 whole files (``granularity = 'file'``), an index of ranges (``budget = 'auto'``, the default), and,
 as the least possible, Spark alone on just those row groups that hold a match, written as files of
-their own. With ``--bloom``, Spark has also written the table anew with Parquet's Bloom filters on
+their own. With ``--bloom``, Spark has also rewritten the table with Parquet's Bloom filters on
 its unique keys. Rows scanned and tasks are those of the scan.
 """
 
@@ -74,13 +74,13 @@ def main() -> None:
     try:
         with console.status("writing the table"), ThreadPoolExecutor(2) as pool:
             list(pool.map(partial(large.write, FOLDER / "data"), range(args.files)))
-        told = _create(spark, args.format)
+        lines = _create(spark, args.format)
         if args.bloom:
-            told.append(_bloom(spark, large))
+            lines.append(_bloom(spark, large))
         asked = list(queries(large))
         measured = [_measure(spark, large, one, modes, args.runs) for one in asked]
         _print(console, asked, measured, modes, args.files * rows)
-        for line in told:
+        for line in lines:
             console.print(f"  [dim]{line}[/dim]")
     finally:
         spark.stop()
@@ -89,7 +89,7 @@ def main() -> None:
 
 def _create(spark: SparkSession, kind: str) -> list[str]:
     """Tables over the same files, and a line on each index."""
-    told = []
+    lines = []
     for name in ("plain", "files", "ranges"):
         _table(spark, name, kind, FOLDER / "data")
     time.sleep(2.1)  # A file is stable two seconds after its last change.
@@ -108,15 +108,15 @@ def _create(spark: SparkSession, kind: str) -> list[str]:
                 f"SELECT bytes FROM sieve_indexes() WHERE table = '{name}' "
                 f"AND index = '{column}_sieve'"
             ).first() or (0,)
-            told.append(
+            lines.append(
                 f"{name} ({column}): built in {seconds:.1f} s, {size / 1e3:,.0f} KB, "
                 f"{100 * size / whole:.2f} % of the table"
             )
-    return told
+    return lines
 
 
 def _bloom(spark: SparkSession, large: Large) -> str:
-    """Has Spark write the table anew with Bloom filters on the unique keys."""
+    """Has Spark rewrite the table with Bloom filters on the unique keys."""
     started = time.perf_counter()
     # One task a file, so that the files and their row groups stay as they are.
     with with_settings(spark, {SWITCH: "false", "spark.sql.files.maxPartitionBytes": "1g"}):
@@ -131,7 +131,7 @@ def _bloom(spark: SparkSession, large: Large) -> str:
     _table(spark, "bloom", "parquet", FOLDER / "bloom")
     before, after = _bytes(FOLDER / "data"), _bytes(FOLDER / "bloom")
     return (
-        f"Bloom filters (id, sorted_id): table written anew in {seconds:.1f} s, "
+        f"Bloom filters (id, sorted_id): table rewritten in {seconds:.1f} s, "
         f"{after / 1e6:,.0f} MB instead of {before / 1e6:,.0f}"
     )
 

@@ -218,12 +218,12 @@ def _described(spark: SparkSession, table: str, index: str) -> dict[str, str]:
 
 
 def _expected(found: dict[str, str]) -> tuple[float, float]:
-    (told,) = (
+    (line,) = (
         found[f"{what} read for a key that occurs"]
         for what in ("files", "ranges")
         if f"{what} read for a key that occurs" in found
     )
-    words = told.split()
+    words = line.split()
     return float(words[0]), float(words[2])
 
 

@@ -148,8 +148,8 @@ def build_run(
     if made is not None:
         seen = made.seen
     rows = np.where(seen.partial, -1, seen.rows)
-    run, told = (None, ()) if made is None else (made.run, made.expected)
-    return BuiltRun(run, tiling, rows, seen.nulls, seen.nans, told, asked.sample.width)
+    run, expected = (None, ()) if made is None else (made.run, made.expected)
+    return BuiltRun(run, tiling, rows, seen.nulls, seen.nans, expected, asked.sample.width)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,15 +243,15 @@ class _Building:
         trial = trial_of_least_cost(reading.shared.pieces, seen, asked, self.options, stop)
         if trial is None:
             return None
-        size, told = trial[0], expected_of(trial, stop, asked.location_bytes)
-        planned = plan_map(asked, self.options, told, seen.keys, int(size))
+        size, expected = trial[0], expected_of(trial, stop, asked.location_bytes)
+        planned = plan_map(asked, self.options, expected, seen.keys, int(size))
         if planned is None or planned.limit is not None:
             return None
         try:
             made = self._make(reading, planned.options, most_bits=0)
         except InvalidInputError:  # Files share more keys than the budget pays for.
             return None
-        bound = self._cost(asked, int(size), files_read(told, asked.location_bytes))
+        bound = self._cost(asked, int(size), files_read(expected, asked.location_bytes))
         if made is None or NEAR * made.cost < bound:
             return made
         discard_run(self.store, self.index_dir, made.run.id)
@@ -274,11 +274,11 @@ class _Building:
         run = write_within(make, asked, options, self.store, self.index_dir)
         with _removed_on_failure(self.store, self.index_dir, run):
             opened = Run(self.store, self.index_dir, run, FileCache(_HELD))
-            told = tuple(
+            expected = tuple(
                 expectations(self.probes, opened, asked.sizes, seen.hits, seen.least, seen.greatest)
             )
-            reads = files_read(told, asked.location_bytes)
-            return _Made(run, told, seen, self._cost(asked, run.bytes, reads))
+            reads = files_read(expected, asked.location_bytes)
+            return _Made(run, expected, seen, self._cost(asked, run.bytes, reads))
 
     def _priced(self, made: _Made, reading: _Reading) -> _Made:
         """The run, or one with a map if that saves more bytes read than it costs."""

@@ -292,8 +292,10 @@ class _Estimating:
             store.create(join(run_dir(directory, ref.id), "run"), data)
             run = read_run(store, directory, ref)
         seen = self.seen
-        told = tuple(expectations(self.probes, run, of.sizes, seen.hits, seen.least, seen.greatest))
-        return _Held(run, tuple(sorted({row["shape"] for row in rows})), size, ref.keys, told)
+        expected = tuple(
+            expectations(self.probes, run, of.sizes, seen.hits, seen.least, seen.greatest)
+        )
+        return _Held(run, tuple(sorted({row["shape"] for row in rows})), size, ref.keys, expected)
 
     def _locations_bytes(self) -> int:
         files, seen = self.files, self.seen

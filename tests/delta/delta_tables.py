@@ -12,6 +12,10 @@ MAPPED = {"delta.columnMapping.mode": "name"}
 # Delta 3.3 gives mapped columns of a replaced table other names in its files: no index knows these.
 REPLACEABLE = {} if pyspark.__version__.startswith("3.") else MAPPED
 VECTORS = {"delta.enableDeletionVectors": "true"}
+AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
+"""Settings of a session: whatever a scan has skipped is read again."""
+ROWS = "id, concat('v', id % 7) v"
+"""What `insert` selects."""
 
 
 def create(

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import pyspark
 import pytest
-from delta_tables import MAPPED, VECTORS, create, insert
+from delta_tables import MAPPED, ROWS, VECTORS, create, insert
 from spark_session import Lab
 
 pytestmark = pytest.mark.delta
 
-ROWS = "id, concat('v', id % 7) v"
 IS_35 = pyspark.__version__.startswith("3.")
 
 

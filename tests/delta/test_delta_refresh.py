@@ -12,21 +12,18 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from delta_tables import REPLACEABLE, create, insert, replace
+from delta_tables import AUDITED, REPLACEABLE, ROWS, create, insert, replace
 from processes import front_ends
 from pyspark.errors import PySparkException
 from spark_session import Lab
 
 pytestmark = pytest.mark.delta
 
-ROWS = "id, concat('v', id % 7) v"
-
 
 @pytest.fixture(autouse=True)
 def table(lab: Lab) -> Iterator[None]:
     """A table `t` of ten files with an index, in a database of its own."""
-    strict = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
-    with lab.database("refresh"), lab.settings(strict):
+    with lab.database("refresh"), lab.settings(AUDITED):
         create(lab, mapping=REPLACEABLE)
         insert(lab, ROWS)
         lab.sql("CREATE SIEVE INDEX ON t (id)")

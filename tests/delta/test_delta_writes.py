@@ -6,19 +6,16 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from delta_tables import MAPPED, REPLACEABLE, VECTORS, create, insert, replace
+from delta_tables import AUDITED, MAPPED, REPLACEABLE, ROWS, VECTORS, create, insert, replace
 from spark_session import Lab
 
 pytestmark = pytest.mark.delta
-
-ROWS = "id, concat('v', id % 7) v"
 
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
     """A database of its own for each test; each skip is audited."""
-    strict = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
-    with lab.database("writes"), lab.settings(strict):
+    with lab.database("writes"), lab.settings(AUDITED):
         yield
 
 
