@@ -16,6 +16,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.errors import InvalidInputError
 from sieve.indexing import build_run
+from sieve.indexing.auto_budget import MapPlan
 from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.column_sample import Sample
@@ -209,6 +210,17 @@ def test_a_map_that_surely_pays_is_made_alone(
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert attempts.made == made
     assert (number(built), attempts.left()) == (kept, [kept])
+
+
+def test_a_map_beyond_the_limits_is_not_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """However much it would save: the user has not asked for it."""
+    beyond = MapPlan(IndexOptions("map"), "bytes")
+    monkeypatch.setattr(build_run, "plan_map", lambda *_: beyond)
+    attempts = Attempts([(FEW, 150.0)], trial=(FEW, 150.0))
+    attempts.build(monkeypatch, tmp_path, IndexOptions())
+    assert attempts.made == [STOPPED]
 
 
 def test_what_is_read_in_part_gets_no_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
