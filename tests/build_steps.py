@@ -130,7 +130,9 @@ def _payloads(cuts, query_model, shape, budget, sizes, borders, stop):
         pairs = cuts.select(["first", "location", "rows"]).combine_chunks().to_batches()
         made = segment_tasks.segment_pairs(2, 1 << 40)(iter(pairs))
         return _table(made)["payload"].to_pylist()
-    shape, n_files = "auto" if shape == "map" else shape, len(sizes)
+    if shape == "map":
+        shape, query_model = "auto", query_model.of_ranges
+    n_files = len(sizes)
     planner = partial(plan, query_model=query_model, shape=shape, weights=weights_of(sizes))
     borders = np.unique(np.array(borders, np.int64))
     pieces = _table(segment_tasks.split_cuts(borders)(iter(cuts.combine_chunks().to_batches())))

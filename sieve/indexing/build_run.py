@@ -224,8 +224,8 @@ class _Building:
             made = self._make(reading, self.options, stop)
             if made is None:
                 return None, seen
-            if self.options.automatic:
-                made = self._priced(made, reading)
+            if stop is not None:
+                made = self._priced(made, reading, stop)
             elif self.options.shape == "auto" and self.with_maps:
                 made = self._with_map_if_better(made, reading)
             return made, seen
@@ -248,7 +248,7 @@ class _Building:
         if planned is None or planned.limit is not None:
             return None
         try:
-            made = self._make(reading, planned.options, most_bits=0)
+            made = self._make(reading, planned.options, stop, most_bits=0)
         except InvalidInputError:  # Files share more keys than the budget pays for.
             return None
         bound = self._cost(asked, int(size), files_read(expected, asked.location_bytes))
@@ -280,7 +280,7 @@ class _Building:
             reads = files_read(expected, asked.location_bytes)
             return _Made(run, expected, seen, self._cost(asked, run.bytes, reads))
 
-    def _priced(self, made: _Made, reading: _Reading) -> _Made:
+    def _priced(self, made: _Made, reading: _Reading, stop: Stop) -> _Made:
         """The run, or one with a map if that saves more bytes read than it costs."""
         asked, size = reading.asked, made.run.bytes
         more = more_may_pay(asked, self.options, made.expected, reading.seen.cuts[0], size)
@@ -293,7 +293,7 @@ class _Building:
         made = replace(made, more_may_pay=more)
         if planned is None:
             return made
-        other = self._map(made, reading, planned.options, most_bits=0)
+        other = self._map(made, reading, planned.options, stop, most_bits=0)
         return made if other is None else self.better(made, other)
 
     def _with_map_if_better(self, made: _Made, reading: _Reading) -> _Made:
@@ -302,16 +302,21 @@ class _Building:
         if not map_may_pay(asked, made.expected, made.run.keys, asked.budget(self.options)):
             return made
         wanted = replace(self.options, shape="map")
-        other = self._map(made, reading, wanted, most_bits=MOST_WORTHWHILE)
+        other = self._map(made, reading, wanted)
         return made if other is None else self.better(made, other)
 
     def _map(
-        self, made: _Made, reading: _Reading, options: IndexOptions, most_bits: int
+        self,
+        made: _Made,
+        reading: _Reading,
+        options: IndexOptions,
+        stop: Stop | None = None,
+        most_bits: int = MOST_WORTHWHILE,
     ) -> _Made | None:
         """A run with a map; None if the budget turns out too small because files share keys."""
         with _removed_on_failure(self.store, self.index_dir, made.run):
             try:
-                return self._make(reading, options, most_bits=most_bits)
+                return self._make(reading, options, stop, most_bits)
             except InvalidInputError:
                 return None
 

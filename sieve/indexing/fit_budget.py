@@ -91,7 +91,8 @@ def run_maker(
         options: shape and budget.
         shared: the input of `shared_by_runs`, of that reading.
         describe_job: sets the description of the next job.
-        stop: the stop criterion for intervals; None: use the whole budget.
+        stop: the stop criterion for intervals, of which those beside a map take the price alone;
+            None: use the whole budget.
         most_bits: maximum bits of a map's fingerprints.
 
     Raises:
@@ -120,7 +121,18 @@ def _priced(
     stop: Stop | None,
 ) -> Make:
     n, query_model = seen.cuts[0], _query_model(seen, column_profile)
+    if options.shape == "map":
+        # The map answers queries for one key.
+        query_model = query_model.of_ranges
     planner = _planner(query_model, column_profile, options)
+
+    def priced(price: float) -> Make:
+        return lambda times: map_batches(
+            pieces, segment_tasks.write_stretches(planner, price * times), SPARK_SCHEMA
+        )
+
+    if options.shape == "map" and stop is not None:
+        return priced(stop.price)
     budget = column_profile.intervals_budget(options, options.shape)
     left = max(
         1, budget - int(FILE_OVERHEAD * run_files(n, column_profile) * column_profile.sample.share)
@@ -146,9 +158,7 @@ def _priced(
     else:
         trials = [partial(_trial, pieces, planner, price, stop) for price in prices]
         price = float(prices[stop.choose(trials)])
-    return lambda times: map_batches(
-        pieces, segment_tasks.write_stretches(planner, price * times), SPARK_SCHEMA
-    )
+    return priced(price)
 
 
 def trial_of_least_cost(

@@ -247,14 +247,15 @@ class _Estimating:
         of: ColumnProfile | None = self.column_profile
         attempts: list[_Held] = []
         while of is not None:
-            made = self._build(options, of, stop_for(of, options, self.probes, self.seen.hits))
+            stop = stop_for(of, options, self.probes, self.seen.hits)
+            made = self._build(options, of, stop)
             attempts.append(made)
             planned = None
             if options.shape == "auto":
                 planned = plan_map(of, options, made.expected, made.keys, made.bytes)
             if planned is not None and planned.limit is None:
                 with contextlib.suppress(InvalidInputError):
-                    attempts.append(self._build(planned.options, of, most_bits=0))
+                    attempts.append(self._build(planned.options, of, stop, most_bits=0))
             payback, each = of.payback(options), of.location_bytes
             best = min(attempts, key=lambda m: payback.cost(m.bytes, files_read(m.expected, each)))
             left = planned is None or planned.limit is None

@@ -17,7 +17,7 @@ with a probability of 999/1001; queries of kinds 0 and 1 never do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -27,6 +27,8 @@ from sieve.arrays.dtypes import Codes, Numbers
 from sieve.errors import InvalidInputError
 
 KINDS: Final = 6
+_EQUAL: Final = (1 / KINDS,) * KINDS
+_RANGES: Final = (0.0, 0.0, 0.0, *_EQUAL[3:])
 SHORT_RANGE: Final = 0.0005
 LONG_RANGE: Final = 0.01
 RANK_RANGE: Final = 0.001
@@ -44,6 +46,7 @@ class QueryModel:
         unseen: share of the column's keys that lie between those of the sample, 0 to 1.
         length: share of the column's domain that this model covers; ranges keep their length.
         keys: share of the column's distinct keys, likewise.
+        kinds: weight of each kind of query.
     """
 
     codes: Codes
@@ -51,6 +54,7 @@ class QueryModel:
     unseen: float = 0.0
     length: float = 1.0
     keys: float = 1.0
+    kinds: tuple[float, ...] = _EQUAL
     _keys_to: Numbers = field(init=False, repr=False)
     _rows_to: Numbers = field(init=False, repr=False)
 
@@ -87,6 +91,16 @@ class QueryModel:
         unseen = 1 - (1 - unseen) / step
         return QueryModel(distinct[kept], np.add.reduceat(counted, kept), unseen)
 
+    @property
+    def of_ranges(self) -> QueryModel:
+        """The model where queries for one key count nothing, since a map answers them."""
+        return replace(self, kinds=_RANGES)
+
+    def mean(self, shares: Numbers) -> Numbers:
+        """The mean over the kinds by their weights: float64[6, ...] to float64[...]."""
+        mean: Numbers = np.array(self.kinds) @ shares
+        return mean
+
     def skip_probability(self, low: Codes, high: Codes) -> Numbers:
         """Expected share of queries that fall wholly between two keys.
 
@@ -95,11 +109,11 @@ class QueryModel:
             high: int64[n], first key after it, above `low`.
 
         Returns:
-            float64[n], mean over the six kinds, 0 to 1.
+            float64[n], mean over the kinds, 0 to 1.
         """
         inside = np.flatnonzero(high.view(np.uint64) - low.view(np.uint64) > 1)
         skip_probability = np.zeros(len(low))
-        skip_probability[inside] = self.shares(low[inside] + 1, high[inside] - 1).mean(axis=0)
+        skip_probability[inside] = self.mean(self.shares(low[inside] + 1, high[inside] - 1))
         return skip_probability
 
     def shares(self, first: Codes, last: Codes) -> Numbers:
@@ -144,12 +158,14 @@ class QueryModel:
         that behaves like it.
         """
         at = np.clip(np.searchsorted(self.codes, codes, side="right"), 1, len(self.codes) - 1)
+        by_key, by_row, by_code, short, long, rank = self.kinds
         if len(self.codes) == 1:
-            return np.ones(len(codes))
+            return np.full(len(codes), sum(self.kinds))
         step = np.maximum(_distance(self.codes[at], self.codes[at - 1]), 1.0)
         rows = self.rows[at - 1] / float(self.rows.sum())
         domain = int(self.codes[-1]) - int(self.codes[0]) + 1
-        density: Numbers = (2 / len(self.codes) + rows) / step / KINDS + 3 / KINDS / domain
+        by_keys = ((by_key + rank) / len(self.codes) + by_row * rows) / step
+        density: Numbers = by_keys + (by_code + short + long) / domain
         return density
 
     def _cumulated(self, at: Codes, inclusive: int) -> tuple[Numbers, Numbers, Numbers]:

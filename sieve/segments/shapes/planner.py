@@ -112,7 +112,7 @@ def plan(
     in_gaps = query_model.shares(lists.last[inner - 1] + 1, lists.first[inner] - 1)
     in_gaps *= weights_at(weights, lists.location[inner])
     shares[:, inner + 1] = in_gaps
-    skip_probability = shares[:, 1:].mean(axis=0)
+    skip_probability = query_model.mean(shares[:, 1:])
     skip_probability[leading] = np.inf
     gaps = np.cumsum(shares, axis=1, out=shares)
     keys, rows = _cumulated(lists.keys), _cumulated(lists.rows)

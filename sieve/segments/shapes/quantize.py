@@ -103,7 +103,7 @@ def cheapest(
         made = _Try(_in_order(cells), part.dropped + np.maximum(exact - free, 0))
         costs = []
         for shape in shapes:
-            cost = float(made.added.mean()) + price * expected_size(made.cells, shape)
+            cost = float(query_model.mean(made.added)) + price * expected_size(made.cells, shape)
             costs.append(cost)
             if shape not in best or cost < best[shape][0]:
                 best[shape] = cost, made
@@ -124,7 +124,7 @@ def cheapest(
     coded = []
     for shape, (_, made) in best.items():
         payload = encode(made.cells, shape)
-        cost = float(made.added.mean()) + price * len(payload)
+        cost = float(query_model.mean(made.added)) + price * len(payload)
         coded.append((cost, Coded(SHAPE_NAMES[shape], payload, made.cells, made.added)))
     return min(coded, key=lambda pair: pair[0])[1]
 

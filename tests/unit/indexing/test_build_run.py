@@ -148,7 +148,7 @@ def number(built: BuiltRun) -> int:
 
 
 PLAIN, MAP = ("auto", False, 16, False), ("map", False, 16, False)
-STOPPED, CHEAP_MAP = ("auto", True, 16, False), ("map", False, 0, False)
+STOPPED, CHEAP_MAP = ("auto", True, 16, False), ("map", True, 0, False)
 WIDER = ("auto", True, 16, True)
 TOO_SMALL = InvalidInputError("SIEVE_BUDGET_TOO_SMALL", "no")
 

@@ -28,6 +28,16 @@ def test_a_gap_counts_keys_rows_and_length():
     assert query_model.skip_probability(codes(30), codes(70)) == pytest.approx([shares.mean()])
 
 
+def test_beside_a_map_only_ranges_count():
+    """Their weights stay as they are, so that a byte costs the same; a tiny gap saves nothing."""
+    model = QueryModel.of_sample(np.repeat(np.arange(0, 100_000, 10), 3)).of_ranges
+    (shares,) = model.shares(codes(31), codes(69_990)).T
+    assert model.mean(shares) == pytest.approx(shares[3:].sum() / 6)
+    saved = model.skip_probability(codes(30, 0), codes(69_991, 20))
+    assert saved == pytest.approx([shares[3:].sum() / 6, 0])
+    assert model.density(np.arange(100_000)).sum() == pytest.approx(1 / 2, abs=0.01)
+
+
 def test_a_hot_key_makes_the_gap_around_it_dear():
     """Queries by rows ask for the key that most rows have."""
     query_model = QueryModel.of_sample(codes(10, 20, 30, 40), codes(2, 96, 2, 2))
