@@ -51,9 +51,12 @@ class Listed:
     def files(self) -> tuple[DataFile, ...]:
         return self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
 
-    def frame(self, numbers: Sequence[int], _column: object, _news: object = ()) -> list[int]:
+    def frame(self, numbers: Sequence[int], *_: object) -> list[int]:
         self.read = list(numbers)
         return self.read
+
+    def cuts(self, numbers: Sequence[int], _least: int) -> list[tuple[int, ...]]:
+        return [(8 << 20, 16 << 20) for _ in numbers]
 
 
 def data_file(name: str, length: int = 10, mtime: int = OLD) -> DataFile:
@@ -165,6 +168,17 @@ def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_
     files = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(files), [0, 4])
     assert proven(locations) == {"a": True, "b": True}
+
+
+def test_text_whose_first_range_has_no_row_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its header may end in a later range, where a scan of that range takes it for a row."""
+    table = Listed([data_file("a", 24 << 20), data_file("b", 24 << 20)], format="csv x")
+    table.info.format_name = "csv"
+    _, locations = build(monkeypatch, tmp_path, table, [0, 5, 5, 2, 0, 5])
+    assert proven(locations) == {"a": False, "b": True}
+    assert locations.rows.tolist() == [0, 7]
 
 
 def test_an_unsettled_file_is_not_even_read(
