@@ -1,0 +1,375 @@
+"""Data frames without Spark, in place of PySpark's: rows in partitions, computed at once.
+
+The steps of a build run in them as on executors: on Arrow batches of few rows, a partition at a
+time. Only what `sieve` uses is there. `use` puts the functions of columns in place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import Row
+
+from sieve.encoding.hashing import hash_bytes
+from sieve.indexing import (
+    build_hash_map,
+    column_profile,
+    column_sample,
+    find_unreadable_file,
+    fit_budget,
+    read_column,
+)
+from sieve.operations import check
+
+_TYPES = {
+    "INT": pa.int32(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "STRING": pa.string(),
+    "BINARY": pa.binary(), "ARRAY<BIGINT>": pa.list_(pa.int64()),
+}  # fmt: skip
+_BATCH_ROWS = 1000
+_MODULES = (
+    build_hash_map, check, column_profile, column_sample, find_unreadable_file, fit_budget,
+    read_column,
+)  # fmt: skip
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Col:
+    """A column: its value in a row, and its name.
+
+    Attributes:
+        source: the column whose type it has, if it has none of its own.
+        fold: what an aggregate makes of the values of all rows.
+        spread: whether its values are lists that become a row for each element.
+    """
+
+    of: Callable[[Values], Any]
+    name: str = "?"
+    source: str = ""
+    type: pa.DataType | None = None
+    fold: Callable[[list[Any]], Any] | None = None
+    spread: bool = False
+
+    def alias(self, name: str) -> Col:
+        """The same under another name."""
+        return replace(self, name=name)
+
+    def cast(self, name: str) -> Col:
+        """Of another type; its values have that already, but for integers."""
+        assert name == "int"
+        of = self.of
+        return replace(
+            self, of=lambda row: None if of(row) is None else int(of(row)), type=pa.int32()
+        )
+
+    def __eq__(self, other: object) -> Col:  # type: ignore[override]
+        return Col(lambda row: self.of(row) == other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __mul__(self, by: int) -> Col:
+        return Col(lambda row: self.of(row) * by)
+
+    def __truediv__(self, by: int) -> Col:
+        return Col(lambda row: self.of(row) / by)
+
+    def isin(self, values: Sequence[Any]) -> Col:
+        """Whether it is one of these."""
+        return Col(lambda row: self.of(row) in values)
+
+    def isNotNull(self) -> Col:  # noqa: N802 - PySpark's name
+        """Whether there is a value."""
+        return Col(lambda row: self.of(row) is not None)
+
+    def otherwise(self, value: Col) -> Col:
+        """What stands where the condition of `when` does not hold."""
+
+        def of(row: Values) -> Any:
+            found = self.of(row)
+            return value.of(row) if found is None else found
+
+        return replace(self, of=of)
+
+
+def _col(what: str | Col) -> Col:
+    if isinstance(what, Col):
+        return what
+    name = what.strip("`")
+    return Col(lambda row: row[name], name, name)
+
+
+def _hashed(value: Any) -> int:
+    """Spark's hash of text and bytes; numbers, whose hashes are never used, have some hash."""
+    if value is None:
+        return 42
+    data = value if isinstance(value, bytes) else str(value).encode()
+    return int(hash_bytes([data]).view(np.int64)[0])
+
+
+def _aggregate(fold: Callable[[list[Any]], Any]) -> Callable[[str | Col], Col]:
+    def of_values(values: list[Any]) -> Any:
+        some = [value for value in values if value is not None]
+        return fold(some) if some else None
+
+    return lambda what: replace(_col(what), fold=of_values)
+
+
+def _when(condition: Col, value: Any) -> Col:
+    of = value.of if isinstance(value, Col) else lambda _: value
+    type_ = value.type if isinstance(value, Col) else None
+    return Col(lambda row: of(row) if condition.of(row) else None, type=type_)
+
+
+functions = SimpleNamespace(
+    col=_col,
+    lit=lambda value: Col(lambda _: value),
+    when=_when,
+    sum=_aggregate(sum),
+    min=_aggregate(min),
+    max=_aggregate(max),
+    count=lambda _: Col(lambda _: 1, fold=len),
+    explode=lambda what: replace(_col(what), spread=True, type=pa.int64()),
+    floor=lambda what: Col(lambda row: int(what.of(row) // 1)),
+    octet_length=lambda what: Col(
+        lambda row: None if row[what] is None else len(row[what].encode()), type=pa.int32()
+    ),
+    substring=lambda what, at, n: Col(
+        lambda row: None if what.of(row) is None else what.of(row)[at - 1 : at - 1 + n],
+        source=what.source,
+    ),
+    xxhash64=lambda what: Col(lambda row: _hashed(_col(what).of(row)), "xxhash64", type=pa.int64()),
+)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What frames of one session share.
+
+    Attributes:
+        calls: names of the calls that have an effect, in order.
+        sent: the values that were broadcast and not destroyed.
+    """
+
+    master: str = "local[2]"
+    defaultParallelism: int = 2  # noqa: N815 - PySpark's name
+    calls: list[str] = field(default_factory=list)
+    sent: list[Any] = field(default_factory=list)
+
+    def broadcast(self, value: Any) -> Any:
+        """Keeps a value until it is destroyed."""
+        self.sent.append(value)
+        return SimpleNamespace(value=value, destroy=lambda: self.sent.remove(value))
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Rows in partitions, with the type of each column."""
+
+    types: Mapping[str, pa.DataType]
+    parts: Sequence[Sequence[Values]]
+    cluster: Cluster = field(default_factory=Cluster)
+
+    @property
+    def sparkSession(self) -> Any:  # noqa: N802 - PySpark's name
+        """The session."""
+        return SimpleNamespace(sparkContext=self.cluster)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.types)
+
+    @property
+    def rows(self) -> list[Values]:
+        """All rows."""
+        return [row for part in self.parts for row in part]
+
+    def _of(self, parts: Iterable[Iterable[Values]]) -> Frame:
+        return replace(self, parts=[list(part) for part in parts])
+
+    def collect(self) -> list[Row]:
+        """All rows, for the driver."""
+        self.cluster.calls.append("collect")
+        return [Row(**row) for row in self.rows]
+
+    def first(self) -> Row:
+        """The first row."""
+        return self.collect()[0]
+
+    def select(self, *wanted: str | Col) -> Frame:
+        """The columns, computed for each row."""
+        names = self.columns if any(isinstance(w, str) and w == "*" for w in wanted) else []
+        added = [w for w in wanted if not isinstance(w, str) or w != "*"]
+        columns = [_col(c) for c in (*names, *added)]
+
+        def rows(row: Values) -> Iterator[Values]:
+            made = {c.name: c.of(row) for c in columns}
+            (spread,) = [c.name for c in columns if c.spread] or [""]
+            yield from ({spread: one} for one in made[spread]) if spread else [made]
+
+        types = {c.name: c.type or self.types.get(c.source, pa.int64()) for c in columns}
+        parts = [[made for row in part for made in rows(row)] for part in self.parts]
+        return replace(self, types=types, parts=parts)
+
+    def withColumn(self, name: str, column: Col) -> Frame:  # noqa: N802 - PySpark's name
+        """With a column more, or another one in its place."""
+        return self.select(*(column.alias(n) if n == name else n for n in self.columns))
+
+    def drop(self, name: str) -> Frame:
+        """Without a column."""
+        return self.select(*(n for n in self.columns if n != name))
+
+    def where(self, condition: Col | str) -> Frame:
+        """The rows that meet a condition."""
+        of = condition.of if isinstance(condition, Col) else lambda row: eval(condition, {}, row)
+        return self._of((row for row in part if of(row)) for part in self.parts)
+
+    def limit(self, n: int) -> Frame:
+        """The first rows."""
+        return self._of([self.rows[:n]])
+
+    def sample(self, fraction: float, seed: int) -> Frame:
+        """Rows at random."""
+        draw = np.random.default_rng(seed)
+        return self._of((row for row in part if draw.random() < fraction) for part in self.parts)
+
+    def distinct(self) -> Frame:
+        """Each row once."""
+        return self._of([{tuple(row.items()): row for row in self.rows}.values()])
+
+    def orderBy(self, name: str) -> Frame:  # noqa: N802 - PySpark's name
+        """In order."""
+        return self._of([sorted(self.rows, key=lambda row: row[name])])
+
+    def sortWithinPartitions(self, *names: str) -> Frame:  # noqa: N802 - PySpark's name
+        """Each partition in order."""
+        return self._of(sorted(p, key=lambda row: [row[n] for n in names]) for p in self.parts)
+
+    def coalesce(self, n: int) -> Frame:
+        """In one partition."""
+        assert n == 1
+        return self._of([self.rows])
+
+    def repartition(self, n: int, name: str) -> Frame:
+        """Rows of one value in one partition."""
+        self.cluster.calls.append(f"repartition {n}")
+        return self._of([row for row in self.rows if row[name] % n == k] for k in range(n))
+
+    def repartitionByRange(self, n: int, name: str) -> Frame:  # noqa: N802 - PySpark's name
+        """Rows of one value in one partition, which are in order."""
+        self.cluster.calls.append(f"repartitionByRange {n}")
+        values = np.unique([row[name] for row in self.rows])
+        borders = values[np.arange(1, n) * len(values) // n]
+        place = [int(np.searchsorted(borders, row[name], side="right")) for row in self.rows]
+        rows = list(zip(place, self.rows, strict=True))
+        return self._of([row for at, row in rows if at == k] for k in range(n))
+
+    def unionByName(self, other: Frame) -> Frame:  # noqa: N802 - PySpark's name
+        """The partitions of both."""
+        assert other.types == self.types
+        return self._of([*self.parts, *other.parts])
+
+    def persist(self, _level: object) -> Frame:
+        """Notes the call."""
+        self.cluster.calls.append("persist")
+        return self
+
+    def unpersist(self) -> None:
+        """Notes the call."""
+        self.cluster.calls.append("unpersist")
+
+    def groupBy(self, *names: str) -> Groups:  # noqa: N802 - PySpark's name
+        """The rows by the values of some columns."""
+        groups: dict[tuple[Any, ...], list[Values]] = {}
+        for row in self.rows:
+            groups.setdefault(tuple(row[n] for n in names), []).append(row)
+        return Groups(self, names, groups)
+
+    def agg(self, *columns: Col) -> Frame:
+        """Aggregates of all rows, one row even of none."""
+        return Groups(self, (), {(): self.rows}).agg(*columns)
+
+    def mapInArrow(  # noqa: N802 - PySpark's name
+        self, step: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]], schema: str
+    ) -> Frame:
+        """A step over the batches of each partition; its output must have the schema."""
+        self.cluster.calls.append("mapInArrow")
+        types = {n: _TYPES[t] for n, t in re.findall(r"(\w+) ([\w<>]+)", schema)}
+        wanted = pa.schema(list(types.items()))
+        parts = []
+        for part in self.parts:
+            made = list(step(self._batches(part)))
+            assert all(batch.schema == wanted for batch in made), (made[0].schema, wanted)
+            parts.append([row for batch in made for row in batch.to_pylist()])
+        return replace(self, types=types, parts=parts)
+
+    def _batches(self, part: Sequence[Values]) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema(list(self.types.items()))
+        for at in range(0, len(part), _BATCH_ROWS):
+            rows = part[at : at + _BATCH_ROWS]
+            columns = [pa.array([row[n] for row in rows], t) for n, t in self.types.items()]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    @property
+    def write(self) -> Any:
+        """Writes one file for each partition that has rows."""
+        return _Writer(self, {})
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Rows by key."""
+
+    frame: Frame
+    names: Sequence[str]
+    groups: Mapping[tuple[Any, ...], Sequence[Values]]
+
+    def agg(self, *columns: Col) -> Frame:
+        """One row for each group."""
+        rows = []
+        for key, of in self.groups.items():
+            row = dict(zip(self.names, key, strict=True))
+            for number, column in enumerate(columns):
+                assert column.fold is not None
+                row[f"{number} {column.name}"] = column.fold([column.of(one) for one in of])
+            rows.append(row)
+        return replace(self.frame, types={}, parts=[rows])
+
+    def count(self) -> Frame:
+        """The number of rows in each group."""
+        return self.agg(functions.count("*"))
+
+
+@dataclass(frozen=True)
+class _Writer:
+    frame: Frame
+    options: dict[str, Any]
+
+    def option(self, name: str, value: Any) -> _Writer:
+        return _Writer(self.frame, self.options | {name: value})
+
+    def parquet(self, target: str) -> None:
+        folder = Path(target.removeprefix("file:"))
+        folder.mkdir(parents=True)
+        schema = pa.schema(list(self.frame.types.items()))
+        for number, rows in enumerate(self.frame.parts):
+            if rows:
+                table = pa.Table.from_pylist(list(rows), schema)
+                compression = self.options["compression"]
+                pq.write_table(table, folder / f"part-{number}.parquet", compression=compression)
+
+
+def use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Puts the functions of these frames in place of PySpark's."""
+    for module in _MODULES:
+        monkeypatch.setattr(module, "sf", functions)

@@ -1,0 +1,210 @@
+"""Builds from the sample to the written run, in frames that stand in for Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import hash_bytes, hash_codes
+from sieve.indexing import build_hash_map, build_run, fit_budget
+from sieve.indexing.build_run import BuiltRun
+from sieve.indexing.tiling import Tiling, whole_files
+from sieve.metadata.options import IndexOptions
+from sieve.reader.cache import FileCache
+from sieve.reader.run_reader import Run
+from sieve.storage.local import LocalStore
+from sieve.tables.column import Column
+from sieve.tables.table import LOCATION
+from tests import fake_frames
+from tests.fake_frames import Cluster, Frame
+
+FILES = 12
+BYTES = 2_000_000
+Drawn = Callable[[np.random.Generator], list[Any]]
+
+
+def numbers(draw: np.random.Generator) -> list[Any]:
+    """Keys in four stretches of a wide domain."""
+    starts = draw.choice(300, 4, replace=False) * 1_000_000
+    return (np.repeat(starts, 15) + draw.integers(0, 900_000, 60)).tolist()
+
+
+def scattered(draw: np.random.Generator) -> list[Any]:
+    """Keys all over a wide domain, two of them in two files each, and a NULL."""
+    return [*draw.integers(-(1 << 50), 1 << 50, 59).tolist(), int(draw.integers(0, 20)), None]
+
+
+def doubles(draw: np.random.Generator) -> list[Any]:
+    """Numbers in a stretch of their own, a NaN and a NULL."""
+    return [*(draw.integers(0, 1000) + draw.random(58)).tolist(), float("nan"), None]
+
+
+def texts(draw: np.random.Generator) -> list[Any]:
+    """Words whose first eight bytes are the same, and a NULL."""
+    return [*(f"customer-{n:08d}" for n in draw.integers(0, 10**8, 60).tolist()), None]
+
+
+def table(column: Drawn, files: int = FILES) -> list[list[Any]]:
+    """A column of some files."""
+    draw = np.random.default_rng(7)
+    return [column(draw) for _ in range(files)]
+
+
+TYPES = {numbers: ("bigint", pa.int64()), scattered: ("bigint", pa.int64())} | {
+    doubles: ("double", pa.float64()), texts: ("string", pa.string())
+}  # fmt: skip
+
+
+def frame(rows: Sequence[Sequence[Any]], type_: pa.DataType, cluster: Cluster) -> Frame:
+    """One partition of the rows of each location."""
+    parts = [[{"id": v, LOCATION: at} for v in values] for at, values in enumerate(rows)]
+    return Frame({"id": type_, LOCATION: pa.int32()}, parts, cluster)
+
+
+class Build:
+    """A build of a column, whose jobs are described and whose frames note their calls."""
+
+    def __init__(
+        self,
+        folder: Path,
+        column: Drawn,
+        options: IndexOptions,
+        tiling: Tiling | None = None,
+        **words: Any,
+    ) -> None:
+        type_, arrow = TYPES[column]
+        self.store, self.home = LocalStore(), f"file:{folder}"
+        self.store.mkdirs(f"{self.home}/intents")
+        self.rows = table(column)
+        self.cluster, self.jobs = Cluster(), list[str]()
+        values = frame(self.rows, arrow, self.cluster)
+        self.built: BuiltRun = build_run.build_run(
+            values, Column(("id",), type_), tiling or whole_files([BYTES] * FILES), options,
+            self.store, self.home, describe_job=self.jobs.append,
+            **{"whole": values, "counted": True} | words,
+        )  # fmt: skip
+
+    def run(self) -> Run:
+        """The run that was written."""
+        assert self.built.run is not None
+        return Run(self.store, self.home, self.built.run, FileCache(1 << 26))
+
+    def read(self) -> float:
+        """Mean number of locations that a query for a key reads; none misses one that holds it."""
+        run, found = self.run(), list[int]()
+        assert self.built.run is not None
+        encoder = Encoder.from_json(dict(self.built.run.encoder))
+        for location, values in enumerate(self.rows):
+            for value in values:
+                if value is None or str(value) == "nan":
+                    continue
+                code = encoder.encode(pa.array([value])).codes
+                kept = run.locations_in(np.stack([code, code], axis=1))
+                if run.has_maps:
+                    hashed = hash_codes(code) if encoder.exact else hash_bytes([value.encode()])
+                    kept &= run.locations_of(hashed)
+                assert kept[location]
+                found.append(int(np.count_nonzero(kept)))
+        return float(np.mean(found))
+
+
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Frames for PySpark's, and what patches more."""
+    fake_frames.use(monkeypatch)
+    return monkeypatch
+
+
+WHOLE = "counting sampling reading "
+MAPPED = "mapping writing"
+AUTO, TIGHT = IndexOptions(), IndexOptions(budget="16KB")
+ONE_TASK = [
+    # Options and column; jobs; bytes and files of the run, files that a query for a key reads.
+    (AUTO, numbers, f"{WHOLE}weighing writing", (12_000, 1, 1.0)),
+    (
+        AUTO, scattered,
+        f"{WHOLE}weighing writing {MAPPED} reading weighing writing {MAPPED}", (13_059, 1, 1.18),
+    ),
+    (IndexOptions("intervals", "10KB"), numbers, f"{WHOLE}writing", (9_300, 1, 1.0)),
+    (IndexOptions("runs", "10KB"), doubles, f"{WHOLE}writing", (10_000, 1, 1.0)),
+    (IndexOptions("map", "50%"), texts, f"{WHOLE}{MAPPED}", (35_600, 2, 1.0)),
+    (IndexOptions("sieve"), numbers, f"{WHOLE}writing", (3_531, 1, 1.18)),
+]  # fmt: skip
+SEVERAL_TASKS = [
+    (AUTO, numbers, f"{WHOLE}weighing weighing writing", "4", (19_700, 4, 1.0)),
+    (TIGHT, texts, f"{WHOLE}weighing writing weighing {MAPPED}", "4 3", (15_300, 4, 1.31)),
+    (
+        IndexOptions("intervals", "10KB"),
+        numbers,
+        f"{WHOLE}weighing writing",
+        "4",
+        (10_200, 4, 1.11),
+    ),
+    (IndexOptions("map", "50%"), scattered, f"{WHOLE}weighing {MAPPED}", "4 3", (43_800, 7, 1.01)),
+    (IndexOptions("sieve"), numbers, f"{WHOLE}writing", "4 3", (8_675, 3, 1.16)),
+]
+
+
+def ranges_of(cluster: Cluster) -> str:
+    """Into how many partitions rows were moved, each time."""
+    return " ".join(c.split()[1] for c in cluster.calls if c.startswith("repartition"))
+
+
+def check(build: Build, jobs: str, size: int, files: int, reads: float) -> None:
+    """What holds of every build, and these figures of one."""
+    run = build.built.run
+    assert run is not None
+    keys = [sum(v is not None and str(v) != "nan" for v in values) for values in build.rows]
+    assert (run.keys, run.rows) == (sum(keys), sum(keys))
+    assert build.built.rows.tolist() == [len(values) for values in build.rows]
+    assert build.built.nulls.tolist() == [values.count(None) for values in build.rows]
+    nans = [sum(str(v) == "nan" for v in values) for values in build.rows]
+    assert build.built.nans.tolist() == nans
+    assert " ".join(build.jobs) == jobs
+    assert (len(run.files), build.read()) == (files, pytest.approx(reads, abs=0.06))
+    assert run.bytes == pytest.approx(size, rel=0.06)
+    present = build.built.expected[0]
+    assert present.files == pytest.approx(reads, abs=0.08)
+    assert present.exact == pytest.approx(1, abs=0.02)
+    calls = build.cluster.calls
+    assert calls.count("persist") == calls.count("unpersist") >= 2
+
+
+@pytest.mark.parametrize(("options", "column", "jobs", "figures"), ONE_TASK)
+def test_a_small_column_is_weighed_by_one_task(
+    frames: pytest.MonkeyPatch,  # noqa: ARG001 - in place of PySpark's
+    tmp_path: Path,
+    options: IndexOptions,
+    column: Drawn,
+    jobs: str,
+    figures: tuple[int, int, float],
+) -> None:
+    """No key is lost in any shape, and the run takes and reads what it did."""
+    build = Build(tmp_path, column, options)
+    check(build, jobs, *figures)
+    assert ranges_of(build.cluster) == ""
+
+
+@pytest.mark.parametrize(("options", "column", "jobs", "moved", "figures"), SEVERAL_TASKS)
+def test_stretches_of_a_column_are_weighed_apart(
+    frames: pytest.MonkeyPatch,
+    tmp_path: Path,
+    options: IndexOptions,
+    column: Drawn,
+    jobs: str,
+    moved: str,
+    figures: tuple[int, int, float],
+) -> None:
+    """A task has 200 cuts of 720, or 250 pairs; each writes a file."""
+    frames.setattr(fit_budget, "CUTS_PER_TASK", 200)
+    frames.setattr(fit_budget, "_PAIRS_PER_TASK", 250)
+    frames.setattr(build_hash_map, "_PAIRS_PER_MAP", 250)
+    build = Build(tmp_path, column, options)
+    check(build, jobs, *figures)
+    assert ranges_of(build.cluster) == moved
