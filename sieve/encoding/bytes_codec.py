@@ -79,11 +79,11 @@ class BytesCodec:
         values = array.cast(pa.large_binary())
         codes = self.rest.codes(values, len(self.prefix))
         if self.prefix:
-            begins = filled(pc.starts_with(values, pattern=self.prefix), True)
-            if not begins.all():
+            begins = pc.starts_with(values, pattern=self.prefix)
+            if not pc.all(begins).as_py():
                 below = pc.less(values, pa.scalar(self.prefix, pa.large_binary()))
-                ends = np.where(filled(below, False), LEAST, GREATEST)
-                codes = np.where(begins, codes, ends)
+                ends = np.where(filled(below), LEAST, GREATEST)
+                codes = np.where(filled(begins), codes, ends)
         return codes
 
     def literal(self, value: object) -> Literal:

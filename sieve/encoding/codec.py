@@ -100,7 +100,7 @@ class BooleanCodec:
         return bool(pa.types.is_boolean(arrow_type))
 
     def codes(self, array: pa.Array) -> Codes:
-        return filled(array, False).astype(np.int64)
+        return filled(array).astype(np.int64)
 
     def literal(self, value: object) -> Literal:
         if not isinstance(value, bool):
@@ -122,7 +122,7 @@ class IntegerCodec:
         return bool(pa.types.is_signed_integer(arrow_type)) and arrow_type.bit_width == self.bits
 
     def codes(self, array: pa.Array) -> Codes:
-        return filled(array, 0).astype(np.int64)
+        return filled(array).astype(np.int64)
 
     def literal(self, value: object) -> Literal:
         half = 1 << (self.bits - 1)
@@ -142,7 +142,7 @@ class DateCodec:
         return bool(pa.types.is_date32(arrow_type))
 
     def codes(self, array: pa.Array) -> Codes:
-        return filled(array.view(pa.int32()), 0).astype(np.int64)
+        return filled(array.view(pa.int32())).astype(np.int64)
 
     def literal(self, value: object) -> Literal:
         return Literal(wire_integer(value, -(1 << 31), (1 << 31) - 1, "a number of days"))
@@ -162,7 +162,7 @@ class TimestampCodec:
         return bool(pa.types.is_timestamp(arrow_type)) and arrow_type.unit == "us"
 
     def codes(self, array: pa.Array) -> Codes:
-        return filled(array.view(pa.int64()), 0)
+        return filled(array.view(pa.int64()))
 
     def literal(self, value: object) -> Literal:
         return Literal(wire_integer(value, LEAST, GREATEST, "a number of microseconds"))
@@ -187,13 +187,13 @@ class FloatCodec:
         return bool(pa.types.is_floating(arrow_type)) and arrow_type.bit_width == self.bits
 
     def codes(self, array: pa.Array) -> Codes:
-        values = filled(array.view(pa.int32() if self.bits == 32 else pa.int64()), 0)
+        values = filled(array.view(pa.int32() if self.bits == 32 else pa.int64()))
         image = values.astype(np.int64)
         return np.where(image < 0, np.int64(self._sign) - image, image)
 
     def nans(self, array: pa.Array) -> Flags:
         """Which elements are NaN, bool[n]; nulls are not."""
-        result: Flags = np.isnan(filled(array, 0.0))
+        result: Flags = np.isnan(filled(array))
         return result
 
     def literal(self, value: object) -> Literal:
@@ -218,7 +218,8 @@ class FloatCodec:
         return float(struct.unpack(back, struct.pack(form, image))[0])
 
 
-def filled(array: pa.Array, value: Any) -> npt.NDArray[Any]:
-    """The elements as a numpy array, with `value` for nulls."""
-    result: npt.NDArray[Any] = array.fill_null(value).to_numpy(zero_copy_only=False)
+def filled(array: pa.Array) -> npt.NDArray[Any]:
+    """The elements as a numpy array, with 0 or false for nulls."""
+    zero = pa.scalar(0).cast(array.type)
+    result: npt.NDArray[Any] = array.fill_null(zero).to_numpy(zero_copy_only=False)
     return result

@@ -165,7 +165,7 @@ class _Reader(Words):
         )
 
     def alter(self, _: Node, parts: dict[str, Node]) -> Command:
-        table, name = self._table(parts), self.path(parts["name"], 1)[0]
+        table, name = self._table(parts), self._own_name(parts)
         if "set_options" in parts:
             return SetIndexOptions(table, name, self.options(parts["set_options"]))
         return EnableIndex(table, name) if "enable" in parts else DisableIndex(table, name)
@@ -204,7 +204,7 @@ class _Reader(Words):
         return token
 
     def describe(self, _: Node, parts: dict[str, Node]) -> Command:
-        name = self.path(parts["name"], 1)[0]
+        name = self._own_name(parts)
         return DescribeIndex(self._table(parts), name, extended="extended" in parts)
 
     def explain(self, tree: Node, _: dict[str, Node]) -> Command:
@@ -259,7 +259,11 @@ class _Reader(Words):
         return ColumnPath(self.path(column, None))
 
     def _name(self, parts: dict[str, Node]) -> str | None:
-        return self.path(parts["name"], 1)[0] if "name" in parts else None
+        return self._own_name(parts) if "name" in parts else None
+
+    def _own_name(self, parts: dict[str, Node]) -> str:
+        (name,) = self.path(parts["name"], 1)
+        return name
 
 
 _READERS: dict[str, Callable[[_Reader, Node, dict[str, Node]], Command]] = {
