@@ -59,3 +59,36 @@ def test_values_are_read_in_their_units() -> None:
     assert valid_settings({"spark.sieve.single.writer": "maybe"}) == DEFAULTS
     assert (DEFAULTS.prune_timeout_s, DEFAULTS.cache_bytes) == (0.5, 256 << 20)
     assert (DEFAULTS.retention, DEFAULTS.path, DEFAULTS.roots) == (Retention(10, 168.0), None, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("7", 7), ("7b", 7), ("7k", 7 << 10), ("7KB", 7 << 10), ("7m", 7 << 20), ("7MB", 7 << 20),
+        ("7g", 7 << 30), ("7 gb", 7 << 30), ("7t", 7 << 40), ("7TB", 7 << 40),
+    ],
+)  # fmt: skip
+def test_units_of_sizes(text: str, size: int) -> None:
+    """Powers of 1,024."""
+    read = parse_settings({"spark.sieve.cache.bytes": text, "spark.sieve.range.bytes": text})
+    assert (read.cache_bytes, read.range_bytes) == (size, size)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("3us", 3e-6), ("3ms", 3e-3), ("3", 3e-3), ("3s", 3), ("3m", 180), ("3min", 180),
+        ("3h", 10_800), ("3d", 259_200),
+    ],
+)  # fmt: skip
+def test_units_of_durations(text: str, seconds: float) -> None:
+    """A bare number is milliseconds."""
+    read = parse_settings({"spark.sieve.prune.timeout": text, "spark.sieve.registry.ttl": text})
+    assert read.prune_timeout_s == read.registry_ttl_s == pytest.approx(seconds, rel=1e-12)
+
+
+def test_units_of_ages() -> None:
+    """An age is in hours or days."""
+    for text, hours in (("4, 3h", 3.0), ("4,3D", 72.0)):
+        read = parse_settings({"spark.sieve.versions.retain": text})
+        assert read.retention == Retention(4, hours)

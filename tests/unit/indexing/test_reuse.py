@@ -99,7 +99,10 @@ def test_grown_files_are_read_again_with_many_deltas() -> None:
     assert found.appended == frozenset()
 
 
-@pytest.mark.parametrize(("deltas", "left"), [(MOST_DELTAS - 1, MOST_DELTAS), (MOST_DELTAS, 1)])
+@pytest.mark.parametrize(
+    ("deltas", "left"),
+    [(MOST_DELTAS - 1, MOST_DELTAS), (MOST_DELTAS, 1), (MOST_DELTAS + 1, 1), (30, 1)],
+)
 def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     """Up to the bound they stay; then all but the base are to be read with what is new."""
     base, known = version(100, *([1] * deltas))

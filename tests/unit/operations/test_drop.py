@@ -8,10 +8,19 @@ from typing import Any
 
 import pytest
 
+from sieve.errors import DeniedError, UnavailableError
+from sieve.metadata.commit import newest
 from sieve.metadata.records import CreatedBy
 from sieve.metadata.registration import Registration
-from sieve.operations.drop import end_index
-from sieve.operations.registered_index import Failed, Gone, HalfDropped, RegisteredIndex
+from sieve.operations.drop import drop_index, end_index
+from sieve.operations.registered_index import (
+    Failed,
+    Gone,
+    HalfDropped,
+    Ready,
+    RegisteredIndex,
+    Unreachable,
+)
 from tests.unit.metadata.manifest_sample import SAMPLE
 from tests.unit.operations.index_folder import FIRST, LATER, STORE, index
 
@@ -48,3 +57,75 @@ def test_a_damaged_index_out_of_reach_stays(tmp_path: Path) -> None:
     lost = Failed("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), "problem", None)
     assert not end_index(lost, FIRST, HERE)
     assert (tmp_path / SAMPLE.index / "versions").is_dir()
+
+
+class Table:
+    """A table that notes the order of what happens to it."""
+
+    def __init__(self, calls: list[str], fails: Exception | None = None) -> None:
+        self.info = SimpleNamespace(identity=FIRST)
+        self._calls, self._fails = calls, fails
+
+    def unregister(self, name: str, _: Registration) -> None:
+        self._calls.append(f"unregister {name}")
+        if self._fails is not None:
+            raise self._fails
+
+
+def ready(root: Path) -> Ready:
+    """An index in use."""
+    index(root, FIRST)
+    registration = Registration(SAMPLE.index, ("v",), f"file:{root}")
+    made = newest(STORE, registration.directory)
+    assert made is not None
+    return Ready("v", registration, STORE, made)
+
+
+def dropped(table: Table, one: RegisteredIndex, calls: list[str]) -> None:
+    """Drops an index; notes when something is about to change."""
+    here: Any = SimpleNamespace(
+        changing=lambda: calls.append("changing"), software=CreatedBy("9", "4.1")
+    )
+    drop_index(table, one, here)  # type: ignore[arg-type]
+
+
+def test_a_drop_ends_the_index_then_its_registration_then_its_files(tmp_path: Path) -> None:
+    """The tombstone first, so that no query uses it whatever happens next."""
+    calls: list[str] = []
+    dropped(Table(calls), ready(tmp_path), calls)
+    assert calls == ["changing", "changing", "unregister v"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", [UnavailableError, DeniedError])
+def test_a_drop_that_the_metastore_does_not_finish_can_be_run_again(
+    tmp_path: Path, kind: type[UnavailableError]
+) -> None:
+    """The error is of the same kind and says so; the files are still there."""
+    calls: list[str] = []
+    one = ready(tmp_path)
+    with pytest.raises(
+        kind, match="no answer; index v is out of use, but still registered"
+    ) as told:
+        dropped(Table(calls, kind("SIEVE_X", "no answer")), one, calls)
+    assert type(told.value) is kind
+    assert told.value.condition == "SIEVE_X"
+    left = newest(STORE, one.directory)
+    assert left is not None
+    assert left.state == "dropped"
+    dropped(Table(calls), HalfDropped("v", one.registration, "it was dropped", STORE), calls)
+    assert list(tmp_path.iterdir()) == []
+    assert calls[-2:] == ["changing", "unregister v"]
+
+
+def test_only_the_registration_of_what_is_not_ours_goes(tmp_path: Path) -> None:
+    """And nothing at all of what does not answer."""
+    calls: list[str] = []
+    dropped(Table(calls), found(tmp_path, Gone), calls)
+    assert calls == ["changing", "unregister v"]
+    assert (tmp_path / SAMPLE.index / "versions").is_dir()
+    silent = UnavailableError("SIEVE_X", "no answer")
+    one = Unreachable("v", Registration(SAMPLE.index, ("v",), "file:/r"), "silent", STORE, silent)
+    with pytest.raises(UnavailableError, match="cannot be looked at now: silent"):
+        dropped(Table(calls), one, calls)
+    assert calls == ["changing", "unregister v"]

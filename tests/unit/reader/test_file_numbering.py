@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -118,3 +120,47 @@ def test_random_cuts(tmp_path: Path) -> None:
             ):
                 held = [k for k, (p, s) in enumerate(starts) if p == path and s <= start]
                 assert place == (held[-1] if held else -1)
+
+
+class Version:
+    """A version over three locations, which rules out all of them but one."""
+
+    def __init__(self, name: str, kept: int, all_rows: list[bool]) -> None:
+        self.manifest = SimpleNamespace(id=name)
+        self._kept = np.arange(3) == kept
+        self._all_rows = np.array(all_rows)
+
+    def keep(self, _: KeyRanges) -> np.ndarray:
+        return self._kept.copy()
+
+    def locations(self) -> SimpleNamespace:
+        return SimpleNamespace(all_rows=self._all_rows)
+
+
+def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() -> None:
+    """A version that did not index all rows of a file proves nothing of the hidden ones."""
+    one: Any = Version("a", 0, [True, False, True])
+    two: Any = Version("b", 2, [False, True, True])
+    none = np.zeros(4, np.int64)
+    # Of four files, the first version lacks the last and the second lacks the first.
+    ordinals: Any = {"a": np.array([0, 1, 2, -1]), "b": np.array([-1, 0, 1, 2])}
+    files = FileNumbering("n", ("w", "x", "y", "z"), none, none, none[:0], none, 4, ordinals)
+    nowhere = KeyRanges(np.empty((0, 2), np.int64))
+    kept = {
+        (partial, *names): NumberedVersions(versions, files, partial=partial).keep(nowhere).tolist()
+        for partial in (False, True)
+        for names, versions in (("a", (one,)), ("ab", (one, two)))
+    }
+    yes, no = True, False
+    assert kept == {
+        (False, "a"): [yes, no, no, yes],
+        (True, "a"): [yes, yes, no, yes],
+        (False, "a", "b"): [yes, no, no, yes],
+        (True, "a", "b"): [yes, yes, no, yes],
+    }
+    assert NumberedVersions((one,), files, partial=True).knows_all_rows().tolist() == [
+        yes, no, yes, no,
+    ]  # fmt: skip
+    assert NumberedVersions((one, two), files, partial=True).knows_all_rows().tolist() == [
+        yes, no, yes, yes,
+    ]  # fmt: skip

@@ -101,3 +101,28 @@ def test_the_densities_of_all_codes_add_up_to_one():
     keys = np.cumsum(np.random.default_rng(0).integers(1, 9, 2000))
     model = QueryModel.of_sample(np.repeat(keys, np.arange(2000) % 5 + 1))
     assert model.density(np.arange(keys[0], keys[-1])).sum() == pytest.approx(1, abs=0.01)
+
+
+def test_the_density_of_each_stretch_is_its_share_over_its_length():
+    """Half of each key's weight by keys, a sixth by rows, half by codes; before and after, too."""
+    model = QueryModel.of_sample(codes(0, 10, 12, 112), codes(4, 3, 2, 1))
+    by_codes = 0.5 / 113
+    stretches = [((2 / 4 + rows) / step / 6 + by_codes) for rows, step in
+                 ((0.4, 10), (0.3, 2), (0.2, 100))]  # fmt: skip
+    asked = codes(-50, 0, 9, 10, 11, 12, 111, 112, 500)
+    wanted = [stretches[k] for k in (0, 0, 0, 1, 1, 2, 2, 2, 2)]
+    assert model.density(asked) == pytest.approx(wanted)
+    assert QueryModel.of_sample(codes(7)).density(codes(6, 7)).tolist() == [1.0, 1.0]
+
+
+def test_shares_of_a_thinned_sample():
+    """Each key that is retained has the rows of those up to the next; most were not seen."""
+    keys = np.arange(3 * MOST_KEYS)
+    model = QueryModel.of_sample(np.append(keys, keys[:10]))
+    assert len(model.codes) == MOST_KEYS + 1
+    assert model.codes[:3].tolist() == [0, 3, 6]
+    assert model.rows[:5].tolist() == [6, 6, 6, 4, 3]
+    assert model.rows[-2:].tolist() == [2, 1]
+    seen_once = (3 * MOST_KEYS - 10) / (3 * MOST_KEYS + 10)
+    assert model.unseen == pytest.approx(1 - (1 - seen_once) / 3)
+    assert len(QueryModel.of_sample(np.arange(MOST_KEYS)).codes) == MOST_KEYS

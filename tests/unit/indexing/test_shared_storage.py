@@ -1,0 +1,65 @@
+"""When executors prove that they see the driver's files, and what is said if they do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PythonException
+
+from sieve.errors import UnavailableError
+from sieve.indexing.segment_tasks import RUN, run_row
+from sieve.indexing.shared_storage import named_if_unseen, not_shared, on_this_machine, seen_by_all
+from tests.fake_frames import Cluster, Frame
+
+ROW = run_row("runs", [1, 2, 3, 4, 5], b"x").to_pylist()
+
+
+def rows(master: str) -> Frame:
+    """One row of a run file."""
+    types: dict[str, pa.DataType] = dict(zip(RUN.names, RUN.types, strict=True))
+    return Frame(types, [ROW], Cluster(master))
+
+
+@pytest.mark.parametrize(
+    ("master", "witness", "proves"),
+    [
+        ("local[2]", "file:/t/w", False),
+        ("local", "file:/t/w", False),
+        ("local-cluster[2,1,1024]", "file:/t/w", True),
+        ("spark://host:7077", "file:/t/w", True),
+        ("yarn", "file:/t/w", True),
+        ("yarn", "hdfs://host/t/w", False),
+        ("yarn", "s3a://bucket/w", False),
+        ("local-cluster[2,1,1024]", "s3a://bucket/w", False),
+    ],
+)
+def test_executors_elsewhere_prove_that_they_see_local_files(
+    master: str, witness: str, proves: bool
+) -> None:
+    """Threads of the driver see them, and all other file systems are shared."""
+    given = rows(master)
+    if not proves:
+        assert seen_by_all(given, witness) is given
+        return
+    with pytest.raises(UnavailableError, match=f"{witness} is not to be seen from"):
+        seen_by_all(given, witness)
+    assert on_this_machine(given.cluster) is (master.startswith("local["))  # type: ignore[arg-type]
+
+
+def test_rows_pass_where_the_file_is_seen(tmp_path: Path) -> None:
+    """As they are."""
+    (tmp_path / "w").touch()
+    assert seen_by_all(rows("yarn"), f"file:{tmp_path}/w").rows == ROW  # type: ignore[attr-defined]
+
+
+def test_a_task_that_does_not_see_the_file_is_reported_as_one_line() -> None:
+    """Other failures of a job stay what they are."""
+    unseen = "sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] not seen"
+    expected = pytest.raises(UnavailableError, match="write to file:/r cannot be seen")
+    with expected as told, named_if_unseen("file:/r"):
+        raise PythonException(unseen)
+    assert told.value.condition == not_shared("file:/r").condition == "SIEVE_ROOT_NOT_SHARED"
+    with pytest.raises(PythonException, match="disk"), named_if_unseen("file:/r"):
+        raise PythonException("disk")

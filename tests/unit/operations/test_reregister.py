@@ -1,0 +1,106 @@
+"""Which indexes that a table has lost it registers again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sieve.metadata.manifest import render_manifest
+from sieve.metadata.paths import REGISTERED
+from sieve.metadata.records import IndexUuid, TableIdentity, VersionId
+from sieve.metadata.registration import Registration
+from sieve.operations.registered_index import Gone, HalfDropped, Ready, RegisteredIndex
+from sieve.operations.reregister import reregister
+from tests.unit.metadata.manifest_sample import SAMPLE
+from tests.unit.operations.index_folder import FIRST, LATER, STORE, index
+
+UUIDS = [IndexUuid(f"{number}{SAMPLE.index[1:]}") for number in range(9)]
+
+
+class Table:
+    """A table that notes what is registered, and what is checked before."""
+
+    def __init__(self, folder: Path, known: dict[str, Registration]) -> None:
+        self.calls: list[str] = []
+        self.registered: dict[str, Registration] = {}
+        self.info = SimpleNamespace(
+            identity=FIRST, database_location=f"file:{folder}", registrations=known
+        )
+        self.environment: Any = SimpleNamespace(
+            root_for_new=lambda location: location,
+            open_store=lambda _: STORE,
+            check_shared=lambda root, database: self.calls.append(f"shared {root} {database}"),
+            changing=lambda: self.calls.append("changing"),
+        )
+
+    def register(self, name: str, registration: Registration) -> None:
+        self.calls.append("register")
+        self.registered[name] = registration
+
+    def reregister(self, indexes: dict[str, RegisteredIndex] | None = None) -> list[str]:
+        """Registers again."""
+        return reregister(self, indexes or {}, self.environment)  # type: ignore[arg-type]
+
+
+def named(root: Path, number: int, name: str, table: TableIdentity = FIRST) -> None:
+    """An index of a name, with one version."""
+    folder = index(root, table, uuid=UUIDS[number]).removeprefix("file:")
+    made = replace(SAMPLE, index=UUIDS[number], version=1, parent=None, table=table, name=name)
+    made = replace(made, id=VersionId(f"{1:032x}"))
+    (Path(folder) / "versions" / "1.json").write_bytes(render_manifest(made))
+
+
+def test_every_lost_index_is_registered_whatever_lies_beside_it(tmp_path: Path) -> None:
+    """What is unfinished, damaged, dropped, known, or of another table or database is passed by."""
+    named(tmp_path, 0, "unfinished")
+    (tmp_path / UUIDS[0] / REGISTERED).unlink()
+    index(tmp_path, None, uuid=UUIDS[1])
+    index(tmp_path, uuid=UUIDS[2])
+    named(tmp_path, 3, "known")
+    named(tmp_path, 4, "foreign", LATER)
+    named(tmp_path, 5, "lost")
+    named(tmp_path, 6, "lost")
+    named(tmp_path, 7, "other")
+    path = tmp_path / UUIDS[8] / "versions" / "1.json"
+    index(tmp_path, FIRST, uuid=UUIDS[8])
+    dropped = replace(
+        SAMPLE, index=UUIDS[8], version=1, parent=None, table=FIRST, state="dropped", name="gone"
+    )
+    path.write_bytes(render_manifest(dropped))
+    root = f"file:{tmp_path}"
+    table = Table(tmp_path, {"known": Registration(UUIDS[3], ("v",), root)})
+    assert table.reregister() == ["lost", "other"]
+    assert table.registered == {
+        "lost": Registration(UUIDS[5], SAMPLE.column, root),
+        "other": Registration(UUIDS[7], SAMPLE.column, root),
+    }
+    assert table.calls == [f"shared {root} {FIRST.database}", "changing", "register"] * 2
+
+
+@pytest.mark.parametrize(("state", "names"), [("ready", []), ("gone", ["v"]), ("half", ["v"])])
+def test_a_name_that_is_in_use_is_left_to_its_index(
+    tmp_path: Path, state: str, names: list[str]
+) -> None:
+    """A registration of an index that is gone does not count."""
+    named(tmp_path, 0, "v")
+    there = Registration(UUIDS[1], ("v",), f"file:{tmp_path}")
+    indexes: dict[str, RegisteredIndex] = {
+        "ready": Ready("v", there, STORE, SAMPLE),
+        "gone": Gone("v", there, "problem", STORE),
+        "half": HalfDropped("v", there, "problem", STORE),
+    }
+    assert Table(tmp_path, {"v": there}).reregister({"v": indexes[state]}) == names
+
+
+def test_an_index_of_another_database_is_not_even_opened(tmp_path: Path) -> None:
+    """A root may hold the indexes of many."""
+    named(tmp_path, 0, "v")
+    table = Table(tmp_path, {})
+    table.info.identity = replace(FIRST, database="elsewhere")
+    assert table.reregister() == []
+    table.info.identity = replace(FIRST, database=FIRST.database.upper())
+    assert table.reregister() == ["v"]

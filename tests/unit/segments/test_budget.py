@@ -1,0 +1,135 @@
+"""Prices that a budget leads to, and the attempts at a version until its bytes fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from sieve.segments.budget import choose_price, least_price, prices_for, within_budget
+
+
+def test_prices_fall_from_the_highest_that_can_be_right() -> None:
+    """Four times what all locations are worth, down to a thousandth of a file, or less of few."""
+    prices = prices_for(1000, 5000.0)
+    assert len(prices) == 24
+    assert (prices[0], prices[-1]) == pytest.approx((0.8, 1e-3 / 5000))
+    assert prices[1:] / prices[:-1] == pytest.approx(np.full(23, prices[1] / prices[0]))
+    assert least_price(10, 5000.0) == pytest.approx(1e-4 / 5000)
+    assert least_price(0, 0.0) == pytest.approx(1e-5)
+    assert prices_for(0, 0.0)[0] == pytest.approx(4.0)
+
+
+CURVE = np.array([10.0, 20.0, 40.0, 80.0])
+PRICES = np.array([8.0, 4.0, 2.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("curve", "budget", "price"),
+    [
+        (CURVE, 30 / 0.96, 4 * 0.5 ** (np.log(1.5) / np.log(2))),
+        (CURVE, 20 / 0.96 + 1e-9, 4.0),
+        (CURVE, 80 / 0.96 + 1e-9, 1.0),
+        (CURVE, 60 / 0.96, 2 * 0.5 ** (np.log(1.5) / np.log(2))),
+        (CURVE, 9.0, 8.0),
+        (np.array([0.0, 20.0, 40.0, 80.0]), 15.0, 8.0),
+        (np.array([10.0, 20.0, 20.0, 80.0]), 20 / 0.96 + 1e-9, 2.0),
+        (np.array([10.0, np.inf, np.inf, np.inf]), 20.0, 8.0),
+    ],
+)
+def test_a_price_is_interpolated_between_those_around_the_budget(
+    curve: np.ndarray, budget: float, price: float
+) -> None:
+    """Less a little for what the estimate may be off; as logarithms of both."""
+    assert choose_price(PRICES, curve, budget) == pytest.approx(price, rel=1e-6)
+
+
+def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
+    """Bytes at a multiple of the price: those of the first step that it does not exceed."""
+    return lambda times: next(size for most, size in steps if times <= most)
+
+
+@pytest.mark.parametrize(
+    ("size", "lowest", "asked", "taken"),
+    [
+        # Near enough to the budget at once, and as near as is tried.
+        (sizes((99, 90)), 0.1, [1], 1),
+        (sizes((99, 89.9)), 1.0, [1], 1),
+        # Too large: by the square of the excess, at least by ever larger steps.
+        (sizes((1, 200), (99, 95)), 1.0, [1, 4], 4),
+        (sizes((1, 101), (99, 95)), 1.0, [1, 1.3], 1.3),
+        (sizes((1, 101), (1.3, 100.5), (99, 95)), 1.0, [1, 1.3, 2.6], 2.6),
+        # Too small: lower prices, to the lowest, until one is too large; then between the two.
+        (sizes((0.2, 95), (99, 50)), 0.1, [1, 1 / 1.3, 1 / 2.6, 0.1], 0.1),
+        (sizes((0.8, 92), (99, 50)), 0.1, [1, 1 / 1.3], 1 / 1.3),
+        (sizes((0.9, 60), (99, 50)), 0.9, [1, 0.9], 0.9),
+        (sizes((0.9, 60), (99, 50)), 0.8, [1, 0.8], 0.8),
+    ],
+)
+def test_attempts_go_from_the_expected_price_to_the_right_one(
+    size: Callable[[float], float], lowest: float, asked: list[float], taken: float
+) -> None:
+    """Of a budget of 100 bytes, nine tenths are enough."""
+    tried: list[float] = []
+
+    def make(times: float) -> tuple[float, float]:
+        tried.append(times)
+        return times, size(times)
+
+    made = within_budget(make, 100.0, lowest=lowest)
+    assert tried == pytest.approx(asked)
+    assert made == pytest.approx(taken)
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "dear", "between"),
+    [
+        (50.0, 200.0, 4.0, np.log(96 / 50) / np.log(4)),
+        (89.0, 101.0, 1.3, np.log(96 / 89) / np.log(101 / 89)),
+        (0.0, 200.0, 4.0, 0.8),
+        (89.9, 1e9, 1e14, 0.2),
+    ],
+)
+def test_the_next_attempt_lies_between_one_that_fits_and_one_that_does_not(
+    small: float, large: float, dear: float, between: float
+) -> None:
+    """As far on the way as the bytes ask for, from a fifth to four fifths of it."""
+    tried: list[float] = []
+
+    def make(times: float) -> tuple[float, float]:
+        tried.append(times)
+        return times, large if times <= 1 else small
+
+    within_budget(make, 100.0)
+    assert tried[1:3] == pytest.approx([dear, dear * (1 / dear) ** between])
+
+
+@pytest.mark.parametrize(("large", "attempts"), [(200.0, 2 + 4), (101.0, 2 + 3)])
+def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts: int) -> None:
+    """And none once the prices of what fits and what does not are within a hundredth."""
+    tried: list[float] = []
+
+    def make(times: float) -> tuple[float, float]:
+        tried.append(times)
+        return times, large if times <= 1 else 10.0
+
+    made = within_budget(make, 100.0)
+    assert len(tried) == attempts
+    assert made == tried[-1] == min(tried[1:])
+
+
+def test_what_never_fits_is_tried_at_seven_higher_prices() -> None:
+    """Only the last attempt stays."""
+    tried: list[float] = []
+    discarded: list[float] = []
+
+    def make(times: float) -> tuple[float, float]:
+        tried.append(times)
+        return times, 101.0
+
+    made = within_budget(make, 100.0, discarded.append)
+    steps = np.cumprod([1, 1.3, 2, 4, 8, 32, 128, 512])
+    assert tried == pytest.approx(steps.tolist())
+    assert discarded == tried[:-1]
+    assert made == tried[-1]

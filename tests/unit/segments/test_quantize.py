@@ -1,0 +1,113 @@
+"""Grids of a segment: where their pieces begin, how wide cells are, and what a segment costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sieve.segments.intervals import Intervals
+from sieve.segments.query_model import QueryModel
+from sieve.segments.shapes import integer_coding, quantize
+from sieve.segments.shapes.format import (
+    SHAPE_INTERVALS,
+    SHAPE_RUNS,
+    Cells,
+    _arrays,
+    encode,
+    expected_size,
+)
+from sieve.segments.shapes.grid import Grid
+from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Plan, plan
+from tests.unit.segments.test_shapes import column, random_files
+
+
+@pytest.mark.parametrize(
+    ("asked", "bounds", "shifts"),
+    [
+        ([5.0], [0], [5]),
+        ([9.0, 1.0], [0], [5]),
+        ([9.0, 1.0, 2.0], [0], [2]),
+        ([9.0, 1.0, 4.0, 2.0], [0], [3]),
+        ([3.0, 4.0, 7.0, 7.0, 8.0, 0.0], [0, 2, 4], [3, 7, 4]),
+        ([-9.0, -7.0, 80.0, 99.0], [0, 2], [0, 63]),
+        ([1.0, 2.0, 3.0, 40.0, 50.0, 60.0, 70.0], [0, 3], [2, 55]),
+    ],
+)
+def test_the_width_of_cells_is_the_median_of_what_borders_ask_for(
+    asked: list[float], bounds: list[int], shifts: list[int]
+) -> None:
+    """The mean of the two in the middle, rounded down, from 0 to 63."""
+    found = quantize._medians(np.array(asked), np.array(bounds))
+    assert found.tolist() == shifts
+
+
+def cells(pieces: int) -> Cells:
+    """Entries of several locations on a grid of so many pieces."""
+    start = 64 * np.arange(pieces, dtype=np.uint64)
+    grid = Grid.of(0, 64 * pieces - 1, start, np.arange(pieces, dtype=np.uint8) % 3)
+    assert grid is not None
+    begin = np.sort(np.random.default_rng(2).integers(0, grid.cells - 2, 40).astype(np.uint64))
+    location = np.arange(40, dtype=np.int32) * 3 % 40
+    order = np.lexsort((location, begin))
+    return Cells(grid, begin, begin + np.uint64(1), location[order])
+
+
+@pytest.mark.parametrize("shape", [SHAPE_INTERVALS, SHAPE_RUNS])
+def test_the_bytes_besides_arrays_are_known(shape: int) -> None:
+    """A head of 31 bytes and three for each piece of the grid; arrays are estimated."""
+    for pieces in (1, 2, 7, 40):
+        given = cells(pieces)
+        arrays = list(_arrays(given, shape).values())
+        estimated = sum(integer_coding.expected_size(array) for array in arrays)
+        assert expected_size(given, shape) - estimated == pytest.approx(32 + 3 * pieces, abs=1e-6)
+        written = sum(len(integer_coding.encode(array)) for array in arrays)
+        # The first piece needs no width, and a segment of runs has the number of its blocks.
+        blocks = 4 if shape == SHAPE_RUNS else 0
+        assert len(encode(given, shape)) - written == 32 + 3 * pieces - 2 + blocks
+
+
+def long_segments() -> Plan:
+    """Some segments whose entries differ much in number of bytes."""
+    random = np.random.default_rng(4)
+    n = 4 * 16384 + 100
+    first = np.sort(random.choice(1 << 40, n, replace=False))
+    first[n // 2 :] += (1 << 50) + 5 * np.arange(n - n // 2)
+    location = random.integers(0, 300, n).astype(np.int32)
+    ones = np.ones(n, np.int64)
+    intervals = Intervals(first, first, location, ones, ones)
+    return plan(intervals, QueryModel.of_sample(first[::50]), "intervals")
+
+
+def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three at most, evenly chosen; their bytes and entries stand for all of them."""
+    planned = long_segments()
+    price = 1e-12
+    segments = list(planned.emit(price))
+    assert len(segments) == 5
+    tried: list[int] = []
+    cheapest = Plan._cheapest
+
+    def counted(self: Plan, part: quantize.Part, price: float) -> quantize.Coded:
+        tried.append(part.first)
+        return cheapest(self, part, price)
+
+    monkeypatch.setattr(Plan, "_cheapest", counted)
+    size, _ = planned.trial(price, [])
+    # Of five segments every second is encoded, the second and the fourth.
+    assert tried == [segments[1].first, segments[3].first]
+    written = sum(len(s.payload) + SEGMENT_OVERHEAD for s in segments)
+    assert size == pytest.approx(written, rel=0.1)
+    tried.clear()
+    curve = planned.curve(np.array([4 * price, 2 * price, price]), 1e9)
+    assert len(tried) == 3 * 2
+    assert curve[-1] == pytest.approx(written, rel=0.15)
+
+
+def test_an_entry_costs_what_the_middle_segment_says() -> None:
+    """A little less than its mean entry."""
+    planned = plan(*column(random_files(10, 50)), "intervals")
+    (segment,) = planned.emit(1e-9)
+    mean = len(segment.payload) / segment.postings
+    assert planned._entry_bytes(1e-9) == pytest.approx(0.8 * mean, rel=0.05)
+    nothing = planned.intervals.take(np.zeros(len(planned.intervals), np.bool_))
+    assert plan(nothing, planned.query_model)._entry_bytes(1e-9) == 2.0

@@ -1,0 +1,290 @@
+"""Which calls of Hadoop's S3A a put makes, and what it says of each answer of the server."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+
+from sieve.errors import DeniedError, UnavailableError, UnknownOutcomeError, UnsupportedError
+from sieve.storage import s3
+from sieve.storage.hadoop import CHUNK
+from sieve.storage.interface import GoneError
+from sieve.storage.permissions import Permissions
+from sieve.storage.s3 import IF_ABSENT, S3Store
+
+HOME = "s3a://bucket/home"
+FILE = f"{HOME}/f"
+S3_EXCEPTION = "software.amazon.awssdk.services.s3.model.S3Exception"
+
+
+class Failure:
+    """A Java exception as py4j shows it, around a response of S3 with a status."""
+
+    _target_id = "o1"
+
+    def __init__(self, name: str, status: int = 0, cause: Failure | None = None) -> None:
+        self._name, self._status, self._cause = name, status, cause
+
+    def getClass(self) -> Any:  # noqa: N802 - Java's name
+        return SimpleNamespace(getName=lambda: self._name, getSuperclass=lambda: None)
+
+    def getCause(self) -> Failure | None:  # noqa: N802 - Java's name
+        return self._cause
+
+    def getSqlState(self) -> None:  # noqa: N802 - Java's name
+        return None
+
+    def statusCode(self) -> int:  # noqa: N802 - the SDK's name
+        return self._status
+
+    def toString(self) -> str:  # noqa: N802 - Java's name
+        return f"{self._name} {self._status}\nmore"
+
+
+def failure(status: int) -> Py4JJavaError:
+    """What S3A raises for a response of the server."""
+    inner = Failure(S3_EXCEPTION, status)
+    return Py4JJavaError("", Failure("org.apache.hadoop.fs.s3a.AWSS3IOException", cause=inner))
+
+
+class Path(str):
+    """A Hadoop path."""
+
+    __slots__ = ()
+
+    def getParent(self) -> Path:  # noqa: N802 - Java's name
+        return Path(self.rpartition("/")[0])
+
+    def toString(self) -> str:  # noqa: N802 - Java's name
+        return str(self)
+
+
+@dataclass
+class Bucket:
+    """A file system of one bucket, with the folder `HOME`.
+
+    Attributes:
+        capable: whether Hadoop can put conditionally.
+        answers: the status of each put, in turn; 0 is success, -1 success whose reply is lost.
+        objects: bytes and writer of each object.
+        calls: what was asked, in order.
+    """
+
+    capable: bool = True
+    answers: list[int] = field(default_factory=list)
+    objects: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+    broken: BaseException | None = None
+
+    def createFile(self, path: str) -> Any:  # noqa: N802 - Java's name
+        return Put(self, path)
+
+    def hasPathCapability(self, _path: str, name: str) -> bool:  # noqa: N802 - Java's name
+        assert name == IF_ABSENT
+        return self.capable
+
+    def getFileStatus(self, path: str) -> Any:  # noqa: N802 - Java's name
+        if path == f"{HOME}/gone":
+            raise Py4JJavaError("", Failure("java.io.FileNotFoundException"))
+        return SimpleNamespace(isDirectory=lambda: path == HOME, getOwner=lambda: "me")
+
+    def getXAttrs(self, path: str) -> dict[str, bytes]:  # noqa: N802 - Java's name
+        return {"header.sieve-writer": self.objects[path][1]} if path in self.objects else {}
+
+    def exists(self, path: str) -> bool:
+        return path in self.objects
+
+    def delete(self, path: str, recursive: bool) -> None:
+        self.calls.append(f"delete {recursive}")
+        self.objects.pop(path, None)
+
+    def mkdirs(self, path: str) -> None:
+        self.calls.append(f"mkdirs {path}")
+
+    def store(self, **words: Any) -> S3Store:
+        """A store over it."""
+        version = SimpleNamespace(getVersion=lambda: "3.3.6")
+        hadoop = SimpleNamespace(util=SimpleNamespace(VersionInfo=version))
+        jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)))
+        return S3Store(jvm, None, **words)
+
+
+class Put:
+    """The builder and the stream of one put."""
+
+    def __init__(self, bucket: Bucket, path: str) -> None:
+        self._bucket, self._path = bucket, path
+        self._data, self._writer = list[bytes](), b""
+        self._must = list[str]()
+
+    def overwrite(self, yes: bool) -> Put:
+        assert yes
+        return self
+
+    def must(self, name: str, value: Any) -> Put:
+        self._must.append(name)
+        if name == "fs.s3a.create.header.sieve-writer":
+            self._writer = value.encode()
+        else:
+            assert (name, value) == (IF_ABSENT, True)
+        return self
+
+    def build(self) -> Put:
+        return self
+
+    def write(self, data: bytes) -> None:
+        if self._bucket.broken is not None:
+            raise self._bucket.broken
+        self._data.append(data)
+
+    def abort(self) -> None:
+        self._bucket.calls.append("abort")
+
+    def close(self) -> None:
+        bucket = self._bucket
+        bucket.calls.append("put if absent" if self._must else "put")
+        answer = bucket.answers.pop(0) if bucket.answers else 0
+        if answer > 0:
+            raise failure(answer)
+        if self._must and self._path in bucket.objects:
+            raise failure(412)
+        bucket.objects[self._path] = b"".join(self._data), self._writer
+        if answer < 0:
+            raise failure(412)
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    """An empty bucket that no process has probed; sleeping takes no time."""
+    made = Bucket()
+    monkeypatch.setattr(S3Store, "path", lambda _store, uri: Path(uri))
+    monkeypatch.setattr(S3Store, "open", lambda _store, uri: (made, Path(uri)))
+    monkeypatch.setattr(s3, "_lacks", {})
+    monkeypatch.setattr(time, "sleep", lambda seconds: made.calls.append(f"sleep {seconds:.3g}"))
+    monkeypatch.setattr(random, "uniform", lambda low, high: (low + 2 * high) / 2)
+    return made
+
+
+PROBED = ["put if absent", "put if absent", "delete False"]
+
+
+def test_a_bucket_is_probed_once_and_then_decides(bucket: Bucket) -> None:
+    """The second put of a name fails, and what was put is the first's bytes, chunk after chunk."""
+    data = bytes(CHUNK) + b"end"
+    assert [bucket.store().create(FILE, d) for d in (data, b"other")] == [True, False]
+    assert bucket.objects[FILE][0] == data
+    assert bucket.calls == [*PROBED, "put if absent", "put if absent"]
+    assert s3._lacks == {"s3a://bucket": ""}
+    assert list(bucket.objects) == [FILE]
+
+
+def test_a_collision_is_waited_for_a_little_longer_each_time(bucket: Bucket) -> None:
+    """By a pause of 0.5 to 1.5 times 0.1, 0.4 and 1.6 seconds; then it is an unknown outcome."""
+    s3._lacks["s3a://bucket"] = ""
+    bucket.answers = [409, 409, 409, 0]
+    assert bucket.store().create(FILE, b"x")
+    slept = [call for call in bucket.calls if call.startswith("sleep")]
+    assert slept == ["sleep 0.175", "sleep 0.7", "sleep 2.8"]
+    bucket.answers = [409] * 4
+    with pytest.raises(UnknownOutcomeError, match=r"AWSS3IOException 0$"):
+        bucket.store().create(f"{HOME}/g", b"x")
+
+
+@pytest.mark.parametrize("answer", [500, 400, 410, 411, 413])
+def test_another_answer_is_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
+    """Only a collision is tried again."""
+    s3._lacks["s3a://bucket"] = ""
+    bucket.answers = [answer]
+    with pytest.raises(UnknownOutcomeError, match=f"{FILE} may or may not have been created"):
+        bucket.store().create(FILE, b"x")
+    assert bucket.calls == ["put if absent"]
+
+
+def test_a_put_whose_reply_was_lost_is_ours(bucket: Bucket) -> None:
+    """The retry meets the object of the first attempt, which names its writer."""
+    s3._lacks["s3a://bucket"] = ""
+    bucket.answers = [-1]
+    assert bucket.store().create(FILE, b"x")
+    bucket.objects[FILE] = b"x", b"another"
+    assert not bucket.store().create(FILE, b"x")
+
+
+@pytest.mark.parametrize(
+    ("capable", "answers", "lack"),
+    [
+        (False, [], "Hadoop 3.3.6 cannot ask for it"),
+        (True, [501], "its server answers that it knows no conditions"),
+    ],
+)
+def test_a_bucket_without_conditions_serves_one_writer(
+    bucket: Bucket, capable: bool, answers: list[int], lack: str
+) -> None:
+    """It looks before each put, and others are told what to do."""
+    bucket.capable, bucket.answers = capable, answers
+    with pytest.raises(UnsupportedError, match=f"{lack}.*single.writer=true"):
+        bucket.store().create(FILE, b"x")
+    assert bucket.objects == {}
+    bucket.calls.clear()
+    alone = bucket.store(single_writer=True)
+    assert [alone.create(FILE, b"x"), alone.create(FILE, b"y")] == [True, False]
+    assert bucket.objects[FILE] == (b"x", b"")
+    assert bucket.calls == ["put"]
+
+
+def test_a_bucket_that_does_not_answer_is_probed_again(bucket: Bucket) -> None:
+    """Nothing is known of it, so nothing is remembered."""
+    bucket.answers = [500]
+    with pytest.raises(UnavailableError, match="cannot tell whether s3a://bucket decides") as told:
+        bucket.store().create(FILE, b"x")
+    assert not isinstance(told.value, UnknownOutcomeError)
+    assert s3._lacks == {}
+    assert bucket.store().create(FILE, b"x")
+
+
+def test_what_cannot_be_written_is_not_put(bucket: Bucket) -> None:
+    """Closing the stream would put the part that has been written."""
+    s3._lacks["s3a://bucket"] = ""
+    bucket.broken = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        bucket.store().create(FILE, b"x")
+    assert bucket.calls == ["abort"]
+
+
+def test_a_missing_right_is_no_unknown_outcome(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server refused the put."""
+    s3._lacks["s3a://bucket"] = ""
+    denied = Py4JJavaError("", Failure("java.nio.file.AccessDeniedException"))
+    monkeypatch.setattr(Put, "close", lambda _: (_ for _ in ()).throw(denied))
+    with pytest.raises(DeniedError, match=f"may not create {FILE}"):
+        bucket.store().create(FILE, b"x")
+
+
+def test_a_folder_must_be_there(bucket: Bucket) -> None:
+    """S3 would make a file below a file, and below nothing."""
+    for parent in ("file", "gone"):
+        with pytest.raises(GoneError, match=f"cannot create {HOME}/{parent}/f"):
+            bucket.store().create(f"{HOME}/{parent}/f", b"x")
+        with pytest.raises(GoneError):
+            bucket.store().touch(bucket, Path(f"{HOME}/{parent}/f"))
+    bucket.store().touch(bucket, Path(FILE))
+    assert bucket.objects == {FILE: (b"", b"")}
+    bucket.store().mkdirs(FILE)
+    assert bucket.calls == ["put", f"mkdirs {FILE}"]
+
+
+@pytest.mark.parametrize("group", ["s3a://a", "s3a://z", "staff"])
+def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str) -> None:
+    """A bucket stands for a group whose members are those that its policy admits."""
+    own = Permissions("me", "s3a://bucket", 0o770)
+    assert bucket.store().permissions(FILE) == own
+    assert bucket.store().restrict(FILE, Permissions("you", "s3a://bucket", 0o700)) == own
+    with pytest.raises(UnsupportedError, match=f"may not read the table from {FILE}"):
+        bucket.store().restrict(FILE, Permissions("me", group, 0o770))
