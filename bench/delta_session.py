@@ -15,6 +15,12 @@ from sieve.client.spark_home import find_spark
 from sql_ext.launcher.launch import DELTA_PACKAGES, delta_settings, shipped_settings
 
 HOME = Path(__file__).resolve().parent.parent
+_SMALL = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+    # Delta reads its log in 50 tasks, which takes longer than a small commit.
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
 
 
 @contextmanager
@@ -34,8 +40,7 @@ def passing_session(folder: Path) -> Iterator[SparkSession]:
         )
     jars = [shipped_settings(spark, os.environ)["spark.jars"], *map(str, own)]
     named = {"spark.jars": ",".join(jars), "spark.driver.extraClassPath": ":".join(jars)}
-    quiet = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "4"}
-    session = start_session(folder, delta_settings(spark, named) | named | quiet)
+    session = start_session(folder, delta_settings(spark, named) | named | _SMALL)
     session.sparkContext.setLogLevel("ERROR")
     try:
         yield session
