@@ -18,7 +18,6 @@ from sieve.environment import Environment
 from sieve.errors import (
     ConflictError,
     CorruptError,
-    InvalidInputError,
     SieveError,
     UnavailableError,
     UnknownOutcomeError,
@@ -35,6 +34,7 @@ from sieve.metadata.pending_writes import discard_locations, discard_run, releas
 from sieve.metadata.records import VersionId
 from sieve.metadata.timestamps import iso
 from sieve.metadata.transitions import Refresh, next_version
+from sieve.operations.indexed_column import indexed_column
 from sieve.operations.registered_index import Usable
 from sieve.storage.interface import GoneError
 from sieve.tables.column import Column
@@ -84,7 +84,7 @@ def refresh_index(
         The new version, or the current one if there is nothing to do.
 
     Raises:
-        InvalidInputError: the table has lost the indexed column.
+        InvalidInputError: the table no longer has the column.
         ConflictError: the index was dropped meanwhile, or other writers won every attempt.
     """
     base = index.manifest
@@ -110,7 +110,7 @@ def _refreshed(
     *,
     news: bool = True,
 ) -> Manifest:
-    column = _column(table, base)
+    column = indexed_column(table.info, base)
     known = (
         None
         if mode is RefreshMode.FULL
@@ -269,18 +269,6 @@ def _remove(index: Usable, made: Contents, base: Manifest) -> None:
             discard_run(store, directory, run.id)
         for part in (part for part in made.locations.parts if part.name not in shared):
             discard_locations(store, directory, part.name)
-
-
-def _column(table: CatalogTable, base: Manifest) -> Column:
-    """The indexed column in the current table; raises an error if no column has its name."""
-    for column in table.info.columns:
-        if column.key == base.column:
-            return column
-    raise InvalidInputError(
-        "SIEVE_UNKNOWN_COLUMN",
-        f"table {table.info.label} no longer has column {'.'.join(base.column)}; drop index "
-        f"{base.name}",
-    )
 
 
 def _still_valid(

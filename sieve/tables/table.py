@@ -85,9 +85,13 @@ class TableInfo:
         """The table's name for messages."""
         return f"{self.identity.database}.{self.identity.table}"
 
+    def column_of(self, key: tuple[str, ...]) -> Column | None:
+        """The column that an index knows by ``key``; None if the table has none."""
+        return next((column for column in self.columns if column.key == key), None)
+
     def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
         """The path of the column that an index knows by ``key``; ``key`` if the table has none."""
-        return next((column.path for column in self.columns if column.key == key), key)
+        return column.path if (column := self.column_of(key)) else key
 
     def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
         """The key of the column of a name, compared case-insensitively; ``name`` if there is none.

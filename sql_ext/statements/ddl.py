@@ -18,6 +18,7 @@ from sieve.metadata.transitions import Disable, Enable, SetOptions
 from sieve.operations.alter import change_index, follow_table
 from sieve.operations.create import Wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.drop import drop_index
+from sieve.operations.indexed_column import dropped_column, indexed_column
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import (
     RegisteredIndex,
@@ -105,8 +106,9 @@ def _advise_of_other(
     if manifest.column != wanted.column.key:
         column = ".".join(table.info.name_of(manifest.column))
         at.environment.advice.add(
-            f"an index of this name is on column {column} and was left as it is; give the one on "
-            f"{wanted.column} another name",
+            dropped_column(table.info, manifest)
+            or f"an index of this name is on column {column} and was left as it is; give the one "
+            f"on {wanted.column} another name",
             manifest.name,
         )
     in_force = manifest.next_options or manifest.options
@@ -207,7 +209,9 @@ def bring_up(
         at: the context of the statement.
         followed: indexes that this statement has reregistered already, in a new version.
     """
-    refreshable = only_usable(chosen)
+    refreshable = [
+        index for index in only_usable(chosen) if not dropped_column(table.info, index.manifest)
+    ]
     at.check_executors(table, [index.manifest.type for index in refreshable])
     outcomes: list[Outcome] = []
     conflict: ConflictError | None = None
@@ -228,7 +232,7 @@ def bring_up(
         raise conflict
     at.background.clear(table.info.identity.database, table.info.identity.table)
     for one in chosen:
-        usable(one)
+        indexed_column(table.info, usable(one).manifest)
     return answer_rows(outcomes, at)
 
 

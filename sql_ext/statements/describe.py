@@ -12,6 +12,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.records import BuildStats, Expected
 from sieve.operations.estimate import Estimate
+from sieve.operations.indexed_column import dropped_column
 from sieve.operations.registered_index import Disabled, Ready, RegisteredIndex, Usable
 from sieve.reader.version_reader import read_locations
 from sieve.tables.column import Column
@@ -115,6 +116,8 @@ def describe_rows(
         yield "problem", index.problem
         yield "path", index.directory
         return
+    if (problem := dropped_column(table.info, index.manifest)) is not None:
+        yield "problem", problem
     yield from _plain(index.manifest)
     if extended:
         yield from _extended(table, index, doing)
@@ -238,7 +241,8 @@ def _moved(table: CatalogTable, manifest: Manifest) -> str:
     """The parts of the fingerprint that differ from those of the build."""
     then, now = dict(manifest.fingerprint_parts), dict(table.info.fingerprint_parts)
     moved = sorted(key for key in then.keys() | now.keys() if then.get(key) != now.get(key))
-    return f"changed since the build: {', '.join(moved)}; REFRESH builds for it"
+    remedy = "" if dropped_column(table.info, manifest) else "; REFRESH builds for it"
+    return f"changed since the build: {', '.join(moved)}{remedy}"
 
 
 def _options(options: IndexOptions) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sieve.errors import InvalidInputError
+from sieve.operations.indexed_column import indexed_column
 from sieve.operations.registered_index import select, usable
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext
@@ -46,7 +47,8 @@ def _segments(given: Arguments, at: StatementContext) -> Sequence[Row]:
     table = at.table(_table(given))
     (index,) = select(at.indexes(table), table.info.label, given["index"], None)
     # The rows contain keys: a user without permission to query the column must not see them.
-    at.plan_column(given["table"], table.info.name_of(index.registration.column))
+    column = indexed_column(table.info, usable(index).manifest)
+    at.plan_column(given["table"], column.path)
     return segments.segment_rows(usable(index))
 
 

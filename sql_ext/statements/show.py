@@ -19,6 +19,7 @@ from sieve.operations.check import CheckedFile, check_index, refuse_losses
 from sieve.operations.create import Wanted, check_wanted, default_name
 from sieve.operations.estimate import FRONTIER, estimate_index
 from sieve.operations.estimate_predicate import Asked
+from sieve.operations.indexed_column import dropped_column, indexed_column
 from sieve.operations.registered_index import (
     Disabled,
     Ready,
@@ -77,6 +78,8 @@ class _Glance:
 
 
 def _glance(table: CatalogTable, index: RegisteredIndex, fresh: str) -> _Glance:
+    if isinstance(index, Ready | Disabled) and dropped_column(table.info, index.manifest):
+        fresh = "column dropped"
     return _Glance(table.info.name_of(index.registration.column), fresh)
 
 
@@ -216,17 +219,19 @@ def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
     """``CHECK SIEVE INDEX``: one row per file; fails if an index would lose a row."""
     table = at.table(command.table)
     chosen = select(at.indexes(table), table.info.label, command.name, None)
-    checkable = only_usable(chosen)
+    checkable = [
+        index for index in only_usable(chosen) if not dropped_column(table.info, index.manifest)
+    ]
     at.check_executors(table, [index.manifest.type for index in checkable])
     checked: list[CheckedFile] = []
     for index in checkable:
         if index.manifest.fingerprint == table.info.fingerprint:
             # The report of a loss contains a key: a user must have permission to query the column.
-            column = table.info.name_of(index.registration.column)
-            at.plan_column(command.table.parts, column)
+            column = indexed_column(table.info, index.manifest)
+            at.plan_column(command.table.parts, column.path)
         checked += check_index(table, index, command.sample, at.environment)
     refuse_losses(table.info.label, checked)
     for one in chosen:
         # An index that cannot be checked is reported after all others are checked.
-        usable(one)
+        indexed_column(table.info, usable(one).manifest)
     return [(one.index, one.file, one.status, one.detail or None) for one in checked]

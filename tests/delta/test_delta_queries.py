@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pyspark
 import pytest
 from delta_tables import MAPPED, ROWS, VECTORS, create, insert
+from pyspark.errors import PySparkException
 from spark_session import Lab
 
 pytestmark = pytest.mark.delta
 
+GONE = (
+    r"\[SIEVE_UNKNOWN_COLUMN\] table queries.t no longer has the column of index id_sieve, "
+    r"which its files name .+; run DROP SIEVE INDEX id_sieve ON queries.t"
+)
 IS_35 = pyspark.__version__.startswith("3.")
 
 
@@ -142,6 +148,48 @@ def test_a_column_dropped_and_added_is_another(lab: Lab) -> None:
     lab.sql("CREATE SIEVE INDEX new ON t (id)")
     assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 1
     assert lab.check("SELECT * FROM t WHERE id IS NULL").rows.total() == 100
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["mapped", "mapped-later"])
+def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
+    """They name the index and what to do, also where another column has the name; others go on."""
+    create(lab, columns="v STRING, id BIGINT", mapping={} if later else MAPPED)
+    insert(lab, "concat('v', id), id")
+    lab.sql("CREATE SIEVE INDEX ON t (id, v)")
+    uuid = lab.facts()["uuid"]
+    if later:
+        lab.sql(
+            "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
+            "'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5')"
+        )
+    lab.sql("ALTER TABLE t DROP COLUMN id")
+    for added in ("", "ALTER TABLE t ADD COLUMN id BIGINT"):
+        if added:
+            lab.sql(added)
+        for statement in (
+            "REFRESH SIEVE INDEX ON t",
+            "REFRESH SIEVE INDEX id_sieve ON t FULL",
+            "OPTIMIZE SIEVE INDEX id_sieve ON t",
+            "CHECK SIEVE INDEX ON t",
+            "CHECK SIEVE INDEX id_sieve ON t",
+            "SELECT * FROM sieve_segments('t', 'id_sieve')",
+        ):
+            with pytest.raises(PySparkException, match=GONE):
+                lab.sql(statement)
+        states = {row[2]: row[6] for row in lab.sql("SHOW SIEVE INDEXES ON t")}
+        assert states == {"id_sieve": "column dropped", "v_sieve": "ready"}
+        facts = lab.facts()
+        assert re.search(GONE, f"[SIEVE_UNKNOWN_COLUMN] {facts['problem']}")
+        assert "REFRESH" not in facts["reader"]
+        # The index on the other column was refreshed for the schema without the first.
+        lab.check("SELECT v FROM t WHERE v = 'v42'", exactly=1)
+        assert {row[2] for row in lab.sql("CHECK SIEVE INDEX v_sieve ON t")} == {"ok"}
+    (row,) = lab.sql("CREATE SIEVE INDEX IF NOT EXISTS ON t (id)")
+    assert re.search(GONE, f"[SIEVE_UNKNOWN_COLUMN] {row[6]}")
+    assert lab.facts()["uuid"] == uuid
+    lab.sql("DROP SIEVE INDEX id_sieve ON t")
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
 
 
 def test_partitions_and_a_widened_type(lab: Lab) -> None:

@@ -15,7 +15,7 @@ from sieve.indexing.reuse import MOST_DELTAS
 from sieve.metadata.commit import newest, publish
 from sieve.metadata.file_list import FileState, Locations, states_of
 from sieve.metadata.manifest import Manifest, render_manifest
-from sieve.metadata.records import Commit, CreatedBy, RunId, VersionId
+from sieve.metadata.records import Commit, CreatedBy, RunId, TableIdentity, VersionId
 from sieve.metadata.registration import Registration
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import Ready
@@ -24,6 +24,7 @@ from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
 from sieve.tables.data_file import Changes, DataFile
 from sieve.tables.snapshot import snapshot_since
+from sieve.tables.table import TableInfo
 from tests.fake_spark import without_spark
 from tests.made_index import ROOT, write_version
 from tests.unit.metadata.manifest_sample import SAMPLE
@@ -61,10 +62,12 @@ class Commits:
     at: Commit | None = None
 
     def __post_init__(self) -> None:
-        self.info = SimpleNamespace(
-            label="d.t", format_name="hudi", identity=SimpleNamespace(location=ROOT),
-            fingerprint=SAMPLE.fingerprint, fingerprint_parts={"format": "hudi x"},
-            columns=[Column(("v",), "bigint")], partition_columns=(),
+        self.info = TableInfo(
+            TableIdentity("spark_catalog", "d", "t", 0, ROOT), "hudi",
+            columns=(Column(("v",), "bigint"),), partition_columns=(), registrations={},
+            declared={}, fingerprint=SAMPLE.fingerprint, fingerprint_parts={"format": "hudi x"},
+            case_sensitive=False, corrupt_column="", database_location="", persistent=True,
+            spark="4.1.4",
         )  # fmt: skip
         self._listed: tuple[DataFile, ...] = ()
 
