@@ -16,7 +16,7 @@ from sieve.indexing.column_profile import ColumnProfile, column_profile
 from sieve.indexing.column_sample import Sample, take_sample
 from sieve.indexing.probes import Probes
 from sieve.indexing.read_column import Seen, read_cuts
-from sieve.indexing.tiling import Tiling, whole_files
+from sieve.indexing.tiling import Tiling
 from sieve.metadata.options import IndexOptions
 from sieve.segments.query_model import QueryModel
 from sieve.tables.column import Column

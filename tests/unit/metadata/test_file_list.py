@@ -211,6 +211,7 @@ class Listed:
             label="d.t", format_name="parquet", identity=SimpleNamespace(location=ROOT),
             fingerprint=SAMPLE.fingerprint, fingerprint_parts={"format": "parquet x"},
             columns=[Column(("v",), "bigint")], partition_columns=(),
+            column_of=lambda key: Column(key, "bigint"),
         )  # fmt: skip
 
     def fingerprint(self) -> str:
