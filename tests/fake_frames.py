@@ -341,7 +341,8 @@ class Groups:
             row = dict(zip(self.names, key, strict=True))
             for number, column in enumerate(columns):
                 assert column.fold is not None
-                row[f"{number} {column.name}"] = column.fold([column.of(one) for one in of])
+                name = f"{number} {column.name}" if column.name in row else column.name
+                row[name] = column.fold([column.of(one) for one in of])
             rows.append(row)
         return replace(self.frame, types={}, parts=[rows])
 

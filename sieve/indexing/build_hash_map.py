@@ -81,11 +81,14 @@ class SharedPairs:
 def _counts(pairs: DataFrame) -> tuple[int, int]:
     """Number of pairs of a key and a location, and approximate number of distinct keys."""
     n = pairs.agg(sf.sum("pairs")).first()[0] or 0
-    smallest = pairs.select(sf.explode("smallest").alias("hash")).distinct().orderBy("hash")
-    found, greatest = (
-        smallest.limit(hash_map_tasks.SKETCH).agg(sf.count("*"), sf.max("hash")).first()
+    hashes = pairs.select(sf.explode("smallest").alias("hash"))
+    smallest = hashes.groupBy("hash").agg(sf.count("*").alias("times")).orderBy("hash")
+    found, greatest, times = (
+        smallest.limit(hash_map_tasks.SKETCH)
+        .agg(sf.count("*"), sf.max("hash"), sf.max("times"))
+        .first()
     )
-    return n, hash_map_tasks.distinct(found, greatest or 0)
+    return n, hash_map_tasks.distinct(n, found, greatest or 0, times or 0)
 
 
 def fit_maps(pairs: int, keys: int, n_files: int, budget: int) -> tuple[int, int]:

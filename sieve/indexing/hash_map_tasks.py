@@ -107,7 +107,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
     starts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
     ends = np.append(starts[1:], len(part))
     cuts = list(zip(starts.tolist(), ends.tolist(), strict=True))
-    smallest = _once(hashes)[:SKETCH].view(np.int64)
+    smallest = _smallest(hashes).view(np.int64)
     return pa.RecordBatch.from_arrays(
         [
             pa.array(part[starts]),
@@ -120,17 +120,32 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
     )
 
 
-def distinct(found: int, greatest: int) -> int:
+def _smallest(hashes: Hashes) -> Hashes:
+    """The `SKETCH` smallest of sorted hashes, each once, or twice if it occurs more than once."""
+    third = np.append([False, False], hashes[2:] == hashes[:-2])[: len(hashes)]
+    at_most_twice: Hashes = hashes[~third]
+    first = np.append(True, at_most_twice[1:] != at_most_twice[:-1])
+    return at_most_twice[np.cumsum(first) <= SKETCH]
+
+
+def distinct(pairs: int, found: int, greatest: int, times: int) -> int:
     """Estimated number of distinct hashes.
 
+    It is exact if no hash of the sketch occurs twice, as with unique keys: an error of one part in
+    a hundred would stand for keys in several locations, which take several times the bytes.
+
     Args:
+        pairs: number of all pairs.
         found: number of the `SKETCH` smallest hashes that exist.
         greatest: the greatest of these.
+        times: how often the most frequent of these occurs.
 
     Source: Bar-Yossef et al., "Counting Distinct Elements in a Data Stream" (k minimum values).
     """
     if found < SKETCH:
         return found
+    if times == 1:
+        return pairs
     return int((found - 1) * 2.0**64 / (greatest + 2.0**63))
 
 

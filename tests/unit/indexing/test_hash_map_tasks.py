@@ -8,9 +8,11 @@ import pytest
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_bytes, hash_codes
+from sieve.indexing.build_hash_map import fit_maps
 from sieve.indexing.domain_sample import DomainSample
 from sieve.indexing.hash_map_tasks import SKETCH, distinct, pack_hashes, packed, write_maps
 from sieve.segments.hash_map.format import build_map
+from sieve.segments.hash_map.size import estimate_bytes
 
 LOCATIONS = 9
 
@@ -41,14 +43,27 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 
 def test_distinct_hashes_are_counted() -> None:
     """Exactly while the sketch holds them all, then to a few parts in a hundred."""
-    for n in (10, SKETCH - 1, 300_000):
-        hashes, locations = pairs(n)
-        twice = packed(np.append(hashes, hashes), np.append(locations, locations), 4)
-        smallest = twice.column("smallest").to_pylist()
-        assert len(smallest[0]) == min(n, SKETCH)
-        assert not any(smallest[1:])
-        counted = distinct(len(smallest[0]), smallest[0][-1])
-        assert counted == n if n < SKETCH else abs(counted / n - 1) < 0.06
+    for n in (10, SKETCH - 1, SKETCH, 300_000):
+        for times in (1, 2, 3):
+            hashes, locations = pairs(n)
+            repeated = packed(np.tile(hashes, times), np.tile(locations, times), 4)
+            smallest = repeated.column("smallest").to_pylist()
+            found, often = np.unique(smallest[0], return_counts=True)
+            assert found.tolist() == sorted(hashes.view(np.int64).tolist())[:SKETCH]
+            assert set(often.tolist()) == {min(times, 2)}
+            assert not any(smallest[1:])
+            counted = distinct(n * times, len(found), int(found[-1]), int(often.max()))
+            assert counted == n if times == 1 or n < SKETCH else abs(counted / n - 1) < 0.06
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
+    """Whether the sketch happens to estimate a few more or a few fewer of them."""
+    hashes = hash_codes(np.arange(20_000) + 20_000 * seed)
+    smallest = packed(hashes, np.arange(20_000) % LOCATIONS, 1).column("smallest").to_pylist()[0]
+    keys = distinct(20_000, len(smallest), smallest[-1], 1)
+    bytes_of_unique = estimate_bytes(20_000, LOCATIONS, 0)
+    assert fit_maps(20_000, keys, LOCATIONS, round(1.05 * bytes_of_unique)) == (1, 0)
 
 
 @pytest.mark.parametrize("zoomed", [False, True])
