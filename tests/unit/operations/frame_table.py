@@ -1,0 +1,126 @@
+"""A table whose rows are in frames that stand in for Spark's, and an index of it on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sieve.encoding.encoder import Encoder
+from sieve.indexing.build_run import build_run
+from sieve.indexing.tiling import Tiling, whole_files
+from sieve.metadata.file_list import Locations
+from sieve.metadata.file_ranges import FileRanges
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import RunRef
+from sieve.metadata.registration import Registration
+from sieve.operations.registered_index import Ready
+from sieve.storage.local import LocalStore
+from sieve.tables.column import Column
+from sieve.tables.data_file import DataFile
+from sieve.tables.table import LOCATION
+from tests.fake_frames import Cluster, Frame
+from tests.made_index import ROOT, plain_locations, write_version
+from tests.unit.metadata.manifest_sample import SAMPLE
+
+LENGTH = 1000
+ARROW = {"bigint": pa.int64(), "string": pa.string(), "double": pa.float64()}
+
+Ranges = list[list[Any]]
+"""The values of each range of a file."""
+
+
+class Table:
+    """A table of files, each of one range or more; a damaged record is the value `DAMAGED`."""
+
+    def __init__(self, type_: str, files: Sequence[Ranges], format_name: str = "parquet") -> None:
+        self.type, self.values = type_, [list(map(list, ranges)) for ranges in files]
+        self.listings = [[DataFile(f"{ROOT}/{k}", LENGTH, 1) for k in range(len(files))]]
+        self.info: Any = SimpleNamespace(
+            fingerprint="0" * 64, fingerprint_parts={"format": "parquet x"},
+            format_name=format_name, label="d.t", columns=(),
+            identity=replace(SAMPLE.table, location=ROOT),
+            partition_columns=(),
+        )  # fmt: skip
+        self.cluster = Cluster()
+
+    def files(self) -> tuple[DataFile, ...]:
+        """The next listing; the last one again and again."""
+        return tuple(self.listings.pop(0) if len(self.listings) > 1 else self.listings[0])
+
+    def tiling(self) -> Tiling:
+        """The locations, of equal lengths in each file."""
+        whole = whole_files([LENGTH] * len(self.values))
+        cuts = tuple(tuple(100 * k for k in range(1, len(some))) for some in self.values)
+        return Tiling(whole.lengths, cuts)
+
+    def cuts(self, numbers: Sequence[int], _: int) -> list[tuple[int, ...]]:
+        """Where files may be cut."""
+        return [self.tiling().cuts[k] for k in numbers]
+
+    def frame(
+        self, numbers: Sequence[int], _: object, _news: object = (), cuts: Sequence[object] = ()
+    ) -> Frame:
+        """The rows of files, or of their ranges."""
+        files = [self.values[k] for k in numbers]
+        if not cuts:
+            files = [[[value for some in ranges for value in some]] for ranges in files]
+        ranges = [some for file in files for some in file]
+        parts = [
+            [{"v": None, LOCATION: -1 - at} if value is DAMAGED else {"v": value, LOCATION: at}
+             for value in values]
+            for at, values in enumerate(ranges)
+        ]  # fmt: skip
+        return Frame({"v": ARROW[self.type], LOCATION: pa.int32()}, parts, self.cluster)
+
+
+DAMAGED = object()
+
+
+def index(
+    folder: Path, table: Table, options: IndexOptions, parts: Sequence[Sequence[int]] = ()
+) -> Ready:
+    """An index of a table whose files have no damage; `parts` names the files of each run."""
+    store, home = LocalStore(), f"file:{folder / SAMPLE.index}"
+    store.mkdirs(f"{home}/intents")
+    runs: list[RunRef] = []
+    tiling = table.tiling()
+    slots = np.full(len(table.values), -1, np.int64)
+    for numbers in parts or [range(len(table.values))]:
+        of_run = tiling.chosen(numbers)
+        slots[[*numbers]] = sum(run.locations for run in runs) + of_run.firsts
+        frame: Any = table.frame(numbers, None, cuts=of_run.cuts)
+        built = build_run(
+            frame, Column(("v",), table.type), of_run, options, store, home,
+            whole=frame, counted=False, describe_job=lambda _: None,
+            encoder=Encoder.from_json(dict(runs[0].encoder)) if runs else None,
+        )  # fmt: skip
+        assert built.run is not None
+        runs.append(built.run)
+    version = write_version(folder / SAMPLE.index, runs, _locations(table, tiling, slots))
+    version = replace(version, type=table.type, fingerprint="0" * 64, options=options)
+    table.cluster.calls.clear()
+    return Ready("v", Registration(SAMPLE.index, ("v",), f"file:{folder}"), store, version)
+
+
+def _locations(table: Table, tiling: Tiling, slots: np.ndarray) -> Locations:
+    ranges = [values for file in table.values for values in file]
+    rows = np.array([len(values) for values in ranges], np.int64)
+    nulls = np.array([values.count(None) for values in ranges], np.int64)
+    nans = np.array([sum(str(value) == "nan" for value in values) for values in ranges], np.int64)
+    n = len(table.values)
+    sums = (tiling.of_files(column) for column in (rows, nulls, nans))
+    return replace(
+        plain_locations(n),
+        **dict(zip(("rows", "nulls", "nans"), sums, strict=True)),
+        lengths=np.full(n, LENGTH, np.int64),
+        slots=slots,
+        ranges=FileRanges(tiling.counts, tiling.starts, rows, nulls, nans)
+        if tiling.is_cut
+        else None,
+    )
