@@ -366,8 +366,13 @@ class _Writer:
         for number, rows in enumerate(self.frame.parts):
             if rows:
                 table = pa.Table.from_pylist(list(rows), schema)
-                compression = self.options["compression"]
-                pq.write_table(table, folder / f"part-{number}.parquet", compression=compression)
+                pq.write_table(
+                    table,
+                    folder / f"part-{number}.parquet",
+                    compression=self.options["compression"],
+                    # Spark's would be cut to their first byte.
+                    write_statistics=self.options["parquet.statistics.truncate.length"] != 1,
+                )
 
 
 def use(monkeypatch: pytest.MonkeyPatch) -> None:

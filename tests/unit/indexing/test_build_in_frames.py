@@ -123,28 +123,28 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 WHOLE = "counting sampling reading "
 MAPPED = "mapping writing"
-AUTO, TIGHT = IndexOptions(), IndexOptions(budget="16KB")
+AUTO, TIGHT = IndexOptions(), IndexOptions(budget="10KB")
 ONE_TASK = [
     # Options and column; jobs; bytes and files of the run, files that a query for a key reads.
-    (AUTO, numbers, f"{WHOLE}weighing writing", (12_000, 1, 1.0)),
-    (AUTO, scattered, f"{WHOLE}weighing writing {MAPPED}", (17_712, 2, 1.01)),
-    (IndexOptions("intervals", "10KB"), numbers, f"{WHOLE}writing", (9_300, 1, 1.0)),
-    (IndexOptions("runs", "10KB"), doubles, f"{WHOLE}writing", (10_000, 1, 1.0)),
-    (IndexOptions("map", "50%"), texts, f"{WHOLE}{MAPPED}", (35_600, 2, 1.0)),
-    (IndexOptions("sieve"), numbers, f"{WHOLE}writing", (3_531, 1, 1.18)),
+    (AUTO, numbers, f"{WHOLE}weighing writing", (3_643, 1, 1.0)),
+    (AUTO, scattered, f"{WHOLE}weighing writing {MAPPED}", (6_009, 2, 1.01)),
+    (IndexOptions("intervals", "3000B"), numbers, f"{WHOLE}writing", (2_497, 1, 1.0)),
+    (IndexOptions("runs", "3000B"), doubles, f"{WHOLE}writing", (2_478, 1, 1.0)),
+    (IndexOptions("map", "50%"), texts, f"{WHOLE}{MAPPED}", (9_216, 2, 1.0)),
+    (IndexOptions("sieve"), numbers, f"{WHOLE}writing", (2_781, 1, 1.18)),
 ]  # fmt: skip
 SEVERAL_TASKS = [
-    (AUTO, numbers, f"{WHOLE}weighing weighing writing", "4", (19_700, 4, 1.0)),
-    (TIGHT, texts, f"{WHOLE}weighing writing weighing {MAPPED}", "4 3", (15_300, 4, 1.31)),
+    (AUTO, numbers, f"{WHOLE}weighing weighing writing", "4", (8_922, 4, 1.0)),
+    (TIGHT, texts, f"{WHOLE}weighing writing weighing {MAPPED}", "4 3", (7_627, 4, 2.83)),
     (
-        IndexOptions("intervals", "10KB"),
+        IndexOptions("intervals", "9000B"),
         numbers,
         f"{WHOLE}weighing writing",
         "4",
-        (10_200, 4, 1.11),
+        (7_152, 4, 1.0),
     ),
-    (IndexOptions("map", "50%"), scattered, f"{WHOLE}weighing {MAPPED}", "4 3", (43_800, 7, 1.01)),
-    (IndexOptions("sieve"), numbers, f"{WHOLE}writing", "4 3", (8_675, 3, 1.16)),
+    (IndexOptions("map", "50%"), scattered, f"{WHOLE}weighing {MAPPED}", "4 3", (17_087, 7, 1.01)),
+    (IndexOptions("sieve"), numbers, f"{WHOLE}writing", "4 3", (6_403, 3, 1.16)),
 ]
 
 

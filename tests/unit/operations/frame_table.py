@@ -17,7 +17,7 @@ from sieve.indexing.tiling import Tiling, whole_files
 from sieve.metadata.file_list import Locations
 from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.options import IndexOptions
-from sieve.metadata.records import RunRef
+from sieve.metadata.records import Expected, RunRef
 from sieve.metadata.registration import Registration
 from sieve.operations.registered_index import Ready
 from sieve.storage.local import LocalStore
@@ -36,18 +36,24 @@ Ranges = list[list[Any]]
 
 
 class Table:
-    """A table of files, each of one range or more; a damaged record is the value `DAMAGED`."""
+    """A table of files, each of one range or more; a damaged record is the value `DAMAGED`.
 
-    def __init__(self, type_: str, files: Sequence[Ranges], format_name: str = "parquet") -> None:
+    Attributes:
+        expected: expected reads with the index that was built last.
+    """
+
+    def __init__(self, type_: str, files: Sequence[Ranges], length: int = LENGTH) -> None:
+        self.length = length
         self.type, self.values = type_, [list(map(list, ranges)) for ranges in files]
-        self.listings = [[DataFile(f"{ROOT}/{k}", LENGTH, 1) for k in range(len(files))]]
+        self.listings = [[DataFile(f"{ROOT}/{k}", length, 1) for k in range(len(files))]]
         self.info: Any = SimpleNamespace(
             fingerprint="0" * 64, fingerprint_parts={"format": "parquet x"},
-            format_name=format_name, label="d.t", columns=(),
+            format_name="parquet", label="d.t", columns=(),
             identity=replace(SAMPLE.table, location=ROOT),
             partition_columns=(),
         )  # fmt: skip
         self.cluster = Cluster()
+        self.expected: tuple[Expected, ...] = ()
 
     def files(self) -> tuple[DataFile, ...]:
         """The next listing; the last one again and again."""
@@ -55,7 +61,7 @@ class Table:
 
     def tiling(self) -> Tiling:
         """The locations, of equal lengths in each file."""
-        whole = whole_files([LENGTH] * len(self.values))
+        whole = whole_files([self.length] * len(self.values))
         cuts = tuple(tuple(100 * k for k in range(1, len(some))) for some in self.values)
         return Tiling(whole.lengths, cuts)
 
@@ -95,13 +101,15 @@ def index(
         of_run = tiling.chosen(numbers)
         slots[[*numbers]] = sum(run.locations for run in runs) + of_run.firsts
         frame: Any = table.frame(numbers, None, cuts=of_run.cuts)
+        whole: Any = table.frame(numbers, None)
         built = build_run(
             frame, Column(("v",), table.type), of_run, options, store, home,
-            whole=frame, counted=False, describe_job=lambda _: None,
+            whole=whole, counted=True, describe_job=lambda _: None,
             encoder=Encoder.from_json(dict(runs[0].encoder)) if runs else None,
         )  # fmt: skip
         assert built.run is not None
         runs.append(built.run)
+        table.expected = built.expected
     version = write_version(folder / SAMPLE.index, runs, _locations(table, tiling, slots))
     version = replace(version, type=table.type, fingerprint="0" * 64, options=options)
     table.cluster.calls.clear()
@@ -118,7 +126,7 @@ def _locations(table: Table, tiling: Tiling, slots: np.ndarray) -> Locations:
     return replace(
         plain_locations(n),
         **dict(zip(("rows", "nulls", "nans"), sums, strict=True)),
-        lengths=np.full(n, LENGTH, np.int64),
+        lengths=np.full(n, table.length, np.int64),
         slots=slots,
         ranges=FileRanges(tiling.counts, tiling.starts, rows, nulls, nans)
         if tiling.is_cut

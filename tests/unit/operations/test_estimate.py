@@ -1,0 +1,174 @@
+"""What ESTIMATE says of an index before it is built, in frames that stand in for Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.errors import InvalidInputError
+from sieve.indexing import fit_budget
+from sieve.metadata.options import IndexOptions
+from sieve.operations import estimate
+from sieve.operations.estimate import Estimate, estimate_index
+from sieve.operations.estimate_predicate import Asked, Reads
+from sieve.predicate.tree import parse
+from sieve.tables.column import Column
+from tests import fake_frames
+from tests.unit.operations.frame_table import Ranges, Table, index
+
+AUTO = IndexOptions()
+
+
+@pytest.fixture(autouse=True)
+def frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames for PySpark's."""
+    fake_frames.use(monkeypatch)
+
+
+def scattered(files: int, keys: int) -> list[Ranges]:
+    """Files of keys all over a wide domain, and a NULL in each."""
+    draw = np.random.default_rng(3)
+    return [[[*draw.integers(0, 1 << 40, keys - 1).tolist(), None]] for _ in range(files)]
+
+
+MB = 1 << 20
+COLUMN = Table("bigint", scattered(20, 50), MB)
+
+
+def estimated(table: Table, *wanted: IndexOptions, asked: Asked | None = None) -> list[Estimate]:
+    """Estimates by a clock whose steps are 1, 2, 3, ... seconds; nothing stays kept for them."""
+    ticks = count()
+    clock = SimpleNamespace(monotonic=lambda: (k := next(ticks)) * (k + 1) / 2)
+    jobs: list[str] = []
+    environment: Any = SimpleNamespace(describe_job=jobs.append, range_bytes=1 << 40)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(estimate, "time", clock)
+        found = estimate_index(table, Column(("v",), table.type), wanted, asked, environment)  # type: ignore[arg-type]
+    calls = table.cluster.calls
+    assert calls.count("persist") == calls.count("unpersist")
+    calls.clear()
+    return found
+
+
+def asking(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
+    """A query for keys of some files."""
+    predicate = parse({"op": op, "col": ["v"], "value": value})
+    return Asked(predicate, frozenset(table.files()[k].path for k in files))
+
+
+@pytest.mark.parametrize(
+    ("options", "shapes"),
+    [
+        (AUTO, ["intervals"]),
+        (IndexOptions(budget="100B"), ["intervals"]),
+        (IndexOptions("runs", "20KB"), ["runs"]),
+        (IndexOptions("map", "20KB"), ["intervals", "map"]),
+        (IndexOptions("sieve"), ["sieve"]),
+    ],
+)
+def test_an_estimate_of_a_small_column_is_the_build(
+    tmp_path: Path, options: IndexOptions, shapes: list[str]
+) -> None:
+    """Its shapes and expected reads exactly, and its bytes nearly."""
+    (found,) = estimated(COLUMN, options)
+    built = index(tmp_path, COLUMN, options).manifest
+    (run,) = built.runs
+    assert found.options is options
+    assert found.bytes == pytest.approx(run.bytes + built.locations.parts[0].length, rel=0.15)
+    assert (found.files, found.bytes_total) == (20, 20 * MB)
+    assert found.share == pytest.approx(found.bytes / (20 * 50 * 8))
+    assert found.asked is None
+    assert (list(found.shapes), found.expected) == (shapes, COLUMN.expected)
+    # One second of reading and three of making.
+    assert found.seconds == 4.0
+
+
+@pytest.mark.parametrize("budget", ["auto", "5KB"])
+def test_what_a_build_tries_beside_intervals_is_estimated(tmp_path: Path, budget: str) -> None:
+    """A map, and more intervals; of all attempts the one that a build would keep."""
+    many, options = Table("bigint", scattered(24, 150), 16 * MB), IndexOptions(budget=budget)
+    (found,) = estimated(many, options)
+    built = index(tmp_path, many, options).manifest
+    assert found.expected == many.expected
+    assert found.bytes == pytest.approx(
+        built.runs[0].bytes + built.locations.parts[0].length, rel=0.15
+    )
+
+
+def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
+    """Alone it is an error."""
+    small, fair = IndexOptions("map", "100B"), IndexOptions("map", "20KB")
+    assert [one.options for one in estimated(COLUMN, small, fair, small)] == [fair]
+    with pytest.raises(InvalidInputError, match="SIEVE_BUDGET_TOO_SMALL"):
+        estimated(COLUMN, small)
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "files"), [("<", 1 << 35, range(20)), ("=", -5, range(3)), (">", 5, [4, 7])]
+)
+def test_a_query_reads_what_its_keys_and_its_files_leave(
+    op: str, value: int, files: Sequence[int]
+) -> None:
+    """Of the files that partitions leave, those with a match, and their bytes."""
+    (found,) = estimated(
+        COLUMN, IndexOptions("intervals", "20KB"), asked=asking(COLUMN, op, value, files)
+    )
+    holds = {"<": lambda v: v < value, "=": lambda v: v == value, ">": lambda v: v > value}[op]
+    match = [k for k in files if any(v is not None and holds(v) for v in COLUMN.values[k][0])]
+    assert found.asked == Reads(len(files), len(match), len(match) * MB, understood=True)
+    other = Asked(parse({"op": "=", "col": ["w"], "value": 5}), frozenset())
+    (found,) = estimated(COLUMN, IndexOptions("sieve"), asked=other)
+    assert found.asked == Reads(0, 0, 0, understood=False)
+
+
+@pytest.mark.parametrize("options", [IndexOptions("intervals", "40KB"), AUTO])
+def test_windows_stand_for_a_large_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions
+) -> None:
+    """Their bytes and their time are a share of the whole's; a query has windows of its own."""
+    monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
+    monkeypatch.setattr(fit_budget, "CUTS_PER_TASK", 1000)
+    table = Table("bigint", scattered(40, 100), MB)
+    asked = asking(table, "=", table.values[3][0][5], range(40))
+    (found,) = estimated(table, options, asked=asked)
+    monkeypatch.undo()
+    fake_frames.use(monkeypatch)
+    built = index(tmp_path, table, options).manifest
+    run = built.runs[0]
+    rest = 4 * 2_100 + built.locations.parts[0].length - 2_100
+    assert found.bytes == pytest.approx(run.bytes + rest, rel=0.2)
+    for kind, other in zip(found.expected, table.expected, strict=True):
+        assert kind.files == pytest.approx(other.files, abs=0.4)
+    assert found.asked is not None
+    assert (found.asked.total, found.asked.understood) == (40, True)
+    assert 1 <= found.asked.files <= 3
+    # A second of reading, three of an idle job; two more of making, for a quarter on two cores.
+    assert found.seconds == pytest.approx(1 + 3 + 2 * 4 / 2, rel=0.2)
+
+
+def test_a_table_without_files_takes_nothing() -> None:
+    """Nothing is read."""
+    nothing = Table("bigint", [])
+    some = [AUTO, IndexOptions("sieve")]
+    found = estimated(
+        nothing, *some, asked=Asked(parse({"op": "=", "col": ["v"], "value": 5}), frozenset())
+    )
+    assert found == [
+        Estimate(one, (), 0, 0.0, 0.0, 0, 0, (), Reads(0, 0, 0, understood=False)) for one in some
+    ]
+    assert estimated(nothing, AUTO)[0].asked is None
+
+
+def test_a_column_without_keys_takes_its_file_list() -> None:
+    """There is no segment, and no byte of the column to compare with where there is no row."""
+    (found,) = estimated(Table("bigint", [[[None]], [[None, None]]], MB), AUTO)
+    assert (found.shapes, found.expected) == ((), ())
+    assert found.share == found.bytes / 24
+    (empty,) = estimated(Table("bigint", [[[]], [[]]], MB), AUTO)
+    assert (empty.share, empty.bytes > 0) == (0.0, True)
