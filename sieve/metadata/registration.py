@@ -113,7 +113,7 @@ def registrations(properties: Mapping[str, str]) -> dict[str, Registration]:
     found = {}
     for key in sorted(properties):
         name = key.removeprefix(PREFIX)
-        if name != key and 1 <= len(name) <= NAME_LIMIT:
+        if key.startswith(PREFIX) and 1 <= len(name) <= NAME_LIMIT:
             registration = parse_registration(properties[key])
             if registration is not None:
                 found[name] = registration

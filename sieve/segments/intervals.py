@@ -119,7 +119,7 @@ def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_b
 
     Half of the share is proportional to rows, and half is equal for each location, since a few rows
     far apart save more than many rows close together. All locations together pass on at most 3
-    intervals a byte of budget, and 64 a location.
+    intervals for two bytes of budget, and 64 a location.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)

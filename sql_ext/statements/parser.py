@@ -108,6 +108,11 @@ def _refusal(
     return syntax_error(text, at, message, 1 if token.type == "QUERY" else max(1, len(found)))
 
 
+def _last(tree: Node) -> Node | Token:
+    *_, last = tree.children
+    return last
+
+
 def _never_closed(text: str, at: int) -> InvalidInputError:
     return syntax_error(text, at, "this comment is never closed; end it with */.", 2)
 
@@ -142,7 +147,7 @@ class _Reader(Words):
             if_not_exists="if_not_exists" in parts,
             replace="or_replace" in parts,
             options=self.options(parts["with_options"]) if "with_options" in parts else {},
-            comment=string_of(comment.children[-1]) if comment else None,
+            comment=string_of(_last(comment)) if comment else None,
         )
 
     def refresh(self, _: Node, parts: dict[str, Node]) -> Command:
@@ -172,9 +177,9 @@ class _Reader(Words):
 
     def show(self, _: Node, parts: dict[str, Node]) -> Command:
         if "of_table" in parts:
-            return ShowIndexes(table=TableName(self.path(parts["of_table"].children[-1], 3)))
+            return ShowIndexes(table=TableName(self.path(_last(parts["of_table"]), 3)))
         if "of_namespace" in parts:
-            space = Namespace(self.path(parts["of_namespace"].children[-1], 2))
+            space = Namespace(self.path(_last(parts["of_namespace"]), 2))
             return ShowIndexes(namespace=space)
         return ShowIndexes()
 
@@ -190,7 +195,7 @@ class _Reader(Words):
     def vacuum_root(self, _: Node, parts: dict[str, Node]) -> Command:
         space = None
         if "of_namespace" in parts:
-            space = Namespace(self.path(parts["of_namespace"].children[-1], 2))
+            space = Namespace(self.path(_last(parts["of_namespace"]), 2))
         return VacuumIndexes(space, self._hours(parts))
 
     def _hours(self, parts: dict[str, Node]) -> float | None:
@@ -242,7 +247,7 @@ class _Reader(Words):
         return re.sub(r"[^\r\n]", " ", self._text[: self._start_of_rest(tree)])
 
     def _start_of_rest(self, tree: Node) -> int:
-        rest = tree.children[-1]
+        rest = _last(tree)
         assert isinstance(rest, Token)
         return rest.start_pos or 0
 

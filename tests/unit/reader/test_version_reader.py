@@ -136,6 +136,23 @@ def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) ->
     assert index.keep(nowhere).tolist() == [False, True, True, False, True]
 
 
+def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -> None:
+    """From the least to the greatest of all, whatever lies beside; a key more is needed of each."""
+    index = open_version(LocalStore(), f"file:{tmp_path}", version, Cache(1 << 20))
+    spans = [run.span for run in index.runs]
+    least, greatest = min(low for low, _ in spans), max(high for _, high in spans)
+    for first, last, every in (
+        (least, greatest, True),
+        (least - 1, greatest + 1, True),
+        (least + 1, greatest, False),
+        (least, greatest - 1, False),
+        (least + 1, greatest - 1, False),
+    ):
+        assert index._every_key(KeyRanges(np.array([[first, last]]))) is every
+    both = np.array([[least, greatest], [greatest + 2, greatest + 3]])
+    assert not index._every_key(KeyRanges(both))
+
+
 def test_runs_are_united(tmp_path: Path) -> None:
     """Each for its own locations; the keys of one alone are not every key."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.segments.intervals import (
@@ -136,3 +137,22 @@ def test_a_piece_within_another_does_not_shorten_it():
     """The piece that begins last need not be the one that ends last."""
     nested = made((0, 100, 0, 5, 5), (2, 3, 0, 1, 1), (90, 95, 0, 1, 1), (200, 201, 0, 2, 2))
     assert rows_of(united(nested)) == [(0, 100, 0, 7, 7), (200, 201, 0, 2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "locations", "budget", "total"),
+    [
+        (10_000, 4, 400.0, 4 * 64 + 600),
+        (855, 4, 400.0, 855),
+        (10**9, 1, 1e6, 64 + 1_500_000),
+        (10_000, 0, 0.0, 0),
+    ],
+)
+def test_three_intervals_in_two_bytes_of_budget_travel(
+    rows: int, locations: int, budget: float, total: int
+) -> None:
+    """And 64 a location, as far as there are rows."""
+    assert overprovisioned_total(rows, locations, budget) == total
+    if locations:
+        most = overprovisioned_most(rows, rows, locations, budget)
+        assert most == 64 + int(1.5 * budget * (1 + 1 / locations) / 2)

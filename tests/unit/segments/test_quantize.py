@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 
+from sieve.errors import CorruptError
 from sieve.segments.intervals import Intervals
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding, quantize
@@ -13,6 +16,7 @@ from sieve.segments.shapes.format import (
     SHAPE_RUNS,
     Cells,
     _arrays,
+    decode,
     encode,
     expected_size,
 )
@@ -111,3 +115,19 @@ def test_an_entry_costs_what_the_middle_segment_says() -> None:
     assert planned._entry_bytes(1e-9) == pytest.approx(0.8 * mean, rel=0.05)
     nothing = planned.intervals.take(np.zeros(len(planned.intervals), np.bool_))
     assert plan(nothing, planned.query_model)._entry_bytes(1e-9) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("n", "problem"),
+    [
+        (0, "claims 0 blocks"),
+        (1, "ends inside"),
+        (1 << 25, "ends inside"),
+        ((1 << 25) + 1, "claims"),
+    ],
+)
+def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
+    """More borders than that are not made of so many entries."""
+    head = struct.pack("<BBqqIIIBB", SHAPE_RUNS, 1, 10, 19, 2, 7, 2, 0, 0)
+    with pytest.raises(CorruptError, match=problem):
+        decode(head + bytes([0]) + struct.pack("<I", n))

@@ -1,0 +1,239 @@
+"""What a refresh leaves when it fails, is overtaken, or must begin anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sieve.errors import ConflictError, InvalidInputError, UnavailableError, UnknownOutcomeError
+from sieve.metadata.commit import newest, publish
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import Commit, VersionId
+from sieve.operations import refresh
+from sieve.operations.refresh import RefreshMode, refresh_index
+from sieve.operations.registered_index import Ready
+from sieve.storage.local import LocalStore
+from sieve.tables.column import Column
+from sieve.tables.data_file import DataFile
+from tests.fake_spark import without_spark
+from tests.unit.operations.test_operations import AFTER, BEFORE, Commits, refreshed, version
+
+STORE = LocalStore()
+
+
+def files_of(found: Ready) -> set[str]:
+    """Names of the runs and of the parts of file lists that are there."""
+    home = found.directory
+    folders = [entry.name for entry in STORE.list(home) if entry.is_dir]
+    return {
+        entry.name
+        for folder in ("runs", "locations")
+        if folder in folders
+        for entry in STORE.list(f"{home}/{folder}")
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "stay"),
+    [
+        (UnknownOutcomeError("SIEVE_X", "no answer"), True),
+        (UnavailableError("SIEVE_X", "refused"), False),
+        (KeyboardInterrupt(), False),
+    ],
+)
+def test_files_of_a_version_that_may_be_published_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, stay: bool
+) -> None:
+    """And those of one that is surely not are deleted; the base's always stay."""
+    found, base = version(tmp_path, BEFORE, [6])
+    before = files_of(found)
+
+    def fails(*_: object) -> None:
+        assert files_of(found) > before
+        raise error
+
+    monkeypatch.setattr(refresh, "publish", fails)
+    with pytest.raises(type(error)):
+        refreshed(Commits(AFTER, {"b"}), found)
+    assert (files_of(found) > before) is stay
+    assert files_of(found) >= before
+    assert newest(STORE, found.directory) == base
+
+
+def others(
+    found: Ready, base: Manifest, change: Callable[[int, Manifest], Manifest], times: int
+) -> Any:
+    """Another writer who publishes so many versions, one before each of ours."""
+    published: list[Manifest] = [base]
+
+    def write() -> None:
+        if len(published) <= times:
+            last = published[-1]
+            made = replace(
+                last,
+                version=last.version + 1,
+                id=VersionId(f"{len(published):032x}"),
+                parent=last.id,
+            )
+            made = change(len(published), made)
+            publish(STORE, found.directory, last, lambda _: made)
+            published.append(made)
+
+    return write
+
+
+def rebuilt(number: int, made: Manifest) -> Manifest:
+    """A version with none of the runs before it, of an earlier time than any refresh."""
+    return replace(made, runs=(replace(made.runs[0], id=f"{number:032x}"),), instant=made.instant)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_refresh_that_was_overtaken_begins_again_on_the_newest(
+    tmp_path: Path, times: int
+) -> None:
+    """Files that the newest version does not name may be deleted at any time."""
+    found, base = version(tmp_path, BEFORE, [6])
+    monkey = others(found, base, rebuilt, times)
+    assert refreshed(Commits(AFTER, {"b"}), found, monkey) == {file.path for file in AFTER}
+    now = newest(STORE, found.directory)
+    assert now is not None
+    assert now.version == 2 + times
+    assert f"{times:032x}" in {run.id for run in now.runs}
+
+
+def test_a_refresh_that_is_always_overtaken_gives_up(tmp_path: Path) -> None:
+    """After as many attempts as it says."""
+    found, base = version(tmp_path, BEFORE, [6])
+    monkey = others(found, base, rebuilt, 99)
+    with pytest.raises(ConflictError, match=f"rebuilt by others {refresh._ATTEMPTS} times"):
+        refreshed(Commits(AFTER, {"b"}), found, monkey)
+    now = newest(STORE, found.directory)
+    assert now is not None
+    assert now.version == 1 + refresh._ATTEMPTS
+
+
+def test_a_refresh_of_a_table_that_was_renamed_meanwhile_fails(tmp_path: Path) -> None:
+    """What was read may be another table's."""
+    found, base = version(tmp_path, BEFORE, [6])
+
+    def renamed(_: int, made: Manifest) -> Manifest:
+        return replace(made, table=replace(made.table, table="other"))
+
+    before = files_of(found)
+    with pytest.raises(ConflictError, match="renamed or moved meanwhile"):
+        refreshed(Commits(AFTER, {"b"}), found, others(found, base, renamed, 1))
+    assert files_of(found) == before
+
+
+def test_an_index_that_vanished_is_not_made_anew(tmp_path: Path) -> None:
+    """Another driver has dropped it."""
+    found, base = version(tmp_path, BEFORE, [6])
+    plan = refresh._on_top(base, base, found, SimpleNamespace())  # type: ignore[arg-type]
+    with pytest.raises(UnavailableError, match="vanished meanwhile"):
+        plan(None)
+
+
+@pytest.mark.parametrize(
+    ("newest_at", "made_at", "later"),
+    [
+        (("2", None), ("1", None), True),
+        (("1", None), ("1", None), True),
+        (("1", None), ("2", None), False),
+        (("1", Commit("t", 5)), ("2", Commit("t", 5)), True),
+        (("1", Commit("t", 6)), ("2", Commit("t", 5)), True),
+        (("2", Commit("t", 4)), ("1", Commit("t", 5)), False),
+        (("2", Commit("u", 4)), ("1", Commit("t", 5)), True),
+        (("1", Commit("u", 6)), ("2", Commit("t", 5)), False),
+        (("2", None), ("1", Commit("t", 5)), True),
+        (("1", Commit("t", 9)), ("2", None), False),
+    ],
+)
+def test_which_of_two_versions_reflects_its_table_later(
+    newest_at: tuple[str, Commit | None], made_at: tuple[str, Commit | None], later: bool
+) -> None:
+    """By the commit's number where both are of one table; else by the clock."""
+    one, other = (SimpleNamespace(instant=at, commit=commit) for at, commit in (newest_at, made_at))
+    assert refresh._is_as_late(one, other) is later  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "granularity", "format_name", "length", "may_gain"),
+    [
+        (0, "auto", "parquet", 100, True),
+        (0, "range", "parquet", 101, True),
+        (0, "auto", "parquet", 99, False),
+        (5, "auto", "parquet", 100, False),
+        (0, "file", "parquet", 100, False),
+        (0, "auto", "hudi", 100, False),
+    ],
+)
+def test_a_version_of_an_earlier_format_may_gain_ranges(
+    tmp_path: Path, ranges: int, granularity: str, format_name: str, length: int, may_gain: bool
+) -> None:
+    """If there are files to cut; Hudi's slices never are."""
+    _, base = version(tmp_path, BEFORE, [6])
+    base = replace(base, stats=replace(base.stats, ranges_total=ranges))
+    base = replace(base, options=IndexOptions(granularity=granularity))
+    table: Any = Commits([DataFile("file:/t/a", 7, 0), DataFile("file:/t/b", length, 0)], set())
+    table.info.format_name = format_name
+    assert refresh._may_gain_ranges(table, base, 100) is may_gain
+
+
+@pytest.mark.parametrize("change", ["none", "fingerprint", "type", "options", "damage", "gone"])
+def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: str) -> None:
+    """Of another reader or type, with other options, or with a file list that cannot be read."""
+    found, base = version(tmp_path, BEFORE, [6])
+    table: Any = Commits(BEFORE, set())
+    column = Column(("v",), "int" if change == "type" else "bigint")
+    if change == "fingerprint":
+        table.info.fingerprint = "0" * 64
+    elif change == "options":
+        base = replace(base, next_options=IndexOptions("runs"))
+    elif change in ("damage", "gone"):
+        (path,) = (tmp_path / base.index / "locations").iterdir()
+        path.unlink() if change == "gone" else path.write_bytes(b"no list")
+    known = refresh._still_valid(table, found, base, column, 1 << 20)
+    assert (known is not None) is (change == "none")
+
+
+def test_a_column_that_the_table_has_lost_is_named(tmp_path: Path) -> None:
+    """And what to do."""
+    found, _ = version(tmp_path, BEFORE, [6])
+    table = Commits(BEFORE, set())
+    table.info.columns = [Column(("w",), "bigint")]
+    with pytest.raises(InvalidInputError, match=r"d\.t no longer has column v; drop index"):
+        refreshed(table, found)
+    table.info.columns = [Column(("w",), "int"), Column(("x",), "bigint", ("v",))]
+    assert refresh._column(table, found.manifest).path == ("x",)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("mode", "runs", "read"),
+    [
+        (RefreshMode.INCREMENTAL, [4, 2], 0),
+        (RefreshMode.COMPACT, [4, 2], 6),
+        (RefreshMode.COMPACT, [6], 0),
+        (RefreshMode.FULL, [6], 6),
+    ],
+)
+def test_what_an_unchanged_table_is_read_for(
+    tmp_path: Path, mode: RefreshMode, runs: list[int], read: int
+) -> None:
+    """To make one run of several, or to make all anew."""
+    found, base = version(tmp_path, BEFORE, runs)
+    table = Commits(BEFORE, set())
+    environment: Any = SimpleNamespace(
+        check_cancelled=lambda: None, describe_job=lambda _: None, range_bytes=1 << 23,
+        software=base.created_by, changing=lambda: None,
+    )  # fmt: skip
+    with without_spark():
+        now = refresh_index(table, found, mode, environment)  # type: ignore[arg-type]
+    assert len(table.read) == read
+    assert len(now.runs) == (1 if read else len(runs))
+    assert (now == base) is (read == 0)
