@@ -11,6 +11,7 @@ import pytest
 from sieve.encoding.decimal_codec import DecimalCodec, Window
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.split_points import MOST_BYTES
+from sieve.indexing import choose_encoder as module
 from sieve.indexing.choose_encoder import choose_encoder
 
 RNG = np.random.default_rng(5)
@@ -144,3 +145,40 @@ def test_a_window_over_the_ends_of_decimals(least: int, greatest: int) -> None:
     assert first <= last
     assert (first < last) == (least < greatest)
     assert [first, last] == [codec.literal(str(value)).code for value in (least, greatest)]
+
+
+@pytest.mark.parametrize(
+    ("values", "counts"),
+    [
+        (8, [1]),
+        (127, [1]),
+        (128, [1, 16]),
+        (8191, [1, 16, 64, 256, 512]),
+        (8192, [1, 16, 64, 256, 512, 1024]),
+    ],
+)
+def test_more_and_more_split_points_are_tried(
+    monkeypatch: pytest.MonkeyPatch, values: int, counts: list[int]
+) -> None:
+    """As many as the sample shows bytes for, until values are told apart or no more fit."""
+    asked: list[int] = []
+    split = module.split
+
+    def noted(fronts, count, spare, most):
+        asked.append(count)
+        assert most == MOST_BYTES
+        return split(fronts, 1, spare, most)
+
+    monkeypatch.setattr(module, "split", noted)
+    monkeypatch.setattr(module, "_told_apart", lambda *_: 0.99)
+    words = [f"{k:05d}" for k in range(values)]
+    assert chosen("string", words) == Encoder.for_type("string", b"00000", words[-1].encode())
+    assert asked == counts
+    asked.clear()
+    monkeypatch.setattr(module, "_told_apart", lambda *_: 0.991)
+    chosen("string", words)
+    assert asked == []
+    monkeypatch.setattr(module, "_told_apart", lambda *_: 0.5)
+    monkeypatch.setattr(module, "split", lambda _, count, *__: asked.append(count))
+    chosen("string", words)
+    assert asked == [1]

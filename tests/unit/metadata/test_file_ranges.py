@@ -23,6 +23,7 @@ from sieve.metadata.file_list import (
     states_of,
 )
 from sieve.metadata.file_ranges import FileRanges
+from tests.made_index import plain_locations
 
 ROOT = "file:/t"
 INT = np.int64
@@ -166,3 +167,13 @@ def test_a_range_takes_few_bytes() -> None:
     )
     more = len(render_locations(replace(whole, ranges=ranges), [ROOT]))
     assert more - len(render_locations(whole, [ROOT])) <= 6 * n * each
+
+
+def test_a_list_has_as_many_locations_as_its_version_says() -> None:
+    """However many; and its places lie in the runs of the version."""
+    many = plain_locations(400)
+    check_list(many, int("400"), 400)
+    for number, slots in ((399, 400), (401, 400), (400, 399)):
+        with pytest.raises(CorruptError):
+            check_list(many, number, slots)
+    check_list(many.chosen(np.zeros(400, np.bool_)), 0, 0)

@@ -154,3 +154,17 @@ def test_a_reload_does_not_keep_its_process_alive() -> None:
     reloads = [thread for thread in threading.enumerate() if thread.name == "sieve-reload"]
     answer.set()
     assert [thread.daemon for thread in reloads] == [True]
+
+
+def test_a_value_is_loaded_again_once_it_is_older_than_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By seconds since it was loaded, not by how often it is asked for."""
+    now, later = [1000.0], list[str]()
+    monkeypatch.setattr("sieve.reader.cache.time.monotonic", lambda: now[0])
+    cache = Cache[str, Weight](100)
+    monkeypatch.setattr(Cache, "_load_later", lambda _, key, *__: later.append(key))
+    for at, again in ((1000.0, 0), (1030.0, 0), (1030.1, 1), (999.0, 1)):
+        now[0] = at
+        assert cache.get_fresh("k", lambda _: Weight(1), 30.0) == Weight(1)
+        assert len(later) == again

@@ -9,7 +9,9 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import InvalidInputError
+from sieve.segments.blocks import cone
 from sieve.segments.blocks.cone import Segment, cut_segments
+from sieve.segments.blocks.key_groups import Keys
 
 
 def chunk(codes, locations, rows=None):
@@ -159,3 +161,27 @@ def test_pairs_that_would_lose_rows_are_refused(chunks):
     """Unsorted keys, negative locations, rowless or ragged pairs never become an index."""
     with pytest.raises(InvalidInputError):
         list(cut_segments(chunks))
+
+
+@pytest.mark.parametrize(
+    ("sets", "previous", "changed"),
+    [
+        ([[0], [0], [1], [1]], None, [0, 0, 1, 0]),
+        ([[0], [0]], [0], [0, 0]),
+        ([[0], [0]], [1], [1, 0]),
+        ([[0, 1], [0, 1], [0, 2], [0, 1]], None, [0, 0, 1, 1]),
+        ([[0, 1], [0, 2], [1, 2]], [0, 1], [0, 1, 1]),
+        ([[0, 1], [0], [0, 1], [0, 1]], [0], [1, 1, 1, 0]),
+        ([[3], [1, 2], [1, 2], [0, 2]], None, [0, 1, 0, 1]),
+    ],
+)
+def test_a_set_is_compared_with_the_one_before(sets, previous, changed):
+    """Element by element, whether it rises or falls, and with the last of the chunk before."""
+
+    def keys(some):
+        offsets = np.cumsum([0, *map(len, some)])
+        locations = np.array([k for one in some for k in one], np.int32)
+        return Keys(np.arange(len(some)), offsets, locations, np.ones(len(locations), np.int64))
+
+    found = cone._changed(keys(sets), None if previous is None else keys([previous]))
+    assert found.tolist() == [bool(one) for one in changed]

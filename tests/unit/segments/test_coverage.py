@@ -59,3 +59,8 @@ def test_the_ends_of_the_codes_are_covered() -> None:
     assert coverage.first.tolist() == [LEAST, LEAST + 1, GREATEST]
     assert coverage.last.tolist() == [LEAST, GREATEST - 1, GREATEST]
     assert coverage.locations.tolist() == [2, 1, 2]
+
+
+def test_nothing_is_covered_by_nothing() -> None:
+    """Its mean is 0, as that of a code which no entry covers."""
+    assert Coverage.of(_entries([])).mean() == 0.0
