@@ -14,6 +14,7 @@ from pyspark.java_gateway import launch_gateway
 from sieve.errors import InvalidInputError, UnavailableError, UnknownOutcomeError, UnsupportedError
 from sieve.storage.hdfs import HadoopStore
 from sieve.storage.open import store_for
+from sieve.storage.permissions import Permissions
 from tests.unit.storage.store_contract import PermissionsContract, StoreContract, open_to_others
 
 
@@ -132,3 +133,45 @@ def test_known_refusal(jvm: Any, conf: Any, tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="no right"):
         store.create(f"file:{tmp_path}/f", b"x")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "passed_by"),
+    [
+        ("org.apache.hadoop.util.Shell$ExitCodeException", True),
+        ("org.apache.hadoop.security.AccessControlException", True),
+        ("java.io.IOException", False),
+    ],
+)
+def test_an_owner_that_may_not_be_set_stays(
+    monkeypatch: pytest.MonkeyPatch, failure: str, passed_by: bool
+) -> None:
+    """Local file systems report it as a failed command; a store that fails is another matter."""
+    java = SimpleNamespace(
+        _target_id="o1", getCause=lambda: None, getSqlState=lambda: None,
+        getClass=lambda: SimpleNamespace(
+            # A name that is made anew each time, as py4j has it.
+            getName=lambda: "".join(failure), getSuperclass=lambda: None
+        ),
+    )  # fmt: skip
+    asked: list[tuple[str | None, str | None]] = []
+
+    def refuse(_path: str, owner: str | None, group: str | None) -> None:
+        asked.append((owner, group))
+        raise Py4JJavaError("", java)
+
+    status = SimpleNamespace(
+        getPermission=lambda: SimpleNamespace(toShort=lambda: 0o750),
+        getOwner=lambda: "me", getGroup=lambda: "us", hasAcl=lambda: False,
+    )  # fmt: skip
+    fs = SimpleNamespace(setOwner=refuse, getFileStatus=lambda _: status)
+    modes: list[int] = []
+    monkeypatch.setattr(HadoopStore, "_set_mode", lambda *given: modes.append(given[-1]))
+    store, like = HadoopStore(None, None), Permissions("you", "us", 0o750)
+    if passed_by:
+        assert store._inherit(fs, "p", like, is_dir=False) == modes[0] == 0o640
+        assert asked == [(None, "us"), ("you", None)]
+    else:
+        with pytest.raises(Py4JJavaError):
+            store._inherit(fs, "p", like, is_dir=False)
+        assert (asked, modes) == ([(None, "us")], [])
