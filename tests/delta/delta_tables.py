@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 import pyspark
@@ -53,3 +54,15 @@ def insert(lab: Lab, select: str, name: str = "t", files: int = 10) -> None:
         f"INSERT INTO {name} SELECT /*+ REPARTITION_BY_RANGE({files}, id) */ {select} "
         f"FROM range(0, {10 * files})"
     )
+
+
+def wait_for(lab: Lab, index: str, fact: str, value: str) -> None:
+    """Until DESCRIBE tells this of an index; fails after a minute."""
+    deadline = time.monotonic() + 60
+    while True:
+        found = [row[1] for row in lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t")
+                 if row[0] == fact]  # fmt: skip
+        if found == [value]:
+            return
+        assert time.monotonic() < deadline, f"{fact} is {found}, not {value}"
+        time.sleep(0.5)

@@ -23,7 +23,7 @@ KINDS = {
     "insert", "update", "delete", "merge", "overwrite", "replace", "restore", "vacuum", "clone",
     "optimize", "reorg", "vectors", "widen", "z-order", "rename", "renew",
 }  # fmt: skip
-REFUSED = {"plain": {"rename", "renew"}, "clustered": {"z-order", "renew"}}
+REFUSED = {"plain": {"rename", "renew"}, "clustered": {"z-order"}}
 """Kinds of steps that Delta refuses for a layout."""
 
 # Delta 3.3 widens no INT.

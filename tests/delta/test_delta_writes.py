@@ -6,7 +6,17 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from delta_tables import AUDITED, MAPPED, REPLACEABLE, ROWS, VECTORS, create, insert, replace
+from delta_tables import (
+    AUDITED,
+    MAPPED,
+    REPLACEABLE,
+    ROWS,
+    VECTORS,
+    create,
+    insert,
+    replace,
+    wait_for,
+)
 from spark_session import Lab
 
 pytestmark = pytest.mark.delta
@@ -17,18 +27,6 @@ def database(lab: Lab) -> Iterator[None]:
     """A database of its own for each test; each skip is audited."""
     with lab.database("writes"), lab.settings(AUDITED):
         yield
-
-
-def wait_for(lab: Lab, index: str, fact: str, value: str) -> None:
-    """Until DESCRIBE tells this of an index; fails after a minute."""
-    deadline = time.monotonic() + 60
-    while True:
-        found = [row[1] for row in lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t")
-                 if row[0] == fact]  # fmt: skip
-        if found == [value]:
-            return
-        assert time.monotonic() < deadline, f"{fact} is {found}, not {value}"
-        time.sleep(0.5)
 
 
 @pytest.mark.parametrize("vectors", [{}, VECTORS], ids=["rewriting", "vectors"])
@@ -82,6 +80,27 @@ def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
     assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 1
     lab.sql("DROP SIEVE INDEX ON t (id)")
     assert lab.sql("SHOW SIEVE INDEXES ON t") == []
+
+
+def test_an_index_outlives_changes_of_the_catalog(lab: Lab) -> None:
+    """Delta may write the catalog's entry again after a change of columns, without the index."""
+    with lab.setting("spark.databricks.delta.catalog.update.enabled", "true"):
+        create(lab)
+        insert(lab, ROWS)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        uuid = lab.facts()["uuid"]
+        lab.sql("ALTER TABLE t ADD COLUMN more INT")
+        catalog = lab.spark._jsparkSession.sharedState().externalCatalog()
+        deadline = time.monotonic() + 15
+        while "more" not in catalog.getTable("writes", "t").schema().fieldNames():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        while not lab.sql("SHOW SIEVE INDEXES ON t"):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    assert lab.facts()["uuid"] == uuid
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
 
 
 def test_a_new_table_of_the_name_has_none(lab: Lab) -> None:

@@ -102,9 +102,10 @@ class CatalogEvents(first: Compat.Session)
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
-      // An outer execution ends with the same command again.
+      // An outer execution ends with the same command again; that of a stream's batch has none within.
       for {
-        execution <- Option(e.qe) if execution.mode == CommandExecutionMode.NON_ROOT
+        execution <- Option(e.qe)
+        if execution.mode == CommandExecutionMode.NON_ROOT || execution.analyzed.isStreaming
         writer = execution.sparkSession if Settings.refreshAuto(writer)
         write <- WriteEvent.of(execution.analyzed)
       } later(s"written $write")(write.find(writer).foreach(written(writer, _, write.replaced)))
