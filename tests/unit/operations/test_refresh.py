@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sieve.errors import ConflictError, InvalidInputError, UnavailableError, UnknownOutcomeError
+from sieve.errors import ConflictError, UnavailableError, UnknownOutcomeError
 from sieve.metadata.commit import newest, publish
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
@@ -181,7 +181,7 @@ def test_a_version_of_an_earlier_format_may_gain_ranges(
     base = replace(base, stats=replace(base.stats, ranges_total=ranges))
     base = replace(base, options=IndexOptions(granularity=granularity))
     table: Any = Commits([DataFile("file:/t/a", 7, 0), DataFile("file:/t/b", length, 0)], set())
-    table.info.format_name = format_name
+    table.info = replace(table.info, format_name=format_name)
     assert refresh._may_gain_ranges(table, base, 100) is may_gain
 
 
@@ -192,7 +192,7 @@ def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: st
     table: Any = Commits(BEFORE, set())
     column = Column(("v",), "int" if change == "type" else "bigint")
     if change == "fingerprint":
-        table.info.fingerprint = "0" * 64
+        table.info = replace(table.info, fingerprint="0" * 64)
     elif change == "options":
         base = replace(base, next_options=IndexOptions("runs"))
     elif change in ("damage", "gone"):
@@ -200,17 +200,6 @@ def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: st
         path.unlink() if change == "gone" else path.write_bytes(b"no list")
     known = refresh._still_valid(table, found, base, column, 1 << 20)
     assert (known is not None) is (change == "none")
-
-
-def test_a_column_that_the_table_has_lost_is_named(tmp_path: Path) -> None:
-    """And what to do."""
-    found, _ = version(tmp_path, BEFORE, [6])
-    table = Commits(BEFORE, set())
-    table.info.columns = [Column(("w",), "bigint")]
-    with pytest.raises(InvalidInputError, match=r"d\.t no longer has column v; drop index"):
-        refreshed(table, found)
-    table.info.columns = [Column(("w",), "int"), Column(("x",), "bigint", ("v",))]
-    assert refresh._column(table, found.manifest).path == ("x",)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
