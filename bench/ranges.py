@@ -61,6 +61,8 @@ def main() -> None:
     parser.add_argument("--format", choices=FORMATS, default="parquet")
     parser.add_argument("--bloom", action="store_true", help="Parquet's Bloom filters beside")
     parser.add_argument("--cores", type=int, default=2, help="threads of Spark")
+    parser.add_argument("--columns", nargs="+", choices=INDEXED, default=list(INDEXED))
+    parser.add_argument("--no-files", action="store_true", help="no index of whole files")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE")
     args = parser.parse_args()
     if args.bloom and args.format != "parquet":
@@ -72,15 +74,17 @@ def main() -> None:
     spark = start_session(FOLDER, settings)
     rows = args.megabytes * (1 << 20) // ROW_BYTES // GROUPS * GROUPS
     large = Large(args.format, rows, args.files)
-    modes = [mode for mode in MODES if mode != "bloom" or args.bloom]
+    left_out = {"files": args.no_files, "bloom": not args.bloom}
+    modes = [mode for mode in MODES if not left_out.get(mode)]
+    indexes = {m: g for m, g in (("files", "file"), ("ranges", "auto")) if m in modes}
     try:
         with console.status("writing the table"), ThreadPoolExecutor(2) as pool:
             list(pool.map(partial(large.write, FOLDER / "data"), range(args.files)))
-        lines = _create(spark, args.format)
+        lines = _create(spark, args.format, args.columns, indexes)
         if args.bloom:
             lines.append(_bloom(spark, large))
-        asked = list(queries(large))
-        _warm_up(spark)
+        asked = [query for query in queries(large) if query.where.split()[0] in args.columns]
+        _warm_up(spark, list(indexes), asked[0])
         measured = [_measure(spark, large, one, modes, args.runs) for one in asked]
         _print(console, asked, measured, modes, args.files * rows)
         for line in lines:
@@ -90,18 +94,20 @@ def main() -> None:
         shutil.rmtree(FOLDER, ignore_errors=True)
 
 
-def _create(spark: SparkSession, kind: str) -> list[str]:
+def _create(
+    spark: SparkSession, kind: str, columns: Sequence[str], indexes: Mapping[str, str]
+) -> list[str]:
     """Tables over the same files, and a line on each index."""
     lines = []
-    for name in ("plain", "files", "ranges"):
+    for name in ("plain", *indexes):
         _table(spark, name, kind, FOLDER / "data")
     time.sleep(2.1)  # A file is stable two seconds after its last change.
     whole = _bytes(FOLDER / "data")
     # The first build of a session starts Python on the executors.
     spark.sql("CREATE SIEVE INDEX warm ON plain (block)").collect()
     spark.sql("DROP SIEVE INDEX warm ON plain").collect()
-    for column in INDEXED:
-        for name, granularity in (("files", "file"), ("ranges", "auto")):
+    for column in columns:
+        for name, granularity in indexes.items():
             started = time.perf_counter()
             spark.sql(
                 f"CREATE SIEVE INDEX ON {name} ({column}) OPTIONS (granularity = '{granularity}')"
@@ -148,12 +154,12 @@ def _bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def _warm_up(spark: SparkSession) -> None:
+def _warm_up(spark: SparkSession, modes: Sequence[str], query: Query) -> None:
     """Lets the JVM compile what plans and runs a query."""
-    for turn in range(_WARM_UPS):
-        for mode in ("files", "ranges"):
+    for _ in range(_WARM_UPS):
+        for mode in modes:
             with with_settings(spark, MODES[mode]):
-                spark.sql(f"SELECT count(*), max(pad) FROM {mode} WHERE block = {turn}").collect()
+                spark.sql(f"SELECT count(*) FROM {mode} WHERE {query.where}").collect()
 
 
 def _measure(
