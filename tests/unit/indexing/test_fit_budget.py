@@ -1,0 +1,33 @@
+"""Intervals beside a map answer ranges alone, since the map answers queries for one key."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.indexing import fit_budget
+from sieve.metadata.options import IndexOptions
+from sieve.segments.query_model import QueryModel
+from sieve.segments.stopping_rule import Stop
+
+
+@pytest.mark.parametrize(("shape", "weight"), [("map", 0.5), ("auto", 1.0)])
+def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, weight: float) -> None:
+    """Half of the six kinds of query are ranges; without a map all count."""
+    asked: list[QueryModel] = []
+    monkeypatch.setattr(fit_budget, "_planner", lambda model, *_: asked.append(model))
+    model = QueryModel.of_sample(np.arange(100))
+    sample = SimpleNamespace(query_model=model, share=1.0)
+    profile: Any = SimpleNamespace(
+        sample=sample, n_files=4, intervals_budget=lambda *_: 1 << 20, budget=lambda _: 1 << 24
+    )
+    seen: Any = SimpleNamespace(cuts=(10, 0, 99))
+    shared: Any = SimpleNamespace(pieces=None, pairs=SimpleNamespace(map_rows=lambda *_: None))
+    stop = Stop(1e-6, 1 << 20, 0, (), {})
+    options = IndexOptions(shape)
+    nothing: Any = None
+    fit_budget.run_maker(nothing, seen, profile, options, shared, lambda _: None, stop)
+    assert [sum(one.kinds) for one in asked] == [pytest.approx(weight)]
