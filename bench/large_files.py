@@ -125,7 +125,7 @@ class Query:
 
 
 def queries(table: Large) -> Iterator[Query]:
-    """Points, a list of ten, ranges, and one that matches everything; keys fixed by a seed."""
+    """Points, a list of ten, ranges, half of the rows, and all; keys fixed by a seed."""
     random = np.random.default_rng(1)
     keys = [
         int(table.ids(int(random.integers(table.files)))[int(random.integers(table.rows))])
@@ -142,4 +142,5 @@ def queries(table: Large) -> Iterator[Query]:
     key = pc.field("sorted_id") == keys[1]
     yield Query("sorted in files, point", f"sorted_id = {keys[1]}", key)
     yield Query("block, point", "block = 414", pc.field("block") == 414)
+    yield Query("half of the table", f"day < {first}", day < first)
     yield Query("nothing to skip", "day >= 0", day >= 0)
