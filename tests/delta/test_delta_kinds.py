@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import delta_jars
 import pytest
 from delta_tables import AUDITED, ROWS, create, insert
+from driver import DriverError, driver
 from spark_session import Lab
+
+from sieve.client.spark_conf import EXTENSIONS
 
 pytestmark = pytest.mark.delta
 
@@ -67,15 +72,65 @@ def test_converted_files_keep_their_names(lab: Lab) -> None:
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_conditions_of_commands_pick_files(lab: Lab, vectors: str) -> None:
     """DELETE and UPDATE look for rows to change in files that can hold them."""
-    skipped = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
     create(lab, vectors={"delta.enableDeletionVectors": vectors})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     with lab.setting("spark.sieve.audit.sample", "0"):
         for statement in ("DELETE FROM t WHERE id = 42", "UPDATE t SET v = 'u' WHERE id = 77"):
-            (before,) = lab.sql(skipped)
-            lab.sql(statement)
-            (after,) = lab.sql(skipped)
-            assert after[0] - before[0] == 9, statement
+            assert _skipped_by(lab, statement) == 9, statement
             lab.sql("REFRESH SIEVE INDEX ON t")
     assert lab.sql("SELECT count(*), count_if(v = 'u') FROM t") == [(99, 1)]
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
+    """MERGE looks for rows that match in files that can hold keys of its source."""
+    create(lab, vectors={"delta.enableDeletionVectors": vectors})
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.sql("CREATE TABLE s USING parquet AS SELECT id, 'm' v FROM VALUES (42L), (77L) s(id)")
+    merge = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
+    with lab.setting("spark.sieve.audit.sample", "0"):
+        assert _skipped_by(lab, merge) == 8
+        assert lab.sql("SELECT count(*), count_if(v = 'm') FROM t") == [(100, 2)]
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        # Rows without a match are wanted, too.
+        assert _skipped_by(lab, f"{merge} WHEN NOT MATCHED BY SOURCE THEN DELETE") == 0
+    assert sorted(lab.sql("SELECT * FROM t")) == [(42, "m"), (77, "m")]
+
+
+def test_optimize_reads_all_files(lab: Lab) -> None:
+    """Files that are compacted are read whole; an index of their partition picks none of them."""
+    create(lab, more="PARTITIONED BY (v)")
+    insert(lab, "id, 'all' v")
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    assert _skipped_by(lab, "OPTIMIZE t WHERE v = 'all'") == 0
+    assert lab.sql("SELECT count(*), sum(id) FROM t") == [(100, 4950)]
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+
+
+def test_extensions_in_the_other_order(tmp_path: Path) -> None:
+    """Delta's extension may be named first: scans have vectors, and commands pick files."""
+    conf = delta_jars.conf((delta_jars.DELTA_EXTENSION, EXTENSIONS))
+    with driver(tmp_path / "one", **conf) as one:
+        one.sql(
+            "CREATE TABLE t USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', "
+            "'delta.dataSkippingNumIndexedCols' = '0') AS "
+            "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(100)"
+        )
+        one.sql("CREATE SIEVE INDEX ON t (id)")
+        one.sql("DELETE FROM t WHERE id = 43")
+        assert one.sql("SELECT * FROM t WHERE id IN (42, 43)") == [[42]]
+        assert one.files("SELECT * FROM t WHERE id = 42") == 1
+        with pytest.raises(DriverError, match="SIEVE_SYNTAX_ERROR"):
+            one.sql("CREATE SIEVE INDEX t")
+
+
+def _skipped_by(lab: Lab, statement: str) -> int:
+    """How many files indexes skipped in the scans of a statement."""
+    skipped = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
+    (before,) = lab.sql(skipped)
+    lab.sql(statement)
+    (after,) = lab.sql(skipped)
+    return int(after[0] - before[0])

@@ -82,6 +82,20 @@ def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
     assert lab.sql("SHOW SIEVE INDEXES ON t") == []
 
 
+def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
+    """It writes the metastore's entry again without the index, which is then registered again."""
+    create(lab)
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    uuid = lab.facts()["uuid"]
+    rows = lab.spark.range(0, 50, 1, 5).selectExpr("id", "'x' v")
+    rows.write.format("delta").mode("overwrite").saveAsTable("t")
+    wait_for(lab, "id_sieve", "uuid", uuid)
+    assert lab.check("SELECT * FROM t WHERE id = 42").rows.total() == 1
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    assert lab.check("SELECT * FROM t WHERE id IN (42, 77)", exactly=1).rows.total() == 1
+
+
 def test_an_index_outlives_changes_of_the_catalog(lab: Lab) -> None:
     """Delta may write the catalog's entry again after a change of columns, without the index."""
     with lab.setting("spark.databricks.delta.catalog.update.enabled", "true"):

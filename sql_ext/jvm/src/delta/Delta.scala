@@ -5,8 +5,8 @@ import scala.util.Try
 import scala.util.control.NonFatal
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, InputFileName, MonotonicallyIncreasingID}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
@@ -20,10 +20,13 @@ import org.apache.spark.util.Utils
  */
 object Delta extends OnceLogging {
   private val listings = Policy.texts("/delta/listings").toSet
+  /** The listing of files that a command names, which no query has. */
+  val listingOfFiles: String = Policy.at("/delta/listing_of_files").asText
   private val formats = Policy.texts("/delta/formats").toSet
   private val tables = Policy.texts("/delta/tables").toSet
   private val provider = Policy.at("/delta/provider").asText
   private val strategy = Policy.at("/delta/vectors_strategy").asText
+  private val counter = Policy.at("/delta/counter").asText
   private val deletedColumn = Policy.at("/delta/deleted_column").asText
 
   /** Listings of a snapshot, or of some of its files; those of changes between snapshots are others. */
@@ -84,6 +87,25 @@ object Delta extends OnceLogging {
         dataSchema = stored(relation.dataSchema), partitionSchema = stored(relation.partitionSchema),
         fileFormat = new ParquetFileFormat)(relation.sparkSession)
     }
+
+  /** An expression without Delta's counters of rows, which give what they are given. */
+  def withoutCounters(e: Expression): Expression =
+    e.transform { case count if count.getClass.getName == counter => count.children.head }
+
+  /**
+   * Whether a projection is one of Delta's MERGE that numbers the rows of its target, and names their
+   * files. The numbers only tell rows apart, so they may be others where rows without a match are left out.
+   */
+  def isOfMerge(projection: Project): Boolean = projection.collectLeaves().forall {
+    case l: LogicalRelation => l.relation match {
+      case fs: HadoopFsRelation => fs.location.getClass.getName == listingOfFiles
+      case _ => false
+    }
+    case _ => false
+  } && projection.projectList.forall(column => column.deterministic || (column match {
+    case Alias(_: MonotonicallyIncreasingID | _: InputFileName, _) => true
+    case _ => false
+  }))
 
   // -- versions -----------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory
 final case class DeltaChanges(versions: Seq[Long], touched: Seq[String], there: Seq[PartitionDirectory])
 
 object DeltaChanges {
-  private val kind = Policy.at("/delta/listing_of_files").asText
 
   /**
    * The commits after one, up to that of a pinned listing; an error if Delta finds that some are gone.
@@ -51,7 +50,7 @@ object DeltaChanges {
 
   private def listed(location: FileIndex, snapshot: AnyRef, files: Seq[AnyRef]): Seq[PartitionDirectory] =
     if (files.isEmpty) Nil
-    else location.getClass.getClassLoader.loadClass(kind).getConstructors.head.newInstance(
+    else location.getClass.getClassLoader.loadClass(Delta.listingOfFiles).getConstructors.head.newInstance(
       Hudi.call(location, "spark"), "batch", files, Hudi.call(location, "deltaLog"),
       Hudi.call(location, "path"), snapshot, Boolean.box(false)).asInstanceOf[FileIndex].listFiles(Nil, Nil)
 }

@@ -84,7 +84,7 @@ object RunTimeFilters {
   /** Whether a plan gives the same rows each time, should Spark run it twice. */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists {
     case _: GlobalLimit | _: LocalLimit | _: Tail | _: Offset | _: Sample | _: CTERelationRef => true
-    case node => node.expressions.exists(e => !e.deterministic || e.exists {
+    case node => node.expressions.exists(e => !Delta.withoutCounters(e).deterministic || e.exists {
       case s: SubqueryExpression => !isRepeatable(s.plan)
       case _ => false
     })

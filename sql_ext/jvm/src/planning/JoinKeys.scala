@@ -29,7 +29,8 @@ final case class KeyedSides(
  *  - the join is inner or left semi, and `f` is the side that is not broadcast: of an outer join
  *    Spark broadcasts the side whose rows may be left out, so none is pruned;
  *  - between them stand projections, filters, joins that hand on the rows of this side, grouping by
- *    the key and unions, all deterministic; never a limit, a window or a sample.
+ *    the key and unions, all deterministic; never a limit, a window or a sample. Of what is not, only
+ *    the numbers that Delta's MERGE gives to rows.
  *
  * A broadcast side that has been given as keys is never changed afterwards, nor is one whose keys
  * prune partitions already: Spark would take it for another plan and reuse no broadcast.
@@ -119,7 +120,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
       if (key.references.subsetOf(child.outputSet)) pushed(child, key, make, shuffled) else child
     plan match {
       case _ if isFrozen(plan) => plan
-      case p: Project if p.projectList.forall(_.deterministic) =>
+      case p: Project if p.projectList.forall(_.deterministic) || Delta.isOfMerge(p) =>
         replaced(p, into(p.child, replaceAlias(key, getAliasMap(p))))
       case f: Filter if f.condition.deterministic => replaced(f, into(f.child, key))
       case a: Aggregate if a.aggregateExpressions.forall(_.deterministic) =>

@@ -22,10 +22,13 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 }
 
 object RunTimeFilteredScan {
-  /** A chain of projections and filters over such a node: the chain without it, and its filters. */
+  /**
+   * A chain of projections and filters over such a node: the chain without it, and its filters. None
+   * where Spark plans a part of the chain by itself, as it does with what is not deterministic.
+   */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {
     case scan: RunTimeFilteredScan => Some((scan.child, scan.filters))
-    case _: Project | _: Filter => takenOff(plan.children.head).map { case (bare, filters) =>
+    case _: Project | _: Filter if plan.expressions.forall(_.deterministic) => takenOff(plan.children.head).map { case (bare, filters) =>
       (plan.withNewChildren(Seq(bare)), filters)
     }
     case _ => None
