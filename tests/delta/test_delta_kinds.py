@@ -93,6 +93,9 @@ def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
     with lab.setting("spark.sieve.audit.sample", "0"):
         assert _skipped_by(lab, merge) == 8
         assert lab.sql("SELECT count(*), count_if(v = 'm') FROM t") == [(100, 2)]
+        (done,) = lab.spark.sql("DESCRIBE HISTORY t LIMIT 1").collect()
+        counted = done["operationMetrics"]
+        assert (counted["numSourceRows"], counted["numTargetRowsUpdated"]) == ("2", "2")
         lab.sql("REFRESH SIEVE INDEX ON t")
         # Rows without a match are wanted, too.
         assert _skipped_by(lab, f"{merge} WHEN NOT MATCHED BY SOURCE THEN DELETE") == 0
