@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pyspark
 import pytest
 from corpus import read_script
 from engines import Result, SparkEngine
@@ -32,6 +34,12 @@ class DeltaEngine(SparkEngine):
 
     def run(self, sql: str) -> Result:
         """Rows as spark-sql prints them."""
+        if pyspark.__version__.startswith("3."):
+            # Delta 3.3 refuses TRUNCATE, and counts what it deletes.
+            emptied = re.sub(r"^TRUNCATE TABLE", "DELETE FROM", sql)
+            if emptied != sql:
+                super().run(emptied)
+                return Result(())
         return super().run(sql.replace("USING parquet", "USING delta"))
 
 
