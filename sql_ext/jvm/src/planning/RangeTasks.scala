@@ -34,8 +34,9 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes:
     val tasks = packed(sorted(files.flatMap { case (values, file) =>
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
-    // Spark counts an opening as bytes, too, and there may be more of them.
-    Iterator.iterate(most)(_ * 2).map(packed(pieces, _)).find(_.size <= tasks).get
+    // Spark counts an opening as bytes, too, and there may be more of them. In small steps: tasks of twice
+    // the bytes would be half as many as Spark has.
+    Iterator.iterate(most)(size => size + size / 8 + 1).map(packed(pieces, _)).find(_.size <= tasks).get
   }
 
   /** The bytes of a split, as Spark has it for files of these lengths. */
