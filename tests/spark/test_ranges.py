@@ -81,7 +81,7 @@ def largest_task(lab: Lab, query: str) -> int:
     frame = lab.spark.sql(query)
     frame.collect()
     tasks = scan_of(frame).inputRDD().getPartitions()
-    return max(sum(file.length() for file in task.files()) for task in tasks)
+    return max(sum(int(file.length()) for file in task.files()) for task in tasks)
 
 
 def status(lab: Lab) -> dict[str, int]:
