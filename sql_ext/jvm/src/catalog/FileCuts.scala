@@ -1,5 +1,6 @@
 package org.apache.spark.sql.sieve
 
+import java.util.Locale
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 import org.apache.hadoop.conf.Configuration
@@ -47,7 +48,11 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private def isCut(file: FileStatusWithMetadata): Boolean =
     session.sessionState.columnarRules.isEmpty && !Hudi.is(relation.location) && !Delta.is(relation.location) &&
       relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath) &&
-      (!WholeRecords.isText(relation) || codecs.getCodec(file.getPath) == null)
+      !(WholeRecords.isText(relation) && isCompressed(file.getPath))
+
+  /** Spark 4.1 decompresses files with an ending that Hadoop has no codec for, and calls them splitable. */
+  private def isCompressed(path: Path): Boolean =
+    codecs.getCodec(path) != null || path.getName.toLowerCase(Locale.ROOT).endsWith(".zstd")
 }
 
 object FileCuts {
