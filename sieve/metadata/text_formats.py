@@ -56,6 +56,11 @@ def _names_void(kind: object) -> bool:
     return any(_names_void(one) for one in (*inner, *fields))
 
 
+def shows_splits(format_name: str, parts: Mapping[str, str]) -> bool:
+    """Whether the rows of a file may depend on where Spark splits it; see `splits_keep_lines`."""
+    return format_name in TEXT_FORMATS and not splits_keep_lines(parts)
+
+
 def splits_keep_lines(parts: Mapping[str, str]) -> bool:
     """Whether splits of a file at any offsets have each of its lines once.
 

@@ -50,15 +50,17 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
       relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath) &&
       !(WholeRecords.isText(relation) && isCompressed(file.getPath))
 
-  /** Spark 4.1 decompresses files with an ending that Hadoop has no codec for, and calls them splitable. */
   private def isCompressed(path: Path): Boolean =
-    codecs.getCodec(path) != null || path.getName.toLowerCase(Locale.ROOT).endsWith(".zstd")
+    codecs.getCodec(path) != null || FileCuts.isZstd(path)
 }
 
 object FileCuts {
   private type Starts = (Path, Configuration) => Seq[Long]
   /** Of each format with a footer where the groups of rows in a file start. */
   private val readers = Map[String, Starts]("parquet" -> rowGroups, "orc" -> stripes)
+
+  /** An ending that Hadoop has no codec for. Spark 4.1 decompresses such files, and fails on two splits of one. */
+  def isZstd(path: Path): Boolean = path.getName.toLowerCase(Locale.ROOT).endsWith(".zstd")
 
   private def rowGroups(path: Path, conf: Configuration): Seq[Long] = {
     val reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, conf))

@@ -28,9 +28,10 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes:
       sparks(files.map { case (_, file) => FileRanges.bytes(file) }),
       math.min(taskBytes, session.sessionState.conf.filesMaxPartitionBytes)).max
     val pieces = sorted(files.flatMap { case (values, file) =>
-      parts(file, FileRanges.of(file), most).map(piece(values, file, _))
+      parts(file, FileRanges.of(file), FileRanges.splitBytes(file).getOrElse(most)).map(piece(values, file, _))
     })
-    val whole = sparks(files.map { case (_, file) => file.getLen })
+    val whole = files.flatMap { case (_, file) => FileRanges.splitBytes(file) }.headOption.getOrElse(
+      sparks(files.map { case (_, file) => file.getLen }))
     val tasks = packed(sorted(files.flatMap { case (values, file) =>
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
