@@ -24,7 +24,6 @@ from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
 from sieve.errors import RootRefusedError
 from sieve.metadata.registration import Registration
-from sieve.metadata.text_formats import shows_splits
 from sieve.predicate.evaluate import evaluate
 from sieve.predicate.tree import (
     And,
@@ -203,10 +202,7 @@ class Pruner:
             for column in sorted(used)
             for version in asked[column]
         )
-        manifests = [version.manifest for version in chain(*asked.values())]
-        split = any(shows_splits(one.format_name, one.fingerprint_parts) for one in manifests)
-        skip = Skip(files.name, ~keep, names, narrows(predicate, used), split, partial)
-        return unused.answer(skip)
+        return unused.answer(Skip(files.name, ~keep, names, narrows(predicate, used), partial))
 
 
 def select(

@@ -68,8 +68,6 @@ class Skip:
         skip: bool[n], True for files, or ranges of files, that cannot match.
         used: the versions that contributed, as ``name@version``.
         narrows: whether they evaluated more of the predicate than IS NOT NULL.
-        shows_splits: whether rows may depend on where Spark splits files. It splits them by the
-            bytes that it reads, which are fewer where files are skipped.
         partial: flags for partially visible file slices; None for other scans.
     """
 
@@ -77,7 +75,6 @@ class Skip:
     skip: Flags
     used: tuple[str, ...]
     narrows: bool
-    shows_splits: bool
     partial: PartialVisibility | None
 
 

@@ -85,7 +85,6 @@ def _to_wire(answer: PruneAnswer) -> Mapping[str, Any]:
         "skip": _bits(answer.skip.skip),
         "used": list(answer.skip.used),
         "narrows": answer.skip.narrows,
-        "shows_splits": answer.skip.shows_splits,
     }
     if answer.skip.partial is not None:
         wire["skip_in_part"] = _bits(answer.skip.partial.skip)

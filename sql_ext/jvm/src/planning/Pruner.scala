@@ -101,9 +101,8 @@ object Pruner extends OnceLogging {
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
       known.fold(unused) { files =>
         val pruned = drop(listed, locations, new Answer(files, reply), opening)
-        def dependent = reply.path("shows_splits").asBoolean || WholeRecords.isText(index.relation) &&
+        val split = inRanges && pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
           pruned.kept.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
-        val split = inRanges && pruned.skipped.nonEmpty && dependent
         pruned.copy(
           kept = if (split) inSplitsOf(index, listed, pruned.kept) else pruned.kept,
           used = reply.get("used").elements.asScala.map(_.asText).toList,
