@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sieve.errors import SieveError, UnsupportedError
-from sieve.metadata.text_formats import has_void
+from sieve.metadata.text_formats import TEXT_FORMATS, has_void, lines_vary
 
 INDEXED = ("parquet", "orc", "csv", "json", "hudi", "delta")
 """Formats that can be indexed."""
@@ -81,6 +81,14 @@ def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
             f"{name} is stored as JSON and has a column or a field of type VOID: where an object "
             "stands in its place, the values of other columns depend on whether a query reads it; "
             "make a table of the same files without it, or with another type",
+        )
+    if parts["format"].partition(" ")[0] in TEXT_FORMATS and lines_vary(parts):
+        return UnsupportedError(
+            "SIEVE_UNSUPPORTED_TABLE",
+            f"the lines of {name} depend on where Spark splits its files: the separator of its "
+            "lines (option lineSep) overlaps with itself, as two blanks do, or Hadoop's "
+            "mapreduce.input.linerecordreader.line.maxlength is set; only another separator, and "
+            "lines of any length, can be indexed",
         )
     quotes = parts.get("option.unescapedquotehandling", "STOP_AT_DELIMITER")
     if not parts["format"].startswith("csv ") or quotes.upper() == "STOP_AT_DELIMITER":

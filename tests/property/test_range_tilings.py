@@ -194,6 +194,7 @@ def test_a_file_without_splits_is_not_cut(lab: Lab, tmp_path: Path) -> None:
     cases = {
         "gz": ("csv", "", "a.csv.gz", [None]),
         "bz2": ("json", "", "a.json.bz2", [None]),
+        "zstd": ("csv", "", "a.csv.ZSTD", [None]),
         "multi": ("json", "OPTIONS (multiLine 'true')", "a.json", [None]),
         "plain": ("csv", "", "a.csv", [[]]),
         "damaged": ("parquet", "", "a.parquet", [[]]),

@@ -76,6 +76,14 @@ def scanned(lab: Lab, query: str) -> tuple[int, int]:
     return scan.metrics().apply("numOutputRows").value(), scan.inputRDD().getNumPartitions()
 
 
+def largest_task(lab: Lab, query: str) -> int:
+    """Bytes of files that the largest task of a query's scan reads."""
+    frame = lab.spark.sql(query)
+    frame.collect()
+    tasks = scan_of(frame).inputRDD().getPartitions()
+    return max(sum(int(file.length()) for file in task.files()) for task in tasks)
+
+
 def status(lab: Lab) -> dict[str, int]:
     """The counters of this driver."""
     return {counter: value for counter, _, value in lab.sql("SELECT * FROM sieve_status()")}
@@ -124,6 +132,36 @@ def test_tasks_have_work(lab: Lab) -> None:
         with lab.setting("spark.sieve.tasks.bytes", "0"):
             lab.check(query)
             assert 4 <= scanned(lab, query)[1] <= 8
+
+
+def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Path) -> None:
+    """Where one row group of many is skipped, no task reads much more than Spark's largest."""
+    if table != "parquet":
+        pytest.skip("the tasks of all formats are made alike")
+    (tmp_path / "v").mkdir()
+    draw = random.Random(8)
+    for k in range(8):
+        groups = [k * 16 + group for group in range(16) for _ in range(500)]
+        rows = pa.table({"k": groups, "pad": [f"{draw.getrandbits(300):090x}" for _ in groups]})
+        pq.write_table(
+            rows, tmp_path / "v" / f"{k}.parquet", row_group_size=500, use_dictionary=False
+        )
+    settings = {
+        "spark.sql.files.minPartitionNum": "64",
+        "spark.sql.files.openCostInBytes": "4k",
+        "spark.sieve.tasks.bytes": "8k",
+    }
+    lab.sql(f"CREATE TABLE v (k BIGINT, pad STRING) USING parquet LOCATION '{tmp_path / 'v'}'")
+    with lab.settings(SMALL):
+        lab.sql("CREATE SIEVE INDEX ON v (k) OPTIONS (granularity = 'range')")
+    with lab.settings(settings):
+        query = "SELECT * FROM v WHERE k <> 5"
+        lab.check(query, exactly=8)
+        assert [told["ranges_read"] for told in lab.explain(query)] == [8 * 16 - 1]
+        with lab.setting("spark.sieve.enabled", "false"):
+            spark = largest_task(lab, query)
+        assert largest_task(lab, query) < 1.2 * spark
+    lab.sql("DROP TABLE v")
 
 
 def test_metadata_is_that_of_the_file(lab: Lab, table: str) -> None:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
 from spark_session import Lab
 
 RANGES = {
@@ -28,3 +34,35 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
             assert told["reasons"] == reasons
             assert told["ranges_total"] > 10 * told["files_total"]
             assert (told["ranges_read"] == 1) == (reasons is None)
+
+
+def test_files_that_spark_cannot_split_are_read_in_one(lab: Lab, tmp_path: Path) -> None:
+    """Spark 4.1 fails on two splits of such a file, and makes smaller splits for fewer files."""
+    if lab.spark.version < "4.1":
+        pytest.skip("this Spark does not read such files")
+    draw, files, rows = random.Random(5), 20, 120
+    for k in range(files):
+        ids = range(1000 * k, 1000 * k + rows)
+        lines = [json.dumps({"id": n, "pad": f"{draw.getrandbits(400):x}"}) for n in ids]
+        with pa.CompressedOutputStream(str(tmp_path / f"{k}.json.zstd"), "zstd") as file:
+            file.write("\n".join(lines).encode())
+    settings = {"spark.sql.files.minPartitionNum": "10", "spark.sql.files.openCostInBytes": "0"}
+    with lab.database("zstd"), lab.settings(settings):
+        lab.sql(f"CREATE TABLE t (id BIGINT, pad STRING) USING json LOCATION '{tmp_path}'")
+        with lab.settings(RANGES):
+            lab.sql("CREATE SIEVE INDEX ON t (id)")
+        for k in (0, files - 1):
+            query = f"SELECT * FROM t WHERE id BETWEEN {1000 * k} AND {1000 * k + rows}"
+            assert sum(lab.check(query, exactly=1).rows.values()) == rows
+
+
+def test_a_separator_that_overlaps_with_itself_is_refused(lab: Lab, tmp_path: Path) -> None:
+    """Lines that end in a part of it are others in other splits: an index of them lost rows."""
+    (tmp_path / "a.csv").write_text("s1,1,tyyyys2,2,tyys3,3,tyyy", encoding="utf-8")
+    with lab.database("overlapping"):
+        lab.sql(
+            "CREATE TABLE t (s STRING, n INT, t STRING) USING csv OPTIONS (lineSep 'yy') "
+            f"LOCATION '{tmp_path}'"
+        )
+        with pytest.raises(Exception, match="SIEVE_UNSUPPORTED_TABLE"):
+            lab.sql("CREATE SIEVE INDEX ON t (s)")

@@ -38,6 +38,7 @@ _NUMBERS = {
     "KeyCodes.scala": {"57": "bits of a key code, see decimal_codec"},
     "LruMap.scala": {"16": "the default of Java's map", "0.75f": "likewise"},
     "Ordinals.scala": {"10": "the base of decimals"},
+    "RangeTasks.scala": {"8": "an eighth more: a step in a search for a size"},
     "SieveFileIndex.scala": {"31": "the multiplier of a hash code"},
     "StatementOwnership.scala": {"3": "groups of a pattern", "4": "likewise"},
 }

@@ -61,3 +61,31 @@ def test_text_that_was_not_read_whole_proves_nothing() -> None:
     ):
         parts = {"format": f"{format_name} x", "schema": schema(a="integer")}
         assert is_outdated(format_name, parts) is outdated
+
+
+@pytest.mark.parametrize(
+    ("own", "vary"),
+    [
+        ({}, False),
+        ({"option.linesep": "\n"}, False),
+        ({"option.linesep": "\r\n"}, False),
+        ({"option.linesep": "aab"}, False),
+        ({"option.linesep": "  "}, True),
+        ({"option.linesep": "aba"}, True),
+        ({"option.linesep": "\n", "option.encoding": "UTF-16LE"}, False),
+        ({"option.linesep": "\u0101", "option.charset": "UTF-16BE"}, True),
+        ({"option.linesep": "--", "option.encoding": "no such"}, True),
+        ({"option.linesep": "é", "option.encoding": "ascii"}, False),
+        ({"conf.mapreduce.input.linerecordreader.line.maxlength": "1000"}, True),
+    ],
+)
+def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary: bool) -> None:
+    """A query may split a file at other offsets than the build did, and find other values there."""
+    for format_name in ("csv", "json"):
+        parts = {"format": f"{format_name} x", "records": "whole"} | own
+        assert is_outdated(format_name, parts) is vary
+        refused = refuse_option("t", parts)
+        assert (refused is not None) is vary
+        assert refused is None or "lineSep" in str(refused)
+    assert refuse_option("t", {"format": "parquet x"} | own) is None
+    assert not is_outdated("parquet", own)

@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
-import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources.{FilePartition, FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.sieve.Reason.Reason
 
 /**
@@ -101,7 +101,10 @@ object Pruner extends OnceLogging {
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
       known.fold(unused) { files =>
         val pruned = drop(listed, locations, new Answer(files, reply), opening)
+        val split = inRanges && pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
+          pruned.kept.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
         pruned.copy(
+          kept = if (split) inSplitsOf(index, listed, pruned.kept) else pruned.kept,
           used = reply.get("used").elements.asScala.map(_.asText).toList,
           reasons = reasons ++ pruned.reasons, narrows = reply.path("narrows").asBoolean)
       }.copy(detail = detail)
@@ -135,6 +138,14 @@ object Pruner extends OnceLogging {
       "fingerprints" -> fingerprints,
       "predicate" -> Filters.of(index.scan.output, index.relation).conjunction(
         filters.filterNot(Delta.isOfVectors))) ++ asOf)
+
+  /** Files in the splits that they would have in the whole listing: Spark has smaller ones for fewer bytes. */
+  private def inSplitsOf(
+      index: SieveFileIndex, listed: Seq[PartitionDirectory],
+      kept: Seq[PartitionDirectory]): Seq[PartitionDirectory] = {
+    val bytes = FilePartition.maxSplitBytes(index.relation.sparkSession, listed)
+    kept.map(directory => directory.copy(files = directory.files.map(FileRanges.inSplits(_, bytes))))
+  }
 
   /** The files of one state of a table's indexes; one that comes too late for this scan serves the next. */
   private def dictionary(index: SieveFileIndex, id: String): FileDictionary =

@@ -28,14 +28,16 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes:
       sparks(files.map { case (_, file) => FileRanges.bytes(file) }),
       math.min(taskBytes, session.sessionState.conf.filesMaxPartitionBytes)).max
     val pieces = sorted(files.flatMap { case (values, file) =>
-      parts(file, FileRanges.of(file), most).map(piece(values, file, _))
+      parts(file, FileRanges.of(file), FileRanges.splitBytes(file).getOrElse(most)).map(piece(values, file, _))
     })
-    val whole = sparks(files.map { case (_, file) => file.getLen })
+    val whole = files.flatMap { case (_, file) => FileRanges.splitBytes(file) }.headOption.getOrElse(
+      sparks(files.map { case (_, file) => file.getLen }))
     val tasks = packed(sorted(files.flatMap { case (values, file) =>
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
-    // Spark counts an opening as bytes, too, and there may be more of them.
-    Iterator.iterate(most)(_ * 2).map(packed(pieces, _)).find(_.size <= tasks).get
+    // Spark counts an opening as bytes, too, and there may be more of them. In small steps: tasks of twice
+    // the bytes would be half as many as Spark has.
+    Iterator.iterate(most)(size => size + size / 8 + 1).map(packed(pieces, _)).find(_.size <= tasks).get
   }
 
   /** The bytes of a split, as Spark has it for files of these lengths. */
