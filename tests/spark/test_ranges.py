@@ -193,6 +193,15 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
         lab.sql(query)
 
 
+def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
+    """Under ignoreCorruptFiles Spark leaves out what follows the damage in a split."""
+    query = f"SELECT k FROM t WHERE k = {KEYS[77]}"
+    with lab.setting("spark.sql.files.ignoreCorruptFiles", "true"):
+        lab.check(query, exactly=1)
+        (told,) = lab.explain(query)
+        assert (told["files_read"], told["reasons"]) == (1, "whole-file: 1")
+
+
 def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
     """Ranges far apart are not opened one by one where Spark is told that openings are dear."""
     query = f"SELECT * FROM t WHERE k IN ({KEYS[3]}, {KEYS[GROUPS * ROWS - 3]})"

@@ -51,6 +51,8 @@ trait CountedScan extends FileSourceScanExec {
   def readsRanges: Boolean = relation.location match {
     // Spark groups files by their buckets, and no parts of files.
     case _ if bucketedScan || optionalBucketSet.nonEmpty => false
+    // Of a damaged file Spark then leaves out what follows in the split.
+    case _ if new FileSourceOptions(CaseInsensitiveMap(relation.options)).ignoreCorruptFiles => false
     case index: SieveFileIndex => !index.showsSplits && !output.exists {
       case FileSourceConstantMetadataAttribute(a) => CountedScan.ofSplits(a.name)
       case _ => false
