@@ -193,6 +193,25 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
         lab.sql(query)
 
 
+def test_ranges_have_the_bytes_of_a_large_footer(lab: Lab, tmp_path: Path) -> None:
+    """Each range that is read costs the file's footer again: here a megabyte and more."""
+    (tmp_path / "v").mkdir()
+    wide = {f"c{k}": ["x" * 40] * 120 for k in range(150)}
+    path = tmp_path / "v" / "a.parquet"
+    pq.write_table(pa.table({"k": range(120), **wide}), path, row_group_size=1, compression="none")
+    metadata = pq.read_metadata(path)
+    assert metadata.serialized_size > 1 << 20
+    assert metadata.num_row_groups == 120
+    columns = ", ".join(f"{name} STRING" for name in wide)
+    lab.sql(f"CREATE TABLE v (k BIGINT, {columns}) USING parquet LOCATION '{tmp_path / 'v'}'")
+    with lab.settings(SMALL):
+        lab.sql("CREATE SIEVE INDEX ON v (k) OPTIONS (granularity = 'range')")
+    (told,) = lab.explain("SELECT k FROM v WHERE k = 7")
+    assert told["ranges_total"] <= path.stat().st_size / metadata.serialized_size
+    lab.check("SELECT * FROM v WHERE k IN (7, 119)", exactly=1)
+    lab.sql("DROP TABLE v")
+
+
 def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
     """Under ignoreCorruptFiles Spark leaves out what follows the damage in a split."""
     query = f"SELECT k FROM t WHERE k = {KEYS[77]}"

@@ -7,7 +7,8 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.io.compress.CompressionCodecFactory
 import org.apache.orc.OrcFile
-import org.apache.parquet.hadoop.ParquetFileReader
+import org.apache.parquet.bytes.BytesUtils
+import org.apache.parquet.hadoop.{ParquetFileReader, ParquetFileWriter}
 import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, HadoopFsRelation}
 import org.apache.spark.util.SerializableConfiguration
@@ -26,19 +27,22 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
    * Of each file the offsets of its cuts in ascending order, none if it has one row group, if its
    * footer cannot be read, or if its format is text. None in place of them if it is always read whole.
    *
-   * @param bytes how many each range has at least
+   * @param bytes how many each range has at least. One has as many as a large footer, which each range
+   *   that is read costs again.
    */
   def of(files: Seq[FileStatusWithMetadata], bytes: Long): Seq[Option[Seq[Long]]] = {
     val canCut = files.map(isCut)
     val read = FileCuts.readers.get(Fingerprint.format(relation))
     if (read.isEmpty || !canCut.contains(true)) canCut.map(if (_) Some(Nil) else None)
     else {
-      val (sent, starts) = (new SerializableConfiguration(conf), read.get)
+      val (sent, layout, large) =
+        (new SerializableConfiguration(conf), read.get, Policy.limit("large_footer_bytes"))
       val asked = files.zip(canCut).map { case (file, can) => (file.getPath.toString, file.getLen, can) }
       val context = session.sparkContext
       context.parallelize(asked, math.min(asked.size, context.defaultParallelism)).map {
         case (path, length, true) =>
-          Some(FileCuts.spaced(Try(starts(new Path(path), sent.value)).getOrElse(Nil), length, bytes))
+          val (starts, footer) = Try(layout(new Path(path), sent.value)).getOrElse((Nil, 0L))
+          Some(FileCuts.spaced(starts, length, if (footer > large) math.max(footer, bytes) else bytes))
         case _ => None
       }.collect().toSeq
     }
@@ -55,22 +59,29 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
 }
 
 object FileCuts {
-  private type Starts = (Path, Configuration) => Seq[Long]
-  /** Of each format with a footer where the groups of rows in a file start. */
-  private val readers = Map[String, Starts]("parquet" -> rowGroups, "orc" -> stripes)
+  /** Where the groups of rows in a file start, and how many bytes its footer has. */
+  private type Layout = (Path, Configuration) => (Seq[Long], Long)
+  private val readers = Map[String, Layout]("parquet" -> rowGroups, "orc" -> stripes)
 
   /** An ending that Hadoop has no codec for. Spark 4.1 decompresses such files, and fails on two splits of one. */
   def isZstd(path: Path): Boolean = path.getName.toLowerCase(Locale.ROOT).endsWith(".zstd")
 
-  private def rowGroups(path: Path, conf: Configuration): Seq[Long] = {
-    val reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, conf))
-    try reader.getRowGroups.asScala.filter(_.getRowCount > 0).map(_.getStartingPos).toSeq
-    finally reader.close()
+  private def rowGroups(path: Path, conf: Configuration): (Seq[Long], Long) = {
+    val file = HadoopInputFile.fromPath(path, conf)
+    val reader = ParquetFileReader.open(file)
+    val starts =
+      try reader.getRowGroups.asScala.filter(_.getRowCount > 0).map(_.getStartingPos).toSeq
+      finally reader.close()
+    val in = file.newStream()
+    try {
+      in.seek(file.getLength - ParquetFileWriter.MAGIC.length - Integer.BYTES)
+      (starts, BytesUtils.readIntLittleEndian(in).toLong)
+    } finally in.close()
   }
 
-  private def stripes(path: Path, conf: Configuration): Seq[Long] = {
+  private def stripes(path: Path, conf: Configuration): (Seq[Long], Long) = {
     val reader = OrcFile.createReader(path, OrcFile.readerOptions(conf))
-    try reader.getStripes.asScala.map(_.getOffset).toSeq
+    try { (reader.getStripes.asScala.map(_.getOffset).toSeq, reader.getSerializedFileFooter.remaining.toLong) }
     finally reader.close()
   }
 
