@@ -147,6 +147,20 @@ def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
     assert missed(1, -1) == 2
 
 
+def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path) -> None:
+    """They have no key, so they miss none."""
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array([None, None, 5], pa.int64()), pa.array([-1, -1, -3], pa.int32())],
+        ["v", "location"],
+    )
+    step = look_up_keys(BIGINT, [], f"file:{tmp_path}", [], dict)
+    found = pa.Table.from_batches(step(iter([batch])))
+    assert found.to_pylist() == [
+        {"location": 0, "rows": 0, "nulls": 0, "nans": 0, "missed": 0, "damaged": 2, "key": None},
+        {"location": 2, "rows": 0, "nulls": 0, "nans": 0, "missed": 0, "damaged": 1, "key": None},
+    ]
+
+
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])
 def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
     """Keys that the run has, has for another location, or lacks; two of one hash lost alone."""

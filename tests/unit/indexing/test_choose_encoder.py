@@ -10,9 +10,9 @@ import pytest
 
 from sieve.encoding.decimal_codec import DecimalCodec, Window
 from sieve.encoding.encoder import Encoder
-from sieve.encoding.split_points import MOST_BYTES
+from sieve.encoding.split_points import MOST_BYTES, Point, Splits
 from sieve.indexing import choose_encoder as module
-from sieve.indexing.choose_encoder import choose_encoder
+from sieve.indexing.choose_encoder import FRONT, choose_encoder
 
 RNG = np.random.default_rng(5)
 HOSTS = [f"https://www.{name}.com/" for name in ("amber", "bluebell", "cobalt", "deep-sea")]
@@ -101,6 +101,17 @@ def test_stray_bytes_do_not_widen_the_digits():
     assert encoder.splits.alphabet.isascii()
     assert b"~" not in encoder.splits.alphabet
     assert share_told_apart(encoder, URLS) == 1.0
+
+
+def test_no_byte_beyond_the_front_affects_a_code():
+    """A sample holds no more: a prefix and a point of the longest, and the most digits."""
+    point = Point(b"p" * 128, 128)
+    encoder = Encoder("string", b"s" * 1024, Splits((point,), b"01"))
+    value = "s" * 1024 + "p" * 128 + "0" * 24
+    last, beyond = value[:-1] + "1", value + "1"
+    codes = encoder.encode(pa.array([value, last, beyond])).codes.tolist()
+    assert codes[1] > codes[0] == codes[2]
+    assert len(value) == FRONT
 
 
 def test_wide_decimals_in_a_narrow_range_are_told_apart():

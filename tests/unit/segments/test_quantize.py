@@ -107,6 +107,15 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
     assert curve[-1] == pytest.approx(written, rel=0.15)
 
 
+def test_a_trial_of_a_few_segments_is_exact() -> None:
+    """All are encoded, so their bytes are those of the build."""
+    planned = plan(*column(random_files(10, 50)), "intervals")
+    segments = list(planned.emit(1e-12))
+    assert len(segments) <= 3
+    size, named = planned.trial(1e-12, [])
+    assert (size, named) == (sum(len(s.payload) + SEGMENT_OVERHEAD for s in segments), [])
+
+
 def test_an_entry_costs_what_the_middle_segment_says() -> None:
     """A little less than its mean entry."""
     planned = plan(*column(random_files(10, 50)), "intervals")

@@ -153,6 +153,24 @@ def test_restrict_without_the_right_to_change_the_group(
     assert (now.group, now.mode) == (own.group, 0o700)
 
 
+@pytest.mark.parametrize(("is_dir", "alone"), [(True, 0o700), (False, 0o600)])
+def test_nobody_else_is_let_in_while_rights_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int
+) -> None:
+    """An old mode would hold for the new group, a new mode for the old group."""
+    path = tmp_path / "f"
+    path.mkdir() if is_dir else path.touch()
+    path.chmod(0o777)
+    own = LocalStore().permissions(f"file:{path}")
+    modes: list[int] = []
+    chmod = os.chmod
+    monkeypatch.setattr(os, "chmod", lambda p, mode: (modes.append(mode), chmod(p, mode)))
+    monkeypatch.setattr(os, "chown", lambda p, *_: modes.append(Path(p).stat().st_mode & 0o777))
+    LocalStore().restrict(f"file:{path}", Permissions(own.owner, "daemon", 0o750))
+    assert set(modes[:-1]) == {alone}
+    assert modes[-1] & alone == modes[-1]
+
+
 def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the mode does not take, restrict fails instead of leaving the index open."""
     (tmp_path / "d").mkdir()

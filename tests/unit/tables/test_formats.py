@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sieve.metadata.text_formats import is_outdated
-from sieve.tables.formats import refuse_option
+from sieve.tables.formats import refuse_kind, refuse_option
 
 
 def schema(**types: object) -> str:
@@ -61,3 +61,39 @@ def test_text_that_was_not_read_whole_proves_nothing() -> None:
     ):
         parts = {"format": f"{format_name} x", "schema": schema(a="integer")}
         assert is_outdated(format_name, parts) is outdated
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("view", "is a view; create the index on the table it reads"),
+        ("temporary view", "is a temporary view; create the index on the table it reads"),
+        ("stream", "is a streaming source; write it to a table"),
+        ("path", "is read by its path alone; save it as a table first"),
+        ("format avro", "is stored as avro; Sieve indexes Parquet"),
+        ("v2 com.example.Table", "is read through com.example.Table, which Sieve does not know"),
+        ("source com.example.Table", "is read through com.example.Table, which"),
+        ("v2 org.apache.iceberg.spark.SparkTable", "is an Iceberg table, which skips files"),
+        ("location io.delta.tables.DeltaIndex", "is a Delta table that is read by its path"),
+        ("format hudi", "is a Hudi table without a commit"),
+        ("hudi version 6", "is a Hudi table of version 6, and Sieve knows 8 and 9"),
+        ("hudi formats ORC", "is a Hudi table whose base files are ORC, and Sieve knows Parquet"),
+        ("hudi bootstrap", "is a Hudi table made by bootstrap"),
+        ("hive", "is a Hive table with SerDe unknown, which Spark does not read itself; store it"),
+        ("hive org.apache.X", "is a Hive table with SerDe org.apache.x, which Spark does not read"),
+        (
+            "hive org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
+            "through the Hive SerDe; set spark.sql.hive.convertMetastoreParquet = true",
+        ),
+        (
+            "hive org.apache.hadoop.hive.ql.io.orc.OrcSerde",
+            "through the Hive SerDe; set spark.sql.hive.convertMetastoreOrc = true",
+        ),
+    ],
+)
+def test_what_is_not_indexed_is_named_with_what_to_do(kind: str, told: str) -> None:
+    """A user reads what the table is and what would help."""
+    refused = refuse_kind("shop.t", kind)
+    assert refused.condition == "SIEVE_UNSUPPORTED_TABLE"
+    assert refused.message.startswith("shop.t is ")
+    assert told in refused.message
