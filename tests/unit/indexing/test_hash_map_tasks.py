@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_bytes, hash_codes
-from sieve.indexing.build_hash_map import fit_maps
+from sieve.errors import InvalidInputError
+from sieve.indexing.build_hash_map import _WORTHWHILE_BITS, fit_maps
 from sieve.indexing.domain_sample import DomainSample
 from sieve.indexing.hash_map_tasks import SKETCH, distinct, pack_hashes, packed, write_maps
 from sieve.segments.hash_map.format import build_map
@@ -93,3 +96,18 @@ def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None
         hashes = np.frombuffer(row["hashes"], np.int64).tolist()
         found += zip(hashes, np.frombuffer(row["locations"], np.int32).tolist(), strict=True)
     assert sorted(found) == sorted(wanted)
+
+
+@pytest.mark.parametrize(("n", "keys"), [(1000, 1000), (100_000, 90_000), (30_000_000, 20_000_000)])
+def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> None:
+    """With the bits that are worth their bytes; a tenth above what it takes, in kilobytes."""
+    with pytest.raises(InvalidInputError) as caught:
+        fit_maps(n, keys, 50, 10)
+    message = caught.value.message
+    named = re.search(rf"a map of {keys} keys takes about (\d+) bytes .* '(\d+)KB'", message)
+    assert named is not None
+    needed, advised = int(named[1]), 1024 * int(named[2])
+    assert 1.1 * needed <= advised < 1.1 * needed + 1024
+    maps, bits = fit_maps(n, keys, 50, advised)
+    assert maps == fit_maps(n, keys, 50, 1 << 40)[0]
+    assert bits >= _WORTHWHILE_BITS
