@@ -140,3 +140,18 @@ def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
     head = struct.pack("<BBqqIIIBB", SHAPE_RUNS, 1, 10, 19, 2, 7, 2, 0, 0)
     with pytest.raises(CorruptError, match=problem):
         decode(head + bytes([0]) + struct.pack("<I", n))
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "blocks"),
+    [([0], [0], 1), ([0, 0], [3, 3], 1), ([0, 0, 2, 4], [1, 3, 3, 4], 3), ([0, 5], [2, 9], 3)],
+)
+def test_blocks_are_the_stretches_between_distinct_borders(
+    begin: list[int], end: list[int], blocks: int
+) -> None:
+    """Those of several entries at one place count once; a gap between entries is one, too."""
+    grid = Grid.of(0, 9, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
+    assert grid is not None
+    ends = (np.array(codes, np.uint64) for codes in (begin, end))
+    given = Cells(grid, *ends, np.arange(len(begin), dtype=np.int32))
+    assert quantize.blocks_of(given) == blocks
