@@ -12,7 +12,7 @@ import pytest
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing.check_rounds import by_runs, ordinals_in, rounds_of, shared_rounds
-from sieve.indexing.check_task import look_up_keys
+from sieve.indexing.check_task import _shown, look_up_keys
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import RunFileRef, RunId, RunRef
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
@@ -207,3 +207,19 @@ def test_files_of_several_runs_are_looked_up_together() -> None:
     }
     assert list(by_runs(np.zeros((0, 1), np.int64))) == []
     assert shared_rounds([]) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (pa.scalar(7), "7"),
+        (pa.scalar(b"\xab\0"), "ab00"),
+        (pa.scalar(b"\xab\0", pa.large_binary()), "ab00"),
+        (pa.scalar(1_500_000, pa.timestamp("us", "UTC")), "1970-01-01 00:00:01.500000"),
+        (pa.scalar("x" * 100), "x" * 100),
+        (pa.scalar("x" * 101), "x" * 100 + "..."),
+    ],
+)
+def test_a_lost_key_is_shown_as_text(value: pa.Scalar, text: str) -> None:
+    """Bytes in hex, times without a zone, and of a long one its beginning."""
+    assert _shown(value) == text
