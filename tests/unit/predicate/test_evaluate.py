@@ -383,3 +383,47 @@ def test_a_constant_of_another_type_is_an_error():
     """A literal that is not in the column's wire form is refused, not compared."""
     with pytest.raises(InvalidInputError):
         kept(compare("=", "text"), x=Listed([1]))
+
+
+def nested(depth):
+    """A comparison with so many levels, itself among them."""
+    tree = compare("=", 1)
+    for _ in range(depth - 1):
+        tree = both(tree)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("made", "most", "problem"),
+    [
+        (nested, 200, "the predicate is nested too deeply"),
+        (lambda n: both(*[compare("=", 1)] * (n - 1)), 10_000, "the predicate has too many parts"),
+        (
+            lambda n: {"op": "in", "col": ["x"], "values": [1] * n},
+            200_000,
+            "the predicate has too many values",
+        ),
+        (lambda n: json.dumps(compare("=", 1)).ljust(n), 32 << 20, "the predicate is too long"),
+    ],
+    ids=["depth", "parts", "values", "bytes"],
+)
+def test_a_predicate_may_reach_its_limits(made, most, problem):
+    """What filters and joins send in practice is far below; one more is not understood."""
+
+    def parts(tree):
+        part = parse(tree)
+        while isinstance(part, And) and len(part.args) == 1:
+            (part,) = part.args
+        return part.args if isinstance(part, And) else [part]
+
+    assert not any(isinstance(part, Unknown) for part in parts(made(most)))
+    unknown = [part for part in parts(made(most + 1)) if isinstance(part, Unknown)]
+    assert [part.why for part in unknown] == [problem]
+
+
+def test_a_column_may_be_a_hundred_structs_deep():
+    """No deeper one can be indexed."""
+    deep = {"op": "=", "col": ["x"] * 100, "value": 1}
+    assert parse(deep).column == ("x",) * 100
+    with pytest.raises(InvalidInputError, match="SIEVE_BAD_PREDICATE"):
+        parse(deep | {"col": ["x"] * 101})
