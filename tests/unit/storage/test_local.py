@@ -393,3 +393,27 @@ def test_each_failure_of_the_system_has_its_error(
     with pytest.raises(kind, match=told) as caught:
         LocalStore().list(f"file:{tmp_path}/f")
     assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("owner", "group", "given"),
+    [
+        ("root", "daemon", [(-1, 1), (0, -1)]),
+        ("of no host", "daemon", [(-1, 1)]),
+        ("root", "of no host", [(0, -1)]),
+        ("of no host", "of no host", []),
+    ],
+)
+def test_only_names_that_this_host_knows_are_given(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: str,
+    group: str,
+    given: list[tuple[int, int]],
+) -> None:
+    """The group first: an owner who gives a file away may not change its group any more."""
+    (tmp_path / "d").mkdir()
+    calls: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "chown", lambda _, uid, gid: calls.append((uid, gid)))
+    LocalStore().restrict(f"file:{tmp_path}/d", Permissions(owner, group, 0o700))
+    assert calls == given
