@@ -23,7 +23,7 @@ from sieve.predicate.evaluate import (
     key_ranges,
     parse,
 )
-from sieve.predicate.tree import MAX_DEPTH, MAX_NODES, MAX_VALUES, not_understood
+from sieve.predicate.tree import MAX_DEPTH, MAX_NODES, MAX_VALUES, _names_in, not_understood
 
 NAN = 0x7FF8 << 48
 EVERYTHING = [[LEAST, GREATEST]]
@@ -427,3 +427,34 @@ def test_a_column_may_be_a_hundred_structs_deep():
     assert parse(deep).column == ("x",) * 100
     with pytest.raises(InvalidInputError, match="SIEVE_BAD_PREDICATE"):
         parse(deep | {"col": ["x"] * 101})
+
+
+@pytest.mark.parametrize(
+    ("part", "names"),
+    [
+        (compare("=", 1), ("x",)),
+        (both(compare("=", 1, "y"), both(compare("=", 1), compare("=", 2))), ("x", "y")),
+        ({"op": "unknown", "names": ["a", 1, "b"]}, ("a", "b")),
+        ({"op": "and", "args": [7, None, {"col": []}, {"col": [5]}, compare("=", 1)]}, ("x",)),
+        (7, ()),
+    ],
+)
+def test_the_columns_of_a_part_that_is_not_read_are_told(part, names):
+    """Each once, at any depth; what is malformed there names none."""
+    assert set(_names_in(part)) == set(names)
+    assert len(_names_in(part)) == len(names)
+
+
+@pytest.mark.parametrize("names", ["x", [1], ["x", None], {"x": 1}])
+def test_names_that_are_no_texts_are_malformed(names):
+    """Of a part that the driver could not translate."""
+    with pytest.raises(InvalidInputError, match="names of unknown"):
+        parse({"op": "unknown", "why": "a function", "names": names})
+    with pytest.raises(InvalidInputError, match="why of unknown"):
+        parse({"op": "unknown", "why": names if names != "x" else 7})
+
+
+def test_the_why_of_an_unknown_part_is_cut():
+    """It is shown to a user."""
+    assert parse({"op": "unknown", "why": "w" * 1001}).why == "w" * 1000
+    assert parse({"op": "unknown"}) == Unknown("not understood", ())

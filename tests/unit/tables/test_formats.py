@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sieve.metadata.text_formats import is_outdated
-from sieve.tables.formats import refuse_kind, refuse_option
+from sieve.tables.formats import refuse_kind, refuse_names, refuse_option
 
 
 def schema(**types: object) -> str:
@@ -97,3 +97,47 @@ def test_what_is_not_indexed_is_named_with_what_to_do(kind: str, told: str) -> N
     assert refused.condition == "SIEVE_UNSUPPORTED_TABLE"
     assert refused.message.startswith("shop.t is ")
     assert told in refused.message
+
+
+@pytest.mark.parametrize(
+    ("columns", "taken"),
+    [
+        (["id", "sieve"], None),
+        (["id", "__sieve_location__"], "__sieve_location__"),
+        (["id", "__SIEVE_x", "__sieve_y"], "__SIEVE_x"),
+        (["x__sieve_"], None),
+    ],
+)
+def test_names_that_a_build_adds_are_no_names_of_columns(
+    columns: list[str], taken: str | None
+) -> None:
+    """In any case; the message names the first and what to do."""
+    refused = refuse_names("shop.t", columns)
+    if taken is None:
+        assert refused is None
+    else:
+        assert refused is not None
+        assert refused.message.startswith(f"shop.t has the column {taken}; names that begin with")
+        assert "rename it" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("format_name", "handling", "refused"),
+    [
+        ("csv", None, False),
+        ("csv", "STOP_AT_DELIMITER", False),
+        ("csv", "stop_at_delimiter", False),
+        ("csv", "BACK_TO_DELIMITER", True),
+        ("csvx", "BACK_TO_DELIMITER", False),
+        ("json", "BACK_TO_DELIMITER", False),
+    ],
+)
+def test_stray_quotes_may_not_depend_on_other_columns(
+    format_name: str, handling: str | None, refused: bool
+) -> None:
+    """Only the default of CSV reads a value in the same way whatever else a query reads."""
+    option = {} if handling is None else {"option.unescapedquotehandling": handling}
+    found = refuse_option("shop.t", {"format": f"{format_name} x", "schema": "{}"} | option)
+    assert (found is not None) == refused
+    if found is not None:
+        assert f"shop.t has the option unescapedQuoteHandling = {handling}:" in found.message
