@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from pathlib import Path
 
@@ -223,3 +224,16 @@ def test_files_of_several_runs_are_looked_up_together() -> None:
 def test_a_lost_key_is_shown_as_text(value: pa.Scalar, text: str) -> None:
     """Bytes in hex, times without a zone, and of a long one its beginning."""
     assert _shown(value) == text
+
+
+def test_a_round_sends_128_mb() -> None:
+    """To each executor, at once; docs/sql.md says so."""
+    half = 64 << 20
+    for more, rounds in ((0, 1), (1, 2)):
+        sizes = half, half + more
+        files = (
+            RunFileRef(f"part-{k}.parquet", size, "0" * 64, ((10 * k, 10 * k + 9),), ())
+            for k, size in enumerate(sizes)
+        )
+        run = dataclasses.replace(run_ref(*files), bytes=sum(sizes))
+        assert len(rounds_of(run)) == rounds

@@ -111,3 +111,23 @@ def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> No
     maps, bits = fit_maps(n, keys, 50, advised)
     assert maps == fit_maps(n, keys, 50, 1 << 40)[0]
     assert bits >= _WORTHWHILE_BITS
+
+
+def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
+    """Three per cent, since the size is an estimate; with as many bits as they pay for."""
+    least = estimate_bytes(1000, LOCATIONS, 0)
+    assert fit_maps(1000, 1000, LOCATIONS, round(least / 0.97) + 1) == (1, 0)
+    with pytest.raises(InvalidInputError):
+        fit_maps(1000, 1000, LOCATIONS, round(1.025 * least))
+    more = estimate_bytes(1000, LOCATIONS, 6)
+    assert fit_maps(1000, 1000, LOCATIONS, round(more / 0.97) + 1) == (1, 6)
+    with pytest.raises(InvalidInputError, match=f"takes about {more} bytes"):
+        fit_maps(1000, 1000, LOCATIONS, 1)
+
+
+@pytest.mark.parametrize(
+    ("n", "maps"), [(1, 1), (2_000_000, 1), (2_000_001, 2), (4_000_000, 2), (4_000_001, 3)]
+)
+def test_a_map_has_two_million_pairs_at_most(n: int, maps: int) -> None:
+    """So that a task makes it in bounded memory."""
+    assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
