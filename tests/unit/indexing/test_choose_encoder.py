@@ -193,3 +193,26 @@ def test_more_and_more_split_points_are_tried(
     monkeypatch.setattr(module, "split", lambda _, count, *__: asked.append(count))
     chosen("string", words)
     assert asked == [1]
+
+
+@pytest.mark.parametrize(
+    ("size", "most"),
+    [
+        (0, 1024),
+        (1_024_999, 1024),
+        (1_025_000, 1025),
+        (5_000_000, 5000),
+        (16_384_000, 16_384),
+        (1 << 40, 16_384),
+    ],
+)
+def test_split_points_take_a_thousandth_of_the_column(
+    monkeypatch: pytest.MonkeyPatch, size: int, most: int
+) -> None:
+    """A kilobyte of a small one; and no more than a manifest takes."""
+    asked: list[int] = []
+    monkeypatch.setattr(module, "split", lambda _, __, ___, limit: asked.append(limit))
+    monkeypatch.setattr(module, "_told_apart", lambda *_: 0.5)
+    values = pa.chunked_array([pa.array([f"{k:05d}" for k in range(200)])])
+    choose_encoder("string", values, 200, size)
+    assert asked == [most]
