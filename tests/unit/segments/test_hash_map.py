@@ -246,3 +246,13 @@ def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
         assert one.holds(asked, location).tolist() == by_look_up[:, location].tolist()
     assert not one.holds(asked, 7).any()
     assert len(one.holds(asked[:0], 0)) == 0
+
+
+@pytest.mark.parametrize("by", [1, -1, 1 << 31, -(1 << 31)])
+def test_another_checksum_is_damage(by):
+    """Greater or less."""
+    payload = build_map(*sample(), 10, 6)
+    stored = int.from_bytes(payload[-CHECK_BYTES:], "little")
+    other = (stored + by) % (1 << 32)
+    with pytest.raises(CorruptError):
+        decode_map(payload[:-CHECK_BYTES] + other.to_bytes(CHECK_BYTES, "little"))
