@@ -295,7 +295,7 @@ build/mutants/.fetched: Makefile | $(VENV_DONE)
 	  cosmic-ray==8.7.0 pytest-cov==7.1.0
 	@touch $@
 
-mutants: setup build/mutants/.fetched ## 100 random changes of the code, and whether tests see them; ARGS="--seed 7 --number 20", ARGS=--planted
+mutants: setup build/mutants/.fetched ## 100 random changes of the code, and whether tests or types see them; ARGS="--seed 7 --number 20", ARGS=--planted
 	@PYTHONPATH=$(CURDIR)/build/mutants $(BIN)/python -m tests.mutants $(ARGS)
 
 soak: setup ## all soak-* but those of Hudi and Delta, and whatever else is long

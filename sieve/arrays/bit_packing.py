@@ -97,8 +97,6 @@ def unpack(payload: Bytes, at: int, count: int) -> tuple[Words, int]:
 
 def pack_bits(values: Words, bits: int) -> bytes:
     """Packs the lowest `bits` bits, at most 56, of each value; value i in bits i * bits onwards."""
-    if bits == 0:
-        return b""
     image = values.astype("<u8").view(np.uint8).reshape(-1, 8)
     return b"".join(
         np.packbits(

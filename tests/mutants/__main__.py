@@ -1,4 +1,4 @@
-"""Draws mutants, runs the tests that reach each, and lists those that survive."""
+"""Draws mutants, runs the tests that reach each, then mypy, and lists those that survive."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def main() -> int:
         benches = [Bench(ROOT, Path(folder) / str(k)) for k in range(given.jobs)]
         reach = benches[0].measure()
         for bench in benches:
+            bench.warm_types()
             free.put(bench)
 
         one_spark = Lock()
@@ -63,6 +64,8 @@ def main() -> int:
                 killed = bench.killed(mutant, reach)
                 if killed:
                     return "killed"
+                if bench.killed_by_types(mutant):
+                    return "by types"
                 if given.spark:
                     with one_spark:
                         if bench.killed_on_spark(mutant):

@@ -1,4 +1,4 @@
-"""Runs the tests that reach a mutant's line, in a copy of the project."""
+"""Runs the tests that reach a mutant's line, and mypy, in a copy of the project."""
 
 from __future__ import annotations
 
@@ -70,6 +70,11 @@ class Bench:
         with self._planted(mutant):
             return self.pytest(*tests, timeout=_MOST_WAITING * cpu, cpu_seconds=cpu) != 0
 
+    def killed_by_types(self, mutant: Mutant) -> bool:
+        """Whether mypy, which is part of ``make test``, finds an error with the mutant."""
+        with self._planted(mutant):
+            return self.mypy() == 1
+
     def killed_on_spark(self, mutant: Mutant) -> bool:
         """The same by tests with a session of Spark, whether they reach the line or not."""
         with self._planted(mutant):
@@ -122,6 +127,20 @@ class Bench:
                 ).returncode
             except subprocess.TimeoutExpired:
                 return TIMED_OUT
+
+    def mypy(self) -> int:
+        """The exit code of mypy, with the project's settings; its cache is in the copy."""
+        command = [sys.executable, "-m", "mypy"]
+        with (self.folder / "mypy.log").open("w") as log:
+            return subprocess.run(
+                command, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT, check=False
+            ).returncode
+
+    def warm_types(self) -> None:
+        """Fills mypy's cache, so that a mutant takes seconds."""
+        if self.mypy():
+            log = (self.folder / "mypy.log").read_text()
+            raise SystemExit(f"{log}\nmypy fails without a mutant")
 
     def measure(self) -> Reach:
         """Which tests reach which lines, from one run of all of them."""

@@ -110,7 +110,7 @@ def _gathered(
     codes: npt.NDArray[np.int64], locations: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
 ) -> Keys:
     fresh = np.concatenate([[True], codes[1:] != codes[:-1]])
-    ranks, locations, rows = add_up(np.cumsum(fresh) - 1, locations, rows)
+    ranks, locations, rows = add_up(np.cumsum(fresh), locations, rows)
     starts = np.concatenate([[0], np.flatnonzero(ranks[1:] != ranks[:-1]) + 1, [len(ranks)]])
     return Keys(codes[fresh], starts, locations, rows)
 

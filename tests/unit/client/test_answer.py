@@ -149,3 +149,16 @@ def test_long_answers_are_cut_when_shown() -> None:
 def test_an_empty_answer_shows_its_columns() -> None:
     """No rows are a line of names."""
     assert repr(Answer(records.Dropped, [])) == "index"
+
+
+@pytest.mark.parametrize(("rows", "told"), [(200, None), (201, "and 1 more rows")])
+def test_two_hundred_rows_are_shown(rows: int, told: str | None) -> None:
+    """CHECK has one a file, and a notebook is to stay usable; all are in the sequence."""
+    answer = Answer(records.Scan, [scan(scan=k) for k in range(rows)])
+    lines = repr(answer).splitlines()
+    assert lines[201:] == ([] if told is None else [told])
+    assert lines[200].startswith("199 ")
+    page = answer._repr_html_()
+    assert page.count("<tr>") == 201
+    assert ("more rows" in page) == (told is not None)
+    assert len(answer) == rows

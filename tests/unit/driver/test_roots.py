@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sieve.errors import RootRefusedError
+from sql_ext.driver import roots as module
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, parse_settings
 
@@ -53,3 +54,55 @@ def test_the_path_of_one_session_is_no_root_for_the_others() -> None:
     roots.check("file:/mine", "d", given, session)
     with pytest.raises(RootRefusedError, match="no session but this one"):
         roots.check_shared("file:/mine", "d", given, session)
+
+
+@pytest.mark.parametrize(
+    ("path", "root"),
+    [
+        (None, "file:/w/d.db/.sieve"),
+        ("/mine//x/", "hdfs://nn/mine/x"),
+        ("file:///mine/", "file:/mine"),
+        ("s3a://bucket/i", "s3a://bucket/i"),
+    ],
+)
+def test_a_new_index_lies_in_the_path_of_the_session_or_in_its_database(
+    path: str | None, root: str
+) -> None:
+    """A folder without a scheme is on the default file system, as for Spark."""
+    given = settings() if path is None else settings(path=path)
+    assert Roots(DRIVER, file_system="hdfs://nn/").for_new("file:/w/d.db/", given) == root
+
+
+def test_the_folder_of_a_database_is_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scans go on with the one they know, while it is read again."""
+    asked: list[tuple[Any, str]] = []
+    now, own = [1000.0], session()
+
+    def location(of: Any, name: str) -> str:
+        asked.append((of, name))
+        return f"file:/w/{name}{len(asked)}.db/"
+
+    driver = SimpleNamespace(tables=lambda: SimpleNamespace(databaseLocation=location))
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    started: list[Any] = []
+
+    def thread(target: Any, args: Any, daemon: bool) -> Any:
+        assert daemon
+        return SimpleNamespace(start=lambda: started.append((target, args)))
+
+    monkeypatch.setattr(module.threading, "Thread", thread)
+    roots = Roots(driver)
+    for at in (1000.0, 1030.0, 1060.0):
+        now[0] = at
+        assert roots.of_database("d", lambda: own) == "file:/w/d1.db/.sieve"
+    assert (asked, started) == ([(own, "d")], [])
+    now[0] = 1060.5
+    assert roots.of_database("d", lambda: own) == "file:/w/d1.db/.sieve"
+    assert roots.of_database("d", lambda: own) == "file:/w/d1.db/.sieve"
+    ((target, arguments),) = started
+    target(*arguments)
+    assert roots.of_database("d", lambda: own) == "file:/w/d2.db/.sieve"
+    now[0] = 1120.5
+    assert roots.of_database("d", lambda: own) == "file:/w/d2.db/.sieve"
+    assert (len(asked), len(started)) == (2, 1)
+    assert roots.of_database("e", lambda: own) == "file:/w/e3.db/.sieve"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 
 import pyarrow as pa
 import pytest
@@ -210,3 +211,52 @@ def test_damaged_windows_are_corrupt(damage):
     assert Encoder.from_json(WINDOW).to_json() == WINDOW
     with pytest.raises(CorruptError):
         Encoder.from_json(WINDOW | damage)
+
+
+def ascending(count: int) -> list[Point]:
+    """Points each of which adds a byte to what it shares with the one before."""
+    lasts: list[list[int]] = [[], *([last] for last in range(1, 256))]
+    starts = (bytes([first, *last]) for first in range(1, 256) for last in lasts)
+    return [Point(start, len(start)) for start in itertools.islice(starts, count)]
+
+
+@pytest.mark.parametrize(
+    ("points", "alphabet"),
+    [
+        (ascending(4096), b""),
+        ([Point(bytes([k]) * 125, 0) for k in range(1, 129)], b""),
+        ([Point(b"a" * 128, 128)], b""),
+        ([Point(b"", 0)], bytes(range(1, 128))),
+    ],
+    ids=["points", "bytes", "length", "alphabet"],
+)
+def test_split_points_may_reach_their_limits(points: list[Point], alphabet: bytes) -> None:
+    """A manifest of any release may hold as many; one more is refused."""
+    made = Splits(tuple(points), alphabet)
+    assert Splits.from_bytes(made.to_bytes(), alphabet) == made
+
+
+@pytest.mark.parametrize(
+    ("points", "alphabet", "problem"),
+    [
+        ([], b"", "there are 0 points, not 1 to 4096"),
+        (ascending(4097), b"", "there are 4097 points"),
+        (
+            [Point(bytes([k]) * 125, 0) for k in range(1, 128)] + [Point(b"\x80" * 126, 0)],
+            b"",
+            "take more than 16384 bytes",
+        ),
+        ([Point(b"a" * 129, 0)], b"", "too long"),
+        ([Point(b"a\0", 0)], b"", "ends in a zero byte"),
+        ([Point(b"a", 2)], b"", "shares more bytes than it has"),
+        ([Point(b"a", -1)], b"", "shares more bytes than it has"),
+        ([Point(b"a", 0), Point(b"a", 0)], b"", "do not ascend"),
+        ([Point(b"", 0)], bytes(range(1, 129)), "alphabet"),
+        ([Point(b"", 0)], b"\0a", "alphabet"),
+        ([Point(b"", 0)], b"ba", "alphabet"),
+    ],
+)
+def test_other_split_points_are_refused(points: list[Point], alphabet: bytes, problem: str) -> None:
+    """Each with what is wrong."""
+    with pytest.raises(InvalidInputError, match=problem):
+        Splits(tuple(points), alphabet)

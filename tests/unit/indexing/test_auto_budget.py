@@ -6,8 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
-from sieve.indexing.auto_budget import stop_for
+from sieve.indexing.auto_budget import map_limit, stop_for
 from sieve.indexing.probes import Probes
 from sieve.metadata.options import IndexOptions
 
@@ -32,3 +33,24 @@ def test_only_probes_for_absent_keys_must_miss() -> None:
     ]
     assert stop.least == {"present": 3.0, "absent": 0.0, "range": 1.5}
     assert (stop.price, stop.budget) == (0.5, 1000.0)
+
+
+@pytest.mark.parametrize(
+    ("size", "keys", "rows", "n_files", "limit"),
+    [
+        (1 << 30, 0, 0, 0, None),
+        ((1 << 30) + 1, 0, 0, 0, "bytes"),
+        # Three times 6 s of any build, 2 ms a file and 0.7 s a million rows, by 1.5 s a million.
+        (1, 11_999_000, 0, 0, None),
+        (1, 12_001_000, 0, 0, "seconds"),
+        (1, 15_999_000, 0, 1000, None),
+        (1, 16_001_000, 0, 1000, "seconds"),
+        (1, 29_999_000, 10_000_000, 1000, None),
+        (1, 30_001_000, 10_000_000, 1000, "seconds"),
+    ],
+)
+def test_a_map_that_nobody_asked_for_has_limits(
+    size: int, keys: int, rows: int, n_files: int, limit: str | None
+) -> None:
+    """A gibibyte, and three times the time of the build without it."""
+    assert map_limit(size, keys, rows, n_files) == limit

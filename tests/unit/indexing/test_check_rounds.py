@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing.check_rounds import by_runs, ordinals_in, rounds_of, shared_rounds
-from sieve.indexing.check_task import look_up_keys
+from sieve.indexing.check_task import _shown, look_up_keys
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import RunFileRef, RunId, RunRef
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
@@ -147,6 +148,20 @@ def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
     assert missed(1, -1) == 2
 
 
+def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path) -> None:
+    """They have no key, so they miss none."""
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array([None, None, 5], pa.int64()), pa.array([-1, -1, -3], pa.int32())],
+        ["v", "location"],
+    )
+    step = look_up_keys(BIGINT, [], f"file:{tmp_path}", [], dict)
+    found = pa.Table.from_batches(step(iter([batch])))
+    assert found.to_pylist() == [
+        {"location": 0, "rows": 0, "nulls": 0, "nans": 0, "missed": 0, "damaged": 2, "key": None},
+        {"location": 2, "rows": 0, "nulls": 0, "nans": 0, "missed": 0, "damaged": 1, "key": None},
+    ]
+
+
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])
 def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
     """Keys that the run has, has for another location, or lacks; two of one hash lost alone."""
@@ -193,3 +208,32 @@ def test_files_of_several_runs_are_looked_up_together() -> None:
     }
     assert list(by_runs(np.zeros((0, 1), np.int64))) == []
     assert shared_rounds([]) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (pa.scalar(7), "7"),
+        (pa.scalar(b"\xab\0"), "ab00"),
+        (pa.scalar(b"\xab\0", pa.large_binary()), "ab00"),
+        (pa.scalar(1_500_000, pa.timestamp("us", "UTC")), "1970-01-01 00:00:01.500000"),
+        (pa.scalar("x" * 100), "x" * 100),
+        (pa.scalar("x" * 101), "x" * 100 + "..."),
+    ],
+)
+def test_a_lost_key_is_shown_as_text(value: pa.Scalar, text: str) -> None:
+    """Bytes in hex, times without a zone, and of a long one its beginning."""
+    assert _shown(value) == text
+
+
+def test_a_round_sends_128_mb() -> None:
+    """To each executor, at once; docs/sql.md says so."""
+    half = 64 << 20
+    for more, rounds in ((0, 1), (1, 2)):
+        sizes = half, half + more
+        files = (
+            RunFileRef(f"part-{k}.parquet", size, "0" * 64, ((10 * k, 10 * k + 9),), ())
+            for k, size in enumerate(sizes)
+        )
+        run = dataclasses.replace(run_ref(*files), bytes=sum(sizes))
+        assert len(rounds_of(run)) == rounds

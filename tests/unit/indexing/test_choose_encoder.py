@@ -10,9 +10,9 @@ import pytest
 
 from sieve.encoding.decimal_codec import DecimalCodec, Window
 from sieve.encoding.encoder import Encoder
-from sieve.encoding.split_points import MOST_BYTES
+from sieve.encoding.split_points import MOST_BYTES, Point, Splits
 from sieve.indexing import choose_encoder as module
-from sieve.indexing.choose_encoder import choose_encoder
+from sieve.indexing.choose_encoder import FRONT, choose_encoder
 
 RNG = np.random.default_rng(5)
 HOSTS = [f"https://www.{name}.com/" for name in ("amber", "bluebell", "cobalt", "deep-sea")]
@@ -103,6 +103,17 @@ def test_stray_bytes_do_not_widen_the_digits():
     assert share_told_apart(encoder, URLS) == 1.0
 
 
+def test_no_byte_beyond_the_front_affects_a_code():
+    """A sample holds no more: a prefix and a point of the longest, and the most digits."""
+    point = Point(b"p" * 128, 128)
+    encoder = Encoder("string", b"s" * 1024, Splits((point,), b"01"))
+    value = "s" * 1024 + "p" * 128 + "0" * 24
+    last, beyond = value[:-1] + "1", value + "1"
+    codes = encoder.encode(pa.array([value, last, beyond])).codes.tolist()
+    assert codes[1] > codes[0] == codes[2]
+    assert len(value) == FRONT
+
+
 def test_wide_decimals_in_a_narrow_range_are_told_apart():
     """Ids of 25 digits that lie close together lose nothing; values far away share the ends."""
     ids = [Decimal(10**24 + n).scaleb(-2) for n in range(0, 10**6, 101)]
@@ -182,3 +193,26 @@ def test_more_and_more_split_points_are_tried(
     monkeypatch.setattr(module, "split", lambda _, count, *__: asked.append(count))
     chosen("string", words)
     assert asked == [1]
+
+
+@pytest.mark.parametrize(
+    ("size", "most"),
+    [
+        (0, 1024),
+        (1_024_999, 1024),
+        (1_025_000, 1025),
+        (5_000_000, 5000),
+        (16_384_000, 16_384),
+        (1 << 40, 16_384),
+    ],
+)
+def test_split_points_take_a_thousandth_of_the_column(
+    monkeypatch: pytest.MonkeyPatch, size: int, most: int
+) -> None:
+    """A kilobyte of a small one; and no more than a manifest takes."""
+    asked: list[int] = []
+    monkeypatch.setattr(module, "split", lambda _, __, ___, limit: asked.append(limit))
+    monkeypatch.setattr(module, "_told_apart", lambda *_: 0.5)
+    values = pa.chunked_array([pa.array([f"{k:05d}" for k in range(200)])])
+    choose_encoder("string", values, 200, size)
+    assert asked == [most]

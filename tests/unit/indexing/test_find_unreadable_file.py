@@ -14,6 +14,7 @@ from sieve.indexing import find_unreadable_file
 from sieve.indexing.find_unreadable_file import named_if_unreadable
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile
+from sieve.tables.table import LOCATION
 
 FILES = [DataFile(f"file:/t/part-{k}", 10, 1000) for k in range(5)]
 TABLE: Any = SimpleNamespace(info=SimpleNamespace(label="d.t"))
@@ -69,3 +70,62 @@ def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(PySparkException, match="elsewhere"):
         read("elsewhere")
     assert reads.sizes == []
+
+
+@pytest.mark.parametrize(
+    ("error", "reader", "fails"),
+    [
+        (None, True, False),
+        (PySparkException("x"), True, True),
+        (PySparkException("x"), False, None),
+        (ArithmeticError(), True, None),
+    ],
+)
+def test_a_file_fails_where_its_reader_does(
+    monkeypatch: pytest.MonkeyPatch, error: Exception | None, reader: bool, fails: bool | None
+) -> None:
+    """All of its rows are read, and written nowhere; an error of another place is raised."""
+    steps: list[Any] = []
+
+    class Rows:
+        """A frame; records what is done with it."""
+
+        def select(self, *columns: Any) -> Rows:
+            steps.append(columns)
+            return self
+
+        @property
+        def write(self) -> Rows:
+            return self
+
+        def format(self, name: str) -> Rows:
+            steps.append(name)
+            return self
+
+        def mode(self, name: str) -> Rows:
+            steps.append(name)
+            return self
+
+        def save(self) -> None:
+            if error is not None:
+                raise error
+
+    def column(name: str) -> Any:
+        return SimpleNamespace(alias=lambda other: (name, other))
+
+    def frame(numbers: list[int], of: Column) -> Rows:
+        assert of is COLUMN
+        steps.append(numbers)
+        return Rows()
+
+    table: Any = SimpleNamespace(frame=frame)
+    suspects = [(FILES[3], 3), (FILES[4], 4)]
+    monkeypatch.setattr(find_unreadable_file, "sf", SimpleNamespace(col=column))
+    monkeypatch.setattr(find_unreadable_file, "raised_in", lambda *_: reader)
+    if fails is None:
+        assert error is not None
+        with pytest.raises(type(error)):
+            find_unreadable_file._fails(table, COLUMN, suspects)
+    else:
+        assert find_unreadable_file._fails(table, COLUMN, suspects) is fails
+    assert steps == [[3, 4], ((COLUMN.expression, "v"), LOCATION), "noop", "overwrite"]

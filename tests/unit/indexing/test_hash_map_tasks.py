@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_bytes, hash_codes
-from sieve.indexing.build_hash_map import fit_maps
+from sieve.errors import InvalidInputError
+from sieve.indexing.build_hash_map import _WORTHWHILE_BITS, fit_maps
 from sieve.indexing.domain_sample import DomainSample
 from sieve.indexing.hash_map_tasks import SKETCH, distinct, pack_hashes, packed, write_maps
 from sieve.segments.hash_map.format import build_map
@@ -93,3 +96,38 @@ def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None
         hashes = np.frombuffer(row["hashes"], np.int64).tolist()
         found += zip(hashes, np.frombuffer(row["locations"], np.int32).tolist(), strict=True)
     assert sorted(found) == sorted(wanted)
+
+
+@pytest.mark.parametrize(("n", "keys"), [(1000, 1000), (100_000, 90_000), (30_000_000, 20_000_000)])
+def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> None:
+    """With the bits that are worth their bytes; a tenth above what it takes, in kilobytes."""
+    with pytest.raises(InvalidInputError) as caught:
+        fit_maps(n, keys, 50, 10)
+    message = caught.value.message
+    named = re.search(rf"a map of {keys} keys takes about (\d+) bytes .* '(\d+)KB'", message)
+    assert named is not None
+    needed, advised = int(named[1]), 1024 * int(named[2])
+    assert 1.1 * needed <= advised < 1.1 * needed + 1024
+    maps, bits = fit_maps(n, keys, 50, advised)
+    assert maps == fit_maps(n, keys, 50, 1 << 40)[0]
+    assert bits >= _WORTHWHILE_BITS
+
+
+def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
+    """Three per cent, since the size is an estimate; with as many bits as they pay for."""
+    least = estimate_bytes(1000, LOCATIONS, 0)
+    assert fit_maps(1000, 1000, LOCATIONS, round(least / 0.97) + 1) == (1, 0)
+    with pytest.raises(InvalidInputError):
+        fit_maps(1000, 1000, LOCATIONS, round(1.025 * least))
+    more = estimate_bytes(1000, LOCATIONS, 6)
+    assert fit_maps(1000, 1000, LOCATIONS, round(more / 0.97) + 1) == (1, 6)
+    with pytest.raises(InvalidInputError, match=f"takes about {more} bytes"):
+        fit_maps(1000, 1000, LOCATIONS, 1)
+
+
+@pytest.mark.parametrize(
+    ("n", "maps"), [(1, 1), (2_000_000, 1), (2_000_001, 2), (4_000_000, 2), (4_000_001, 3)]
+)
+def test_a_map_has_two_million_pairs_at_most(n: int, maps: int) -> None:
+    """So that a task makes it in bounded memory."""
+    assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps

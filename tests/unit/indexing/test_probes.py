@@ -124,6 +124,9 @@ def test_a_map_saves_what_intervals_read_in_vain() -> None:
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)
+    # One part in a hundred is nothing to save.
+    assert may_pay(1.011, 1.0)
+    assert not may_pay(1.01, 1.0)
     assert not map_may_pay(profile(), [], KEYS, ENOUGH)
 
 

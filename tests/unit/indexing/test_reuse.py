@@ -8,7 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from sieve.indexing.reuse import LEAST_BASE, MOST_DELTAS, NOTHING, is_current, plan_reuse
+from sieve.indexing.reuse import (
+    LEAST_BASE,
+    MOST_DELTAS,
+    NOTHING,
+    is_current,
+    is_one_run,
+    plan_reuse,
+)
 from sieve.metadata.file_list import FileState, Locations, states_of
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import RunId, RunRef
@@ -149,3 +156,16 @@ def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
     assert not is_current(known, table(range(3)))
     assert not is_current(known, table(range(2)))
     assert not is_current(known, table(range(4), young=[2]))
+
+
+def test_one_run_without_removed_locations_needs_no_compaction() -> None:
+    """Nor does a version without keys, which has no run; OPTIMIZE leaves both as they are."""
+    base, known = version(5)
+    assert is_one_run(base, known)
+    assert not is_one_run(base, known.chosen(known.slots != 2))
+    assert not is_one_run(*version(4, 1))
+    without, files = version(3)
+    keyless = dataclasses.replace(files, slots=np.full(3, -1))
+    assert is_one_run(dataclasses.replace(without, runs=()), keyless)
+    more = dataclasses.replace(known, slots=np.array([0, 1, 2, 3, -1]))
+    assert is_one_run(dataclasses.replace(base, runs=version(4)[0].runs), more)

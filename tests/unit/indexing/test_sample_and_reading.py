@@ -12,7 +12,7 @@ import pytest
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.indexing import column_sample
-from sieve.indexing.column_profile import ColumnProfile, column_profile
+from sieve.indexing.column_profile import ColumnProfile, Profile, column_profile
 from sieve.indexing.column_sample import Sample, take_sample
 from sieve.indexing.probes import Probes
 from sieve.indexing.read_column import Seen, read_cuts
@@ -130,6 +130,13 @@ def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
     uncounted = column_profile(of_ranges, column, tiling, counting=None, **words)  # type: ignore[arg-type]
     assert uncounted.counted is None
     assert uncounted.sample.rows == 4
+
+
+def test_a_location_has_a_byte_at_least() -> None:
+    """Bytes are counted in locations, of which there may be one, empty ones alone, or none."""
+    sample = sampled(NUMBERS, "int", 5)
+    for sizes, each in (([700], 700.0), ([300, 500], 400.0), ([0, 0], 1.0), ([], 1.0)):
+        assert Profile(sizes=np.array(sizes, np.int64), sample=sample).location_bytes == each
 
 
 ROWS = [

@@ -113,3 +113,25 @@ def test_counts_of_a_file_are_those_of_its_ranges() -> None:
     whole = locations_of(some, whole_files([1, 2, 3]), (rows[:3],) * 3, proven, None)
     assert whole.ranges is None
     assert whole.slots.tolist() == [-1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("range_bytes", "least"), [(8 * MB, MB), (MB, MB), (MB - 1, MB - 1), (64 * MB, MB)]
+)
+def test_row_groups_are_joined_up_to_a_megabyte(range_bytes: int, least: int) -> None:
+    """Or to the size from which on files are cut."""
+    asked: list[tuple[list[int], int]] = []
+    of = table()
+    of.cuts = lambda numbers, size: asked.append((numbers, size)) or [None] * len(numbers)
+    some = [DataFile(f"file:/t/{k}", range_bytes - 1 + k, 7) for k in range(3)]
+    assert not tile(of, [5, 6, 7], some, IndexOptions(), range_bytes).is_cut
+    assert asked == [([6, 7], least)]
+
+
+def test_the_last_range_of_text_has_a_megabyte_at_least() -> None:
+    """It ends where the file does."""
+    of = table("csv")
+    of.cuts = lambda numbers, _: [()] * len(numbers)
+    for length, cuts in ((9 * MB, ()), (9 * MB + 1, (8 * MB,)), (17 * MB + 1, (8 * MB, 16 * MB))):
+        found = tile(of, [0], [DataFile("file:/t/0", length, 7)], IndexOptions(), 8 * MB)
+        assert found.cuts == (cuts,)

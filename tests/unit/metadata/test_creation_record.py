@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import os
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
-from sieve.errors import ConflictError
-from sieve.metadata.creation_record import report_if_dropped
-from sieve.metadata.paths import REGISTERED
+from sieve.errors import ConflictError, UnavailableError
+from sieve.metadata.creation_record import (
+    creation_record_of,
+    creation_records,
+    delete_index,
+    remove_abandoned,
+    report_if_dropped,
+    write_creation_record,
+)
+from sieve.metadata.paths import CREATION_RECORD, REGISTERED
+from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.storage.local import LocalStore
+from tests.unit.metadata.manifest_sample import SAMPLE
 
 MARKS = ("versions/1.json", REGISTERED)
 
@@ -48,3 +60,111 @@ def test_what_is_written_after_a_drop_goes(tmp_path: Path, error: Exception | No
         end(directory, error)
     assert told.value.__cause__ is error
     assert not (tmp_path / "i").exists()
+
+
+@pytest.mark.parametrize("error", [None, KeyError()])
+def test_a_store_that_does_not_answer_tells_of_no_drop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None
+) -> None:
+    """The statement ends as it would."""
+    directory = written(tmp_path / "i", "runs/1/part")
+
+    def silent(*_: object) -> None:
+        raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "size", silent)
+        if error is None:
+            end(directory, error)
+        else:
+            with pytest.raises(KeyError):
+                end(directory, error)
+    assert (tmp_path / "i/runs/1/part").exists()
+    # A folder that cannot be cleaned is of a dropped index all the same.
+    monkeypatch.setattr(LocalStore, "list", silent)
+    with pytest.raises(ConflictError):
+        end(directory, error)
+
+
+@dataclass(frozen=True, slots=True)
+class Noting(LocalStore):
+    """A store whose clock stands at the end of the second day; notes what it deletes."""
+
+    deleted: list[str] = field(default_factory=list)
+
+    def delete(self, uri: str) -> None:
+        self.deleted.append(uri)
+        LocalStore.delete(self, uri)
+
+    def now_ms(self, _directory: str) -> int:
+        return 2 * FLOOR_MS
+
+
+def test_an_index_is_deleted_from_its_registration_to_its_creation_record(tmp_path: Path) -> None:
+    """Whatever is left after a kill is then known for what it is; a folder that is gone is done."""
+    names = [REGISTERED, "versions/1.json", "runs/1/part", CREATION_RECORD, "locations/x"]
+    folder, store = written(tmp_path / "i", *names), Noting()
+    delete_index(store, folder)
+    ends = [REGISTERED, "versions/1.json", "locations", "runs", "versions"]
+    assert store.deleted == [*(f"{folder}/{name}" for name in ends), folder]
+    assert not (tmp_path / "i").exists()
+    delete_index(store, folder)
+    assert len(store.deleted) == 6
+    other = Noting()
+    delete_index(other, written(tmp_path / "j", "runs/1/part"))
+    assert f"file:{tmp_path}/j/{REGISTERED}" not in other.deleted
+
+
+def begun(
+    root: Path, number: int, age_ms: int = FLOOR_MS, *names: str, table: object = None
+) -> str:
+    """The folder of an index that a CREATE has begun."""
+    folder = root / f"{SAMPLE.index[:-1]}{number}"
+    written(folder, *names)
+    folder.mkdir(parents=True, exist_ok=True)
+    of = table or SAMPLE.table
+    write_creation_record(LocalStore(), f"file:{folder}", f"v{number}", of)  # type: ignore[arg-type]
+    at = (2 * FLOOR_MS - age_ms) / 1000
+    os.utime(folder / CREATION_RECORD, (at, at))
+    return f"file:{folder}"
+
+
+def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    """Of this table, if it never was registered; nothing else is touched."""
+    other = replace(SAMPLE.table, table="other")
+    dead = begun(tmp_path, 0, FLOOR_MS, "runs/1/part")
+    left = [
+        begun(tmp_path, 1, FLOOR_MS - 1000),
+        begun(tmp_path, 2, FLOOR_MS, REGISTERED),
+        begun(tmp_path, 3, FLOOR_MS, table=other),
+        begun(tmp_path, 4),
+    ]
+    (tmp_path / "notes").mkdir()
+    known = {left[-1].rpartition("/")[2]}
+    assert remove_abandoned(Noting(), f"file:{tmp_path}", SAMPLE.table, known) == [dead]
+    assert {f"file:{path}" for path in tmp_path.iterdir()} == {*left, f"file:{tmp_path}/notes"}
+    assert remove_abandoned(Noting(), f"file:{tmp_path}", SAMPLE.table, known) == []
+    assert remove_abandoned(Noting(), f"file:{tmp_path}/none", SAMPLE.table, known) == []
+
+
+def test_creation_records_are_those_of_our_folders(tmp_path: Path) -> None:
+    """Another program's folder, and one whose record cannot be read, is not ours to delete."""
+    folder = begun(tmp_path, 0, 0, REGISTERED)
+    (record,) = creation_records(LocalStore(), f"file:{tmp_path}", [])
+    assert (record.folder, record.name, record.table) == (folder, "v0", SAMPLE.table)
+    assert (record.written_ms, record.registered) == (2 * FLOOR_MS, True)
+    assert list(creation_records(LocalStore(), f"file:{tmp_path}", [SAMPLE.index[:-1] + "0"])) == []
+    path = tmp_path / folder.rpartition("/")[2] / CREATION_RECORD
+    whole = json.loads(path.read_bytes())
+    assert whole["uuid"] == folder.rpartition("/")[2]
+    for data in (b"?", b"[]", json.dumps(whole | {"table": 1}).encode(), b'{"name": "v"}'):
+        path.write_bytes(data)
+        assert creation_record_of(LocalStore(), folder) is None
+    text = json.dumps(whole)
+    path.write_text(text.ljust(1 << 16))
+    assert creation_record_of(LocalStore(), folder) is not None
+    path.write_text(text.ljust((1 << 16) + 1))
+    assert creation_record_of(LocalStore(), folder) is None
+    path.unlink()
+    assert creation_record_of(LocalStore(), folder) is None
+    assert creation_record_of(LocalStore(), f"file:{tmp_path}/none") is None

@@ -25,6 +25,7 @@ from sieve.metadata.file_list import (
     render_locations,
     states_of,
 )
+from sieve.metadata.file_ranges import whole_files
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import CreatedBy, LocationsRef
 from sieve.metadata.registration import Registration
@@ -327,3 +328,33 @@ def test_a_state_is_stored_in_place_of_the_length() -> None:
         parse_locations(
             render_locations(replace(some, states=some.states - np.int8(1)), (ROOT,)), (ROOT,), 4
         )
+
+
+def test_a_list_that_cannot_be_stored_is_not_written() -> None:
+    """A path below none of the roots, more places than a reader takes, and two forms at once."""
+    some = plain_locations(2)
+    with pytest.raises(ValueError, match="lies below none of"):
+        render_locations(some, ("file:/other", f"{ROOT}/0"))
+    roots = (ROOT[:-1], ROOT)
+    assert parse_locations(render_locations(some, roots), roots, 2).paths == some.paths
+    also = np.arange(128).reshape(2, 64)
+    most = replace(some, also=also)
+    again = parse_locations(render_locations(most, (ROOT,)), (ROOT,), 2)
+    assert again.also is not None
+    assert again.also.tolist() == also.tolist()
+    more = render_locations(replace(some, also=np.arange(130).reshape(2, 65)), (ROOT,))
+    with pytest.raises(CorruptError, match="a location has too many places"):
+        parse_locations(more, (ROOT,), 2)
+    with pytest.raises(ValueError, match="never both"):
+        render_locations(replace(most, ranges=whole_files(*[some.rows] * 3)), (ROOT,))
+
+
+@pytest.mark.parametrize("root", [-1, 1])
+def test_a_root_that_is_not_there_is_damage(root: int) -> None:
+    """A path is read below the root of its number alone."""
+    table = pq.read_table(io.BytesIO(render_locations(plain_locations(2), (ROOT,))))
+    sink = io.BytesIO()
+    numbers = pa.array([0, root], pa.int32())
+    pq.write_table(table.set_column(0, table.schema.field(0), numbers), sink)
+    with pytest.raises(CorruptError, match="names an unknown root"):
+        parse_locations(sink.getvalue(), (ROOT,), 2)

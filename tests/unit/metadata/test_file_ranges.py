@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -177,3 +178,18 @@ def test_a_list_has_as_many_locations_as_its_version_says() -> None:
         with pytest.raises(CorruptError):
             check_list(many, number, slots)
     check_list(many.chosen(np.zeros(400, np.bool_)), 0, 0)
+
+
+def test_counts_of_other_ranges_are_damage() -> None:
+    """Each range has a count of each kind."""
+    table = pq.read_table(io.BytesIO(render_locations(listed(), [ROOT])))
+    names = table.column_names[-4:]
+    for name in names[1:]:
+        place = table.column_names.index(name)
+        lists = table[name].to_pylist()
+        lists[0].append(0)
+        column = pa.array(lists, table.schema.field(place).type)
+        sink = io.BytesIO()
+        pq.write_table(table.set_column(place, table.schema.field(place), column), sink)
+        with pytest.raises(CorruptError, match="the counts of ranges are not those of the cuts"):
+            parse_locations(sink.getvalue(), [ROOT], 3)

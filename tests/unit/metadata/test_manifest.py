@@ -181,6 +181,42 @@ def test_members_of_the_wrong_kind(change: Callable[[dict[str, Any]], object]) -
         parse_manifest(edited(change))
 
 
+def many_runs(manifest: dict[str, Any], count: int) -> None:
+    """Runs without files."""
+    manifest["runs"] = [
+        manifest["runs"][0] | {"files": [], "id": f"{k:032x}"} for k in range(count)
+    ]
+
+
+def many_ranges(manifest: dict[str, Any], count: int) -> None:
+    """A file of a run with ranges of codes and of hashes."""
+    ranges = [[k, k] for k in range(count)]
+    manifest["runs"][0]["files"][0].update(codes=ranges, hashes=ranges)
+
+
+@pytest.mark.parametrize(
+    ("change", "most"),
+    [
+        (many_runs, 10_000),
+        (many_ranges, 10_000),
+        (lambda m, n: m.update(roots=[f"f:/{k}" for k in range(n)]), 100_000),
+        (lambda m, n: m.update(fingerprint_parts=dict.fromkeys(map(str, range(n)), "")), 1000),
+        (lambda m, n: m.update(fingerprint_parts={"a": "x" * n}), 4 << 20),
+        (lambda m, n: m["stats"].update(expected=m["stats"]["expected"] * n), 100),
+        (lambda m, n: m["locations"].update(parts=m["locations"]["parts"] * n, count=17 * n), 64),
+        (lambda m, n: m["runs"][0].update(encoder={"a": "x" * n}), 32 << 10),
+    ],
+    ids=["runs", "ranges", "roots", "parts", "text", "kinds", "lists", "encoder"],
+)
+def test_a_manifest_may_reach_its_limits(
+    change: Callable[[dict[str, Any], int], object], most: int
+) -> None:
+    """Earlier and later releases write up to these, so they stay; one more is damage."""
+    parse_manifest(edited(lambda m: change(m, most)))
+    with pytest.raises(CorruptError, match="manifest"):
+        parse_manifest(edited(lambda m: change(m, most + 1)))
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,11 +12,11 @@ import pytest
 from sieve.errors import UnavailableError
 from sieve.metadata.commit import newest
 from sieve.metadata.manifest import render_manifest
-from sieve.metadata.records import CreatedBy
+from sieve.metadata.records import CreatedBy, TableIdentity
 from sieve.metadata.registration import Registration
 from sieve.metadata.transitions import Disable
 from sieve.operations import alter
-from sieve.operations.alter import change_index
+from sieve.operations.alter import change_index, follow_table
 from sieve.operations.registered_index import Ready
 from sieve.storage.local import LocalStore
 from tests.unit.metadata.manifest_sample import SAMPLE
@@ -41,3 +42,76 @@ def test_an_index_that_vanished_is_not_made_anew(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(alter, "publish", lambda _store, _directory, _base, make: make(None))
     with pytest.raises(UnavailableError, match="vanished meanwhile"):
         change_index(index, Disable(), HERE)
+
+
+WAS = SAMPLE.table
+RENAMED = replace(WAS, table="renamed", location="file:/w/renamed")
+
+
+def follow(
+    tmp_path: Path, now: TableIdentity, *there: TableIdentity, state: str = "ready"
+) -> tuple[str | None, TableIdentity, tuple[str, ...]]:
+    """What following answers; then the table and the roots of the newest version."""
+    versions = tmp_path / SAMPLE.index / "versions"
+    versions.mkdir(parents=True)
+    version = replace(SAMPLE, state=state, roots=("file:/w/orders", "file:/else"))  # type: ignore[arg-type]
+    (versions / "1.json").write_bytes(render_manifest(version))
+    registration = Registration(SAMPLE.index, SAMPLE.column, f"file:{tmp_path}")
+    table: Any = SimpleNamespace(
+        info=SimpleNamespace(identity=now, registrations={"v": registration})
+    )
+    checked: list[tuple[str, str]] = []
+    here: Any = SimpleNamespace(
+        check_root=lambda *asked: checked.append(asked), open_store=lambda _: LocalStore()
+    )
+    here.changing, here.software = HERE.changing, HERE.software
+    found = follow_table(table, "v", lambda one: one in there, here)
+    assert checked == [(f"file:{tmp_path}", now.database)]
+    newest_version = newest(LocalStore(), f"file:{tmp_path}/{SAMPLE.index}")
+    assert newest_version is not None
+    assert newest_version.version == (1 if found is None else 2)
+    return found, newest_version.table, newest_version.roots
+
+
+@pytest.mark.parametrize(
+    ("now", "roots"),
+    [
+        # A rename moves the files, so their root moves with them.
+        (RENAMED, ("file:/w/renamed", "file:/else")),
+        (replace(WAS, table="renamed"), ("file:/w/orders", "file:/else")),
+        # SET LOCATION does not.
+        (replace(WAS, location="file:/w/new"), ("file:/w/orders", "file:/else")),
+        (replace(WAS, location="file:/w/new", table="ORDERS"), ("file:/w/orders", "file:/else")),
+    ],
+)
+def test_an_index_follows_its_table(
+    tmp_path: Path, now: TableIdentity, roots: tuple[str, ...]
+) -> None:
+    """To another name or place, by the time of its creation."""
+    folder = f"file:{tmp_path}/{SAMPLE.index}"
+    assert follow(tmp_path, now) == (folder, now, roots)
+
+
+@pytest.mark.parametrize(
+    ("now", "there"),
+    [
+        # Nothing has changed; in another case, too.
+        (WAS, ()),
+        (replace(WAS, table="ORDERS"), ()),
+        # The property was copied to another table, or the table was replaced.
+        (replace(RENAMED, create_time_ms=WAS.create_time_ms + 1), ()),
+        (replace(RENAMED, database="other"), ()),
+        # Its own table is still there, so this one is a copy of the same second.
+        (RENAMED, (WAS,)),
+    ],
+)
+def test_an_index_of_another_table_stays_there(
+    tmp_path: Path, now: TableIdentity, there: tuple[TableIdentity, ...]
+) -> None:
+    """Only evidence moves it."""
+    assert follow(tmp_path, now, *there)[:2] == (None, WAS)
+
+
+def test_a_dropped_index_follows_no_table(tmp_path: Path) -> None:
+    """Its files are about to go."""
+    assert follow(tmp_path, RENAMED, state="dropped")[0] is None

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 
-from sieve.errors import SieveError
+from sieve.errors import InvalidInputError, SieveError, UnavailableError
+from sieve.operations.create import refuse_taken
 from tests.fake_spark import MetastoreFault, Session, Warehouse, registrations, without_spark
 
 CREATE = "CREATE SIEVE INDEX ON t (id)"
@@ -32,3 +33,50 @@ def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None
         assert registrations(warehouse.properties("t")) == {}
         Session(warehouse).sql(CREATE)
     assert len(registrations(warehouse.properties("t"))) == 1
+
+
+def test_a_folder_that_is_not_writable_is_told_with_the_setting_for_another(
+    tmp_path: Path,
+) -> None:
+    """The store's own error says what is wrong, and not what to do."""
+    warehouse = Warehouse(tmp_path)
+    warehouse.create_table("t", [[1]])
+
+    def refuse(what: str) -> None:
+        if what.startswith("before mkdirs"):
+            raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "no right to write")
+
+    with without_spark(), pytest.raises(UnavailableError) as caught:
+        Session(warehouse, refuse).sql(CREATE)
+    assert caught.value.condition == "SIEVE_STORE_UNAVAILABLE"
+    assert caught.value.message.startswith("no right to write; an index needs a folder")
+    assert "spark.sieve.path" in caught.value.message
+    assert not warehouse.root.exists()
+
+
+def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> None:
+    """At each call of the store before the build."""
+    warehouse = Warehouse(tmp_path)
+    warehouse.create_table("t", [[1]])
+    for failing in range(1, 7):
+        calls: list[str] = []
+
+        def refuse(what: str, calls: list[str] = calls, failing: int = failing) -> None:
+            if what.startswith(("before mkdirs", "before create")):
+                calls.append(what)
+                if len(calls) == failing:
+                    raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "no space left")
+
+        with without_spark(), pytest.raises(UnavailableError, match="no space left"):
+            Session(warehouse, refuse).sql(CREATE)
+        assert len(calls) == failing
+        assert not warehouse.root.exists() or list(warehouse.root.iterdir()) == []
+
+
+def test_names_are_taken_in_any_case() -> None:
+    """By another index, or by one of the same statement."""
+    refuse_taken(["a", "b"], ["c"], "shop.t")
+    with pytest.raises(InvalidInputError, match=r"table shop\.t has an index B already"):
+        refuse_taken(["a", "B"], ["c", "b"], "shop.t")
+    with pytest.raises(InvalidInputError, match="index a is asked for twice"):
+        refuse_taken(["a", "b", "A"], [], "shop.t")

@@ -13,6 +13,7 @@ import pytest
 
 from sieve.errors import InvalidInputError
 from sieve.indexing import fit_budget
+from sieve.indexing.auto_budget import MapPlan
 from sieve.metadata.options import IndexOptions
 from sieve.operations import estimate
 from sieve.operations.estimate import Estimate, estimate_index
@@ -99,6 +100,40 @@ def test_what_a_build_tries_beside_intervals_is_estimated(tmp_path: Path, budget
     assert found.bytes == pytest.approx(
         built.runs[0].bytes + built.locations.parts[0].length, rel=0.15
     )
+
+
+MAP = IndexOptions("map", "1MB")
+
+
+@pytest.mark.parametrize(
+    ("planned", "more", "tried"),
+    [
+        (None, False, ["auto"]),
+        (None, True, ["auto", "auto wide"]),
+        (MapPlan(MAP, "bytes"), True, ["auto"]),
+        (MapPlan(MAP, None), False, ["auto", "map"]),
+        (MapPlan(MAP, None), True, ["auto", "map"]),
+        (MapPlan(IndexOptions("map", "100B"), None), False, ["auto", "map"]),
+        (MapPlan(IndexOptions("map", "100B"), None), True, ["auto", "map", "auto wide", "map"]),
+    ],
+)
+def test_more_intervals_are_tried_where_they_may_pay(
+    monkeypatch: pytest.MonkeyPatch, planned: MapPlan | None, more: bool, tried: list[str]
+) -> None:
+    """Not beside a map that is better, or that only its size or its time prevents."""
+    made: list[str] = []
+    maker = estimate.run_maker
+
+    def counted(*given: Any) -> Any:
+        _, _, profile, options, *_ = given
+        made.append(options.shape + " wide" * (profile.wide and options.shape != "map"))
+        return maker(*given)
+
+    monkeypatch.setattr(estimate, "run_maker", counted)
+    monkeypatch.setattr(estimate, "plan_map", lambda *_: planned)
+    monkeypatch.setattr(estimate, "more_may_pay", lambda *_: more)
+    estimated(Table("bigint", scattered(24, 150), 16 * MB), AUTO)
+    assert made == tried
 
 
 def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:

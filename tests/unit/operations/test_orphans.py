@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sieve.errors import UnavailableError
+from sieve.metadata.manifest import render_manifest
+from sieve.metadata.paths import CREATION_RECORD, REGISTERED
+from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import IndexUuid, TableIdentity
 from sieve.metadata.registration import Registration
 from sieve.operations.damaged import owner_of_damaged
 from sieve.operations.orphans import orphans
+from sieve.storage.local import LocalStore
 from tests.unit.metadata.manifest_sample import SAMPLE
 from tests.unit.operations.index_folder import FIRST, LATER, STORE, index
 
@@ -69,3 +75,71 @@ def test_an_index_gives_way_to_a_usable_one_of_its_name(
     index(tmp_path, *versions, uuid=OTHER)
     there = Registration(OTHER, SAMPLE.column, f"file:{tmp_path}")
     assert reasons(tmp_path, {FIRST: {SAMPLE.name: there}}) == why
+
+
+class Clocked(LocalStore):
+    """A store whose clock stands at the end of the second day."""
+
+    def now_ms(self, _directory: str) -> int:
+        return 2 * FLOOR_MS
+
+
+@pytest.mark.parametrize(
+    ("registered", "floor_ms", "age_ms", "why"),
+    [
+        # A running CREATE gets a day, and more where the floor is higher.
+        (False, 0, FLOOR_MS, ["its CREATE did not come to an end"]),
+        (False, 0, FLOOR_MS - 1000, []),
+        (False, FLOOR_MS + 5000, FLOOR_MS + 4000, []),
+        (False, FLOOR_MS + 5000, FLOOR_MS + 5000, ["its CREATE did not come to an end"]),
+        (True, 0, 0, ["its table is gone"]),
+        (True, 5000, 5000, ["its table is gone"]),
+        (True, 5000, 4000, []),
+    ],
+)
+def test_an_orphan_has_an_age(
+    tmp_path: Path, registered: bool, floor_ms: int, age_ms: int, why: list[str]
+) -> None:
+    """By the clock of the store."""
+    index(tmp_path, FIRST)
+    folder = tmp_path / SAMPLE.index
+    if not registered:
+        (folder / REGISTERED).unlink()
+    at = (2 * FLOOR_MS - age_ms) / 1000
+    os.utime(folder / CREATION_RECORD, (at, at))
+    found = list(orphans(Clocked(), f"file:{tmp_path}", "sales", {}, floor_ms))
+    assert [one.why for one in found] == why
+    for one in found:
+        assert (one.folder, one.name, one.table) == (f"file:{folder}", SAMPLE.name, FIRST)
+
+
+def test_orphans_are_those_of_one_database_that_no_table_registers(tmp_path: Path) -> None:
+    """Its name in any case; a root may hold indexes of others."""
+    index(tmp_path, FIRST)
+    root = f"file:{tmp_path}"
+    assert [one.why for one in orphans(STORE, root, "SALES", {}, 0)] == ["its table is gone"]
+    assert list(orphans(STORE, root, "other", {}, 0)) == []
+    there = Registration(SAMPLE.index, SAMPLE.column, root)
+    assert reasons(tmp_path, {LATER: {"any": there}}) == []
+
+
+def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -> None:
+    """Whatever its table says; a version of a newer release may be in use."""
+    index(tmp_path, FIRST)
+    path = tmp_path / SAMPLE.index / "versions" / "1.json"
+    path.write_bytes(render_manifest(replace(SAMPLE, state="dropped")))
+    assert reasons(tmp_path, {FIRST: {}}) == ["it was dropped"]
+    path.unlink()
+    assert reasons(tmp_path, {FIRST: {}}) == ["it has no version"]
+
+
+def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
+    """The table will register the other one again."""
+    index(tmp_path, FIRST)
+    index(tmp_path, FIRST, uuid=OTHER)
+    version = replace(SAMPLE, index=OTHER, state="dropped")
+    (tmp_path / OTHER / "versions" / "1.json").write_bytes(render_manifest(version))
+    there = Registration(OTHER, SAMPLE.column, f"file:{tmp_path}")
+    assert reasons(tmp_path, {FIRST: {SAMPLE.name: there}}) == []
+    elsewhere = Registration(OTHER, SAMPLE.column, "file:/elsewhere")
+    assert reasons(tmp_path, {FIRST: {SAMPLE.name: elsewhere}}) == []

@@ -23,7 +23,7 @@ from sieve.predicate.evaluate import (
     key_ranges,
     parse,
 )
-from sieve.predicate.tree import MAX_DEPTH, MAX_NODES, MAX_VALUES, not_understood
+from sieve.predicate.tree import MAX_DEPTH, MAX_NODES, MAX_VALUES, _names_in, not_understood
 
 NAN = 0x7FF8 << 48
 EVERYTHING = [[LEAST, GREATEST]]
@@ -383,3 +383,78 @@ def test_a_constant_of_another_type_is_an_error():
     """A literal that is not in the column's wire form is refused, not compared."""
     with pytest.raises(InvalidInputError):
         kept(compare("=", "text"), x=Listed([1]))
+
+
+def nested(depth):
+    """A comparison with so many levels, itself among them."""
+    tree = compare("=", 1)
+    for _ in range(depth - 1):
+        tree = both(tree)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("made", "most", "problem"),
+    [
+        (nested, 200, "the predicate is nested too deeply"),
+        (lambda n: both(*[compare("=", 1)] * (n - 1)), 10_000, "the predicate has too many parts"),
+        (
+            lambda n: {"op": "in", "col": ["x"], "values": [1] * n},
+            200_000,
+            "the predicate has too many values",
+        ),
+        (lambda n: json.dumps(compare("=", 1)).ljust(n), 32 << 20, "the predicate is too long"),
+    ],
+    ids=["depth", "parts", "values", "bytes"],
+)
+def test_a_predicate_may_reach_its_limits(made, most, problem):
+    """What filters and joins send in practice is far below; one more is not understood."""
+
+    def parts(tree):
+        part = parse(tree)
+        while isinstance(part, And) and len(part.args) == 1:
+            (part,) = part.args
+        return part.args if isinstance(part, And) else [part]
+
+    assert not any(isinstance(part, Unknown) for part in parts(made(most)))
+    unknown = [part for part in parts(made(most + 1)) if isinstance(part, Unknown)]
+    assert [part.why for part in unknown] == [problem]
+
+
+def test_a_column_may_be_a_hundred_structs_deep():
+    """No deeper one can be indexed."""
+    deep = {"op": "=", "col": ["x"] * 100, "value": 1}
+    assert parse(deep).column == ("x",) * 100
+    with pytest.raises(InvalidInputError, match="SIEVE_BAD_PREDICATE"):
+        parse(deep | {"col": ["x"] * 101})
+
+
+@pytest.mark.parametrize(
+    ("part", "names"),
+    [
+        (compare("=", 1), ("x",)),
+        (both(compare("=", 1, "y"), both(compare("=", 1), compare("=", 2))), ("x", "y")),
+        ({"op": "unknown", "names": ["a", 1, "b"]}, ("a", "b")),
+        ({"op": "and", "args": [7, None, {"col": []}, {"col": [5]}, compare("=", 1)]}, ("x",)),
+        (7, ()),
+    ],
+)
+def test_the_columns_of_a_part_that_is_not_read_are_told(part, names):
+    """Each once, at any depth; what is malformed there names none."""
+    assert set(_names_in(part)) == set(names)
+    assert len(_names_in(part)) == len(names)
+
+
+@pytest.mark.parametrize("names", ["x", [1], ["x", None], {"x": 1}])
+def test_names_that_are_no_texts_are_malformed(names):
+    """Of a part that the driver could not translate."""
+    with pytest.raises(InvalidInputError, match="names of unknown"):
+        parse({"op": "unknown", "why": "a function", "names": names})
+    with pytest.raises(InvalidInputError, match="why of unknown"):
+        parse({"op": "unknown", "why": names if names != "x" else 7})
+
+
+def test_the_why_of_an_unknown_part_is_cut():
+    """It is shown to a user."""
+    assert parse({"op": "unknown", "why": "w" * 1001}).why == "w" * 1000
+    assert parse({"op": "unknown"}) == Unknown("not understood", ())

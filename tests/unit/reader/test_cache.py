@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -168,3 +170,94 @@ def test_a_value_is_loaded_again_once_it_is_older_than_asked(
         now[0] = at
         assert cache.get_fresh("k", lambda _: Weight(1), 30.0) == Weight(1)
         assert len(later) == again
+
+
+class Reloads:
+    """Reloads in the background, which run when a test says so, and a clock."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.waiting = 1000.0, list[Callable[[], None]]()
+        monkeypatch.setattr("sieve.reader.cache.time.monotonic", lambda: self.now)
+
+        def thread(target: Callable[[], None], **_: object) -> SimpleNamespace:
+            return SimpleNamespace(start=lambda: self.waiting.append(target))
+
+        monkeypatch.setattr("sieve.reader.cache.threading.Thread", thread)
+
+    def run(self) -> None:
+        """All that wait."""
+        while self.waiting:
+            self.waiting.pop(0)()
+
+
+def fails(_: object) -> int:
+    """A load that does not succeed."""
+    raise ConnectionError
+
+
+def test_an_old_value_is_given_out_while_it_is_loaded_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once, with the old value at hand; after that the new one is as old as its load."""
+    reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
+    seen: list[int | None] = []
+
+    def load(old: int | None) -> int:
+        seen.append(old)
+        return len(seen)
+
+    assert cache.get_fresh("k", load, 30.0) == 1
+    reloads.now += 31
+    assert [cache.get_fresh("k", load, 30.0) for _ in range(3)] == [1, 1, 1]
+    assert len(reloads.waiting) == 1
+    reloads.run()
+    assert cache.peek("k") == 2
+    reloads.now += 30
+    assert cache.get_fresh("k", load, 30.0) == 2
+    assert (seen, reloads.waiting) == ([None, 1], [])
+    reloads.now += 1
+    assert cache.get_fresh("k", load, 30.0) == 2
+    assert len(reloads.waiting) == 1
+
+
+def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A store that is down is asked no more often than one that answers."""
+    reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
+    assert cache.get_fresh("k", lambda _: 1, 30.0) == 1
+    reloads.now += 31
+    assert cache.get_fresh("k", fails, 30.0) == 1
+    reloads.run()
+    reloads.now += 30
+    assert cache.get_fresh("k", fails, 30.0) == 1
+    assert reloads.waiting == []
+    reloads.now += 1
+    assert cache.get_fresh("k", fails, 30.0) == 1
+    assert len(reloads.waiting) == 1
+    with pytest.raises(ConnectionError):
+        cache.get("other", lambda: fails(None))
+    assert cache.get("other", lambda: 5) == 5
+
+
+def test_what_was_invalidated_is_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A load that began before is given to its askers alone."""
+    reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
+
+    def load(_: int | None) -> int:
+        cache.invalidate("k")
+        return 1
+
+    assert cache.get_fresh("k", load, 30.0) == 1
+    assert cache.peek("k") is None
+    assert cache.get("k", lambda: 2) == 2
+    reloads.now += 31
+    assert cache.get_fresh("k", lambda _: 3, 30.0) == 2
+    cache.invalidate("k")
+    reloads.run()
+    assert cache.peek("k") is None
+    assert cache.get("k", lambda: 4) == 4
+    # A value that was replaced meanwhile is not loaded once more.
+    cache._load_later("k", 2, lambda _: 5)
+    cache._load_later("none", 2, lambda _: 5)
+    assert reloads.waiting == []

@@ -9,15 +9,24 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
+from sieve.errors import UnsupportedError
 from sieve.metadata.file_list import Locations
 from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import VersionId
 from sieve.predicate.key_ranges import KeyRanges
+from sieve.reader import file_numbering
 from sieve.reader.cache import FileCache
-from sieve.reader.file_numbering import FileNumbering, FileNumberings, NumberedVersions
+from sieve.reader.file_numbering import (
+    FileNumbering,
+    FileNumberings,
+    NumberedVersions,
+    UnreadableIndexError,
+)
 from sieve.reader.version_reader import OpenIndex, open_version
+from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
 from tests.made_index import plain_locations, write_version
 
@@ -164,3 +173,66 @@ def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() ->
     assert NumberedVersions((one, two), files, partial=True).knows_all_rows().tolist() == [
         yes, no, yes, yes,
     ]  # fmt: skip
+
+
+def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_path: Path) -> None:
+    """So the driver keeps its list; the one that was used last serves, and its name finds it."""
+    one, two, three = (
+        opened(tmp_path, name, cut([0, 1], {0: [at]}))
+        for name, at in zip("123", (5, 6, 7), strict=True)
+    )
+    numberings = FileNumberings(FileCache(1 << 20))
+    alone = numberings.of([one], [one])
+    both = numberings.of([one, two], [two, one])
+    assert alone.name != both.name
+    assert told(both) == [
+        (both.paths[0], 0),
+        *((both.paths[0], k) for k in (5, 6)),
+        (both.paths[1], 0),
+    ]
+    assert numberings.of([one], [one, three]) is both
+    assert numberings.of([two], [two]) is both
+    assert numberings.by_name(alone.name) is alone
+    third = numberings.of([three], [three, one])
+    assert set(third.ordinals) == {three.manifest.id, one.manifest.id}
+    assert numberings.of([one], [one]) is third
+    again = FileNumberings(FileCache(1 << 20)).of([two, one], [one, two])
+    assert again.name == both.name
+
+
+def test_numberings_that_were_used_first_go_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scan whose list has gone asks again; one that left the cache alone is made again."""
+    monkeypatch.setattr(file_numbering, "MAX_NUMBERINGS", 2)
+    versions = [opened(tmp_path, name, cut([0], {0: [5]})) for name in "1234"]
+    cache = FileCache(1 << 20)
+    numberings = FileNumberings(cache)
+    names = [numberings.of([one], [one]).name for one in versions[:2]]
+    numberings.of([versions[0]], [versions[0]])
+    numberings.of([versions[2]], [versions[2]])
+    assert numberings.by_name(names[0]).name == names[0]
+    with pytest.raises(UnsupportedError, match="SIEVE_DICTIONARY_GONE"):
+        numberings.by_name(names[1])
+    cache.resize(0)
+    assert told(numberings.by_name(names[0])) == [("file:/t/0", 0), ("file:/t/0", 5)]
+
+
+def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) -> None:
+    """One that is known beside it is left out."""
+    one, two = (opened(tmp_path, name, cut([0], {0: [5]})) for name in "12")
+    numberings = FileNumberings(FileCache(0))
+    both = numberings.of([one, two], [one, two])
+    for path in (tmp_path / "2" / "locations").iterdir():
+        path.unlink()
+    two.cache.resize(0)
+    with pytest.raises(GoneError):
+        numberings.by_name(both.name)
+    with pytest.raises(UnreadableIndexError) as failed:
+        numberings.of([one, two], [one, two])
+    assert failed.value.manifest is two.manifest
+    alone = numberings.of([one], [one, two])
+    assert set(alone.ordinals) == {one.manifest.id}
+    assert numberings.by_name(alone.name).paths == alone.paths
+    with pytest.raises(UnsupportedError):
+        numberings.by_name(both.name)

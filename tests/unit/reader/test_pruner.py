@@ -421,3 +421,67 @@ def test_is_not_null_alone_narrows_nothing(
         for part in parts
     ]
     assert narrows(parse({"op": "and", "args": args}), frozenset({("x",)})) is expected
+
+
+def test_an_index_that_may_not_serve_is_a_reason(table: Table) -> None:
+    """Outside the roots, without a readable registration, or made under other settings."""
+    roots = Roots(None)
+    roots._databases["sales"] = ("file:/w/.sieve", time.monotonic())
+    table.service = PruneService(roots, table.pruner)
+    answer = table.prune(equals("x", 25), roots="file:/elsewhere")
+    assert ("skip" in answer, answer["reasons"]) == (False, {"root-refused": 1})
+    assert f"file:{table.root}" in answer["detail"]
+    assert table.store.read_names == []
+    changed = dataclasses.replace(table.versions[0], fingerprint="a" * 64)
+    path = table.root / LEFT / "versions" / "1.json"
+    path.write_bytes(render_manifest(changed))
+    assert table.prune(equals("x", 25))["reasons"] == {"reader-changed": 1}
+    answer = table.prune(both(equals("x", 25), equals("y", 31)))
+    assert (answer["reasons"], answer["used"]) == ({"reader-changed": 1}, ["y@1"])
+
+
+def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
+    """It may be of any column; the others serve."""
+    first = table.prune(equals("x", 25))
+    asked = table.ask
+    table.ask = lambda kind, **body: asked(  # type: ignore[method-assign]
+        kind, **body | {"registrations": body["registrations"] | {"sieve.index.z": "{"}}
+    )
+    answer = table.prune(equals("x", 25))
+    assert (answer["skip"], answer["used"]) == (first["skip"], ["x@1"])
+    assert answer["reasons"] == {"no-index": 1}
+    assert answer["detail"] == "the registration is not readable"
+
+
+def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> None:
+    """Those that speak of an indexed column; the rest of the predicate still narrows."""
+    parts = [{"op": "unknown", "why": "a function", "names": [name]} for name in ("x", "x", "z")]
+    answer = table.prune(both(equals("x", 25), *parts))
+    assert answer["reasons"] == {"unsupported-predicate": 2}
+    assert answer["used"] == ["x@1"]
+    answer = table.prune(parts[0])
+    assert ("skip" in answer, answer["reasons"]) == (False, {"unsupported-predicate": 1})
+
+
+def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -> None:
+    """Of those that see slices in part; without any, it is a reason."""
+    add_versions(table, range(1, 4))
+    broken = dataclasses.replace(
+        table.versions[0].runs[0],
+        files=(dataclasses.replace(table.versions[0].runs[0].files[0], sha256="0" * 64),),
+    )
+    path = table.root / LEFT / "versions" / "2.json"
+    second = dataclasses.replace(
+        table.versions[0],
+        version=2,
+        parent=VersionId(f"{1:032x}"),
+        id=VersionId(f"{2:032x}"),
+        instant="2025-04-02T00:00:00.000Z",
+        runs=(broken,),
+    )
+    path.write_bytes(render_manifest(second))
+    asked = {"instant": 1_743_465_600_000 + 86_400_000, "in_part": True}
+    answer = table.prune(equals("x", 5), asked)
+    assert (answer["used"], answer["reasons"]) == (["x@3"], {})
+    answer = table.prune(equals("x", 5), asked | {"in_part": False})
+    assert ("skip" in answer, answer["reasons"]) == (False, {"index-corrupt": 1})

@@ -246,3 +246,28 @@ def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
         assert one.holds(asked, location).tolist() == by_look_up[:, location].tolist()
     assert not one.holds(asked, 7).any()
     assert len(one.holds(asked[:0], 0)) == 0
+
+
+@pytest.mark.parametrize("by", [1, -1, 1 << 31, -(1 << 31)])
+def test_another_checksum_is_damage(by):
+    """Greater or less."""
+    payload = build_map(*sample(), 10, 6)
+    stored = int.from_bytes(payload[-CHECK_BYTES:], "little")
+    other = (stored + by) % (1 << 32)
+    with pytest.raises(CorruptError):
+        decode_map(payload[:-CHECK_BYTES] + other.to_bytes(CHECK_BYTES, "little"))
+
+
+def test_after_some_attempts_a_map_gets_more_room():
+    """A tenth more cells after each four; at first an eighth more than keys, or a third of few."""
+    n = 1_000_000
+    cells = [fuse_function.Layout.of(n, attempt).n_cells / n for attempt in range(9)]
+    assert cells[:4] == [cells[0]] * 4
+    assert cells[4:8] == [cells[4]] * 4
+    assert cells[0] == pytest.approx(1.125, abs=0.02)
+    assert cells[4] == pytest.approx(1.1 * 1.125, abs=0.02)
+    assert cells[8] == pytest.approx(1.2 * 1.125, abs=0.02)
+    assert len({fuse_function.Layout.of(n, attempt).seed for attempt in range(9)}) == 9
+    few = fuse_function.Layout.of(10_000).n_cells / 10_000
+    assert few == pytest.approx(0.875 + 0.25 * 6 / 4, abs=0.06)
+    assert fuse_function.Layout.of(0).n_cells == 0

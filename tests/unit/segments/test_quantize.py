@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from sieve.errors import CorruptError
 from sieve.segments.intervals import Intervals
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes import integer_coding, quantize
+from sieve.segments.shapes import integer_coding, planner, quantize
 from sieve.segments.shapes.format import (
     SHAPE_INTERVALS,
     SHAPE_RUNS,
@@ -21,7 +23,7 @@ from sieve.segments.shapes.format import (
     expected_size,
 )
 from sieve.segments.shapes.grid import Grid
-from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Plan, plan
+from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Plan, fitted, plan
 from tests.unit.segments.test_shapes import column, random_files
 
 
@@ -107,6 +109,15 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
     assert curve[-1] == pytest.approx(written, rel=0.15)
 
 
+def test_a_trial_of_a_few_segments_is_exact() -> None:
+    """All are encoded, so their bytes are those of the build."""
+    planned = plan(*column(random_files(10, 50)), "intervals")
+    segments = list(planned.emit(1e-12))
+    assert len(segments) <= 3
+    size, named = planned.trial(1e-12, [])
+    assert (size, named) == (sum(len(s.payload) + SEGMENT_OVERHEAD for s in segments), [])
+
+
 def test_an_entry_costs_what_the_middle_segment_says() -> None:
     """A little less than its mean entry."""
     planned = plan(*column(random_files(10, 50)), "intervals")
@@ -131,3 +142,106 @@ def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
     head = struct.pack("<BBqqIIIBB", SHAPE_RUNS, 1, 10, 19, 2, 7, 2, 0, 0)
     with pytest.raises(CorruptError, match=problem):
         decode(head + bytes([0]) + struct.pack("<I", n))
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "blocks"),
+    [([0], [0], 1), ([0, 0], [3, 3], 1), ([0, 0, 2, 4], [1, 3, 3, 4], 3), ([0, 5], [2, 9], 3)],
+)
+def test_blocks_are_the_stretches_between_distinct_borders(
+    begin: list[int], end: list[int], blocks: int
+) -> None:
+    """Those of several entries at one place count once; a gap between entries is one, too."""
+    grid = Grid.of(0, 9, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
+    assert grid is not None
+    ends = (np.array(codes, np.uint64) for codes in (begin, end))
+    given = Cells(grid, *ends, np.arange(len(begin), dtype=np.int32))
+    assert quantize.blocks_of(given) == blocks
+
+
+def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.ndarray) -> float:
+    """Mean number of locations with an entry that meets a range."""
+    found = 0
+    for number in np.unique(location):
+        own = location == number
+        meets = (low[own] <= asked[:, 1:]) & (high[own] >= asked[:, :1])
+        found += int(np.count_nonzero(meets.any(axis=1)))
+    return found / len(asked)
+
+
+@pytest.mark.parametrize("shape", ["intervals", "runs"])
+def test_the_files_in_vain_of_a_segment_are_those_that_its_entries_add(shape: str) -> None:
+    """For keys by rows, for any code, and for ranges of 0.05 % of the domain."""
+    files = random_files(10, 200)
+    intervals, query_model = column(files)
+    (segment,) = plan(intervals, query_model, shape).emit(3e-4)
+    rows = decode(segment.payload)
+    keys = np.sort(np.concatenate(files))
+    first, last = int(keys[0]), int(keys[-1])
+    length = round(0.0005 * (last - first + 1))
+    codes = np.linspace(first, last, 20_000).astype(np.int64)
+    starts = np.linspace(first, last - length, 20_000).astype(np.int64)
+    kinds = (
+        np.stack([keys, keys], axis=1),
+        np.stack([codes, codes], axis=1),
+        np.stack([starts, starts + length], axis=1),
+    )
+    vain = [
+        named(rows.low, rows.high, rows.location, asked)
+        - named(intervals.first, intervals.last, intervals.location, asked)
+        for asked in kinds
+    ]
+    assert min(vain) > 0.05
+    # Of a column of which a sample is known, some keys lie between those of the sample.
+    assert segment.expected[1:] == pytest.approx(vain[1:], rel=0.1)
+
+
+SEGMENTS = {
+    "auto": [SimpleNamespace(expected=np.array([1.0, 2.0, 3.0]))],
+    "better": [SimpleNamespace(expected=np.array([5.0, 0.0, 0.9]))],
+    "worse": [SimpleNamespace(expected=np.array([5.0, 1.0, 0.1]))],
+    "same": [SimpleNamespace(expected=np.array([3.0, 2.0, 1.0]))],
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "price", "runs_made", "intervals", "taken"),
+    [
+        ("auto", 799.0, 2.0, True, "better", "intervals"),
+        ("auto", 799.0, 2.0, True, "worse", "auto"),
+        ("auto", 799.0, 2.0, True, "same", "auto"),
+        # Not tried: much is used, no segment had another shape, or no price is lower.
+        ("auto", 800.0, 2.0, True, "better", "auto"),
+        ("auto", 799.0, 2.0, False, "better", "auto"),
+        ("auto", 799.0, 1.0, True, "better", "auto"),
+        ("runs", 799.0, 2.0, True, "better", "runs"),
+    ],
+)
+def test_where_much_of_a_budget_is_left_intervals_alone_may_do_better(
+    monkeypatch: pytest.MonkeyPatch,
+    shape: str,
+    size: float,
+    price: float,
+    runs_made: bool,
+    intervals: str,
+    taken: str,
+) -> None:
+    """By the files that queries read in vain."""
+    tried: list[str] = []
+
+    def sought(planned: Plan, prices: np.ndarray, budget: float) -> Any:
+        assert (prices.tolist(), budget) == ([4.0, 1.0], 1000.0)
+        tried.append(planned.shape)
+        if planned.shape == "intervals":
+            return 1.5, SEGMENTS[intervals], 900.0, False
+        return price, SEGMENTS["auto"], size, runs_made
+
+    monkeypatch.setattr(planner, "_sought", sought)
+    found, at, segments = fitted(
+        plan(*column(random_files(2)), shape), np.array([4.0, 1.0]), 1000.0
+    )
+    assert found.shape == taken
+    assert (at, segments) == (
+        (1.5, SEGMENTS[intervals]) if taken == "intervals" else (price, SEGMENTS["auto"])
+    )
+    assert len(tried) == (2 if (shape, size, price, runs_made) == ("auto", 799.0, 2.0, True) else 1)

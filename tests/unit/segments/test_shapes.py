@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from sieve.arrays.bit_packing import bit_lengths, pack
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError, InvalidInputError, SieveError, UnsupportedError
 from sieve.segments.budget import choose_price, prices_for, within_budget
@@ -325,6 +326,25 @@ def test_impossible_arrays_are_corrupt(payload):
     """Unknown modes, lengths past the end and streams that do not inflate are refused."""
     with pytest.raises(CorruptError):
         integer_coding.decode(payload, 0, 3 if len(payload) < 100 else 90)
+
+
+def test_the_shortest_form_of_an_array_is_written():
+    """Bit packing, where it is shorter than what Deflate makes of classes or of bytes."""
+    draw = np.random.default_rng(4)
+    modes = set()
+    for count in range(1, 200):
+        array = draw.integers(0, 1 << int(draw.integers(1, 20)), count).astype(np.uint64)
+        array[draw.random(count) < draw.random()] = 0
+        payload = integer_coding.encode(array)
+        modes.add(payload[0])
+        packed = 1 + len(pack(array))
+        small = array.max() < 256
+        bits = np.maximum(bit_lengths(array) - 1, 0).sum()
+        classes = 5 + len(integer_coding._deflated(bit_lengths(array).astype(np.uint8)))
+        numbers = 5 + len(integer_coding._deflated(array.astype(np.uint8)))
+        forms = [packed, classes + -(-bits // 8), *([numbers] if small else [])]
+        assert len(payload) == min(forms)
+    assert modes == {0, 1, 2}
 
 
 @pytest.mark.parametrize("budget", [500, 3_000, 20_000, 60_000])

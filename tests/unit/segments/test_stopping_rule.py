@@ -22,7 +22,7 @@ from sieve.segments.intervals import concatenated, cut_location
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.format import decode
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
-from sieve.segments.stopping_rule import NEAR, Payback, Stop, near, served
+from sieve.segments.stopping_rule import NEAR, Payback, Stop, mean_read, near, served
 
 ONE = np.zeros((1, 2), np.int64)
 LEAST = {"present": 1.0, "absent": 0.0, "range": 2.0}
@@ -244,3 +244,30 @@ def test_a_version_tells_which_map_was_left_out() -> None:
     assert auto_budget.map_left_out(version(IndexOptions(budget="1%"), 9.0, many)) is None
     assert auto_budget.map_left_out(version(IndexOptions("runs"), 9.0, many)) is None
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, many, hashes=((1, 2),))) is None
+
+
+@pytest.mark.parametrize(
+    ("reads", "mean"),
+    [
+        ({}, 0.0),
+        ({"present": 3.0}, 3.0),
+        ({"present": 3.0, "absent": 9.0}, 5.0),
+        ({"present": 3.0, "absent": 9.0, "range": 5.0}, 5.0),
+        ({"absent": 9.0, "range": 5.0}, 6.0),
+    ],
+)
+def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mean: float) -> None:
+    """Two ask for keys that occur, one for a key that does not, three for ranges."""
+    assert mean_read(reads) == mean
+
+
+def test_a_table_of_nothing_has_a_price() -> None:
+    """A byte of an index costs a file of it at most."""
+    assert Payback(0, 0, 10).file == Payback(1, 0, 10).price == 1.0
+    assert Payback(1, 700, 10).file == 7000.0
+    assert Payback(2, 700, 10, 0.5).file == 1750.0
+    prices = stop(price=1e-9).prices(0)
+    assert (len(prices), prices[0]) == (24, 4 / 2048)
+    assert stop(price=1e-9).prices(1)[0] == prices[0]
+    assert stop(price=1e-9).prices(2)[0] == 8 / 2048
+    assert stop(price=1.0).prices(2)[0] == 4.0

@@ -13,6 +13,7 @@ from pyspark.java_gateway import launch_gateway
 
 from sieve.errors import InvalidInputError, UnavailableError, UnknownOutcomeError, UnsupportedError
 from sieve.storage.hdfs import HadoopStore
+from sieve.storage.interface import GoneError
 from sieve.storage.open import store_for
 from sieve.storage.permissions import Permissions
 from tests.unit.storage.store_contract import PermissionsContract, StoreContract, open_to_others
@@ -175,3 +176,51 @@ def test_an_owner_that_may_not_be_set_stays(
         with pytest.raises(Py4JJavaError):
             store._inherit(fs, "p", like, is_dir=False)
         assert (asked, modes) == ([(None, "us")], [])
+
+
+def test_what_is_no_folder_is_told(jvm: Any, conf: Any, tmp_path: Path) -> None:
+    """By its name."""
+    store = HadoopStore(jvm, conf, frozenset({"file"}))
+    (tmp_path / "f").touch()
+    for call in (store.list, store.mkdirs):
+        with pytest.raises(GoneError, match=f"file:{tmp_path}/f"):
+            call(f"file:{tmp_path}/f")
+
+
+@pytest.mark.parametrize(("is_dir", "alone"), [(True, 0o700), (False, 0o600)])
+@pytest.mark.parametrize("has_acl", [True, False])
+@pytest.mark.parametrize("ignores", [True, False])
+def test_nobody_else_is_let_in_while_rights_change(
+    monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int, has_acl: bool, ignores: bool
+) -> None:
+    """A list of rights goes; a file system that takes no mode cannot keep an index."""
+    calls: list[Any] = []
+    mode = [0o777]
+
+    def set_mode(_store: Any, _fs: Any, _path: str, wanted: int) -> None:
+        calls.append(wanted)
+        if not ignores:
+            mode[0] = wanted
+
+    def status(_: str) -> Any:
+        now = mode[0]
+        return SimpleNamespace(
+            getPermission=lambda: SimpleNamespace(toShort=lambda: now), getOwner=lambda: "me",
+            getGroup=lambda: "us", hasAcl=lambda: has_acl and "acl" not in calls,
+            isDirectory=lambda: is_dir,
+        )  # fmt: skip
+
+    fs = SimpleNamespace(
+        getFileStatus=status, removeAcl=lambda _: calls.append("acl"),
+        setOwner=lambda *_: calls.append("owner"),
+    )  # fmt: skip
+    monkeypatch.setattr(HadoopStore, "_set_mode", set_mode)
+    monkeypatch.setattr(HadoopStore, "open", lambda *_: (fs, "p"))
+    store, like = HadoopStore(None, None), Permissions("me", "us", 0o750)
+    final = 0o750 if is_dir else 0o640
+    if ignores:
+        with pytest.raises(UnsupportedError, match=f"hdfs:/f keeps mode 777 instead of {final:o}"):
+            store.restrict("hdfs:/f", like)
+    else:
+        assert store.restrict("hdfs:/f", like) == Permissions("me", "us", final)
+    assert calls == [alone, *(["acl"] if has_acl else []), "owner", "owner", final]

@@ -7,11 +7,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, PythonException
 
 from sieve.errors import ConflictError, UnavailableError
-from sieve.storage.java_errors import conditions, raised_in, worker_conditions
+from sieve.storage.java_errors import answered, conditions, denied, raised_in, worker_conditions
 
 CODE = Path(__file__).parents[3]
 
@@ -106,3 +107,53 @@ def test_nothing_is_decided_by_the_text_of_an_error() -> None:
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*.py"):
             assert not search.search(path.read_text(encoding="utf-8")), path
+
+
+@pytest.mark.parametrize("name", ["Aaa", "PythonException", "PythonExceptionX", "Zzz"])
+def test_only_errors_of_workers_are_read_for_their_conditions(name: str) -> None:
+    """Another error may quote such a line."""
+    kind = type(name, (Exception,), {})
+    error = kind("Traceback\nsieve.errors.ConflictError: [SIEVE_INDEX_DROPPED] dropped")
+    found = {"SIEVE_INDEX_DROPPED"} if name == "PythonException" else set()
+    assert worker_conditions(error) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "is_denied"),
+    [
+        ("org.apache.hadoop.security.AccessControlException", None, True),
+        ("java.nio.file.AccessDeniedException", None, True),
+        ("org.apache.hadoop.security.authorize.AuthorizationException", None, True),
+        ("org.apache.Outer$HiveAccessControlException", None, True),
+        ("org.apache.NotAccessControlExceptions", None, False),
+        ("org.apache.spark.SparkException", "42501", True),
+        ("org.apache.spark.SparkException", "42502", False),
+    ],
+)
+def test_a_missing_right_is_told_by_class_or_state(
+    name: str, state: str | None, is_denied: bool
+) -> None:
+    """Of any cause; an exception that is not Spark's own has no state."""
+    told = {} if state is None else {"getSqlState": state}
+    assert denied(spark_error(Java(cause=Java(name, **told)))) == is_denied
+    assert not denied(ValueError("AccessControlException"))
+
+
+@pytest.mark.parametrize(
+    ("names", "replied"),
+    [
+        (["org.apache.hadoop.hive.metastore.api.MetaException"], True),
+        (["java.lang.RuntimeException", "org.apache.thrift.transport.TTransportException"], False),
+        (["java.net.ConnectException"], False),
+        (["java.nio.channels.ClosedChannelException"], False),
+        (["java.nio.file.NoSuchFileException"], True),
+    ],
+)
+def test_a_server_has_answered_unless_a_connection_failed(names: list[str], replied: bool) -> None:
+    """An error without a Java exception says nothing of a server."""
+    java = None
+    for name in reversed(names):
+        java = Java(name, cause=java)
+    assert java is not None
+    assert answered(spark_error(java)) == replied
+    assert not answered(ValueError("x"))

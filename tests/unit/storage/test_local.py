@@ -4,17 +4,19 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from sieve.errors import (
+    CorruptError,
+    DeniedError,
     InvalidInputError,
     UnavailableError,
     UnknownOutcomeError,
     UnsupportedError,
 )
-from sieve.storage.interface import base_name, join, parent, split
+from sieve.storage.interface import GoneError, base_name, join, parent, split
 from sieve.storage.local import LocalStore
 from sieve.storage.open import store_for
 from sieve.storage.permissions import Permissions, behind, mode_for, without_acl
@@ -60,7 +62,14 @@ def failing(number: int) -> Callable[..., Any]:
     [
         (errno.EPERM, UnsupportedError),
         (errno.EOPNOTSUPP, UnsupportedError),
+        (errno.ENOSYS, UnsupportedError),
+        (errno.EMLINK, UnsupportedError),
+        (errno.ENOENT, GoneError),
+        (errno.ENOTDIR, GoneError),
+        (errno.EACCES, DeniedError),
         (errno.ENOSPC, UnavailableError),
+        (errno.EDQUOT, UnavailableError),
+        (errno.EROFS, UnavailableError),
         (errno.EIO, UnknownOutcomeError),
         (errno.ESTALE, UnknownOutcomeError),
     ],
@@ -70,8 +79,9 @@ def test_failures_of_link(
 ) -> None:
     """Known failures are told from those after which the file may yet exist; no draft is left."""
     monkeypatch.setattr(os, "link", failing(number))
-    with pytest.raises(kind):
+    with pytest.raises(kind, match=f"file:{tmp_path}/f") as caught:
         LocalStore().create(f"file:{tmp_path}/f", b"x")
+    assert type(caught.value) is kind
     assert list(tmp_path.iterdir()) == []
 
 
@@ -151,6 +161,24 @@ def test_restrict_without_the_right_to_change_the_group(
     own = LocalStore().permissions(f"file:{tmp_path}/d")
     now = LocalStore().restrict(f"file:{tmp_path}/d", Permissions(own.owner, "daemon", 0o750))
     assert (now.group, now.mode) == (own.group, 0o700)
+
+
+@pytest.mark.parametrize(("is_dir", "alone"), [(True, 0o700), (False, 0o600)])
+def test_nobody_else_is_let_in_while_rights_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int
+) -> None:
+    """An old mode would hold for the new group, a new mode for the old group."""
+    path = tmp_path / "f"
+    path.mkdir() if is_dir else path.touch()
+    path.chmod(0o777)
+    own = LocalStore().permissions(f"file:{path}")
+    modes: list[int] = []
+    chmod = os.chmod
+    monkeypatch.setattr(os, "chmod", lambda p, mode: (modes.append(mode), chmod(p, mode)))
+    monkeypatch.setattr(os, "chown", lambda p, *_: modes.append(Path(p).stat().st_mode & 0o777))
+    LocalStore().restrict(f"file:{path}", Permissions(own.owner, "daemon", 0o750))
+    assert set(modes[:-1]) == {alone}
+    assert modes[-1] & alone == modes[-1]
 
 
 def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,3 +262,158 @@ def test_a_new_folder_admits_nobody_before_it_has_its_permissions(
     monkeypatch.setattr(os, "mkdir", recorded)
     LocalStore().mkdirs(f"file:{tmp_path}/a/b")
     assert modes == [0o700, 0o700]
+
+
+def test_a_file_that_cannot_be_written_leaves_no_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor a name: the disk may be full."""
+    monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
+    with pytest.raises(UnavailableError, match=f"cannot create file:{tmp_path}/f: No space left"):
+        LocalStore().create(f"file:{tmp_path}/f", b"x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_read_is_bounded(tmp_path: Path) -> None:
+    """A file of the limit is read; a longer one is damage."""
+    (tmp_path / "f").write_bytes(b"12345")
+    assert LocalStore().read(f"file:{tmp_path}/f", 5) == b"12345"
+    with pytest.raises(CorruptError, match="is longer than 4 bytes"):
+        LocalStore().read(f"file:{tmp_path}/f", 4)
+
+
+def test_what_another_process_deletes_meanwhile_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a listing, and of a deletion."""
+    (tmp_path / "d").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "d" / name).write_bytes(b"12")
+    scan = os.scandir
+
+    class Members:
+        """The members of a folder, one of which goes before it is looked at."""
+
+        def __init__(self, path: str) -> None:
+            self._members = [*scan(path)]
+
+        def __enter__(self) -> Self:
+            (tmp_path / "d" / "a").unlink()
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            return None
+
+        def __iter__(self) -> Any:
+            return iter(self._members)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", Members)
+        (left,) = LocalStore().list(f"file:{tmp_path}/d")
+    assert (left.name, left.size, left.is_dir) == ("b", 2, False)
+    unlink = os.unlink
+
+    def late(path: Any, **other: Any) -> None:
+        unlink(path, **other)
+        raise FileNotFoundError(errno.ENOENT, "gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", late)
+        LocalStore().delete(f"file:{tmp_path}/d")
+    assert not (tmp_path / "d").exists()
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a").touch()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", failing(errno.EIO))
+        with pytest.raises(UnavailableError, match=f"cannot delete file:{tmp_path}/d"):
+            LocalStore().delete(f"file:{tmp_path}/d")
+
+
+def test_a_folder_that_another_process_makes_meanwhile_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the permissions that the other gives it; a file of the name is none."""
+    make = os.mkdir
+
+    def late(path: str, mode: int) -> None:
+        make(path, mode)
+        raise FileExistsError(errno.EEXIST, "exists")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "mkdir", late)
+        patch.setattr("sieve.storage.local._inherit", failing(errno.EIO))
+        LocalStore().mkdirs(f"file:{tmp_path}/a")
+    assert (tmp_path / "a").is_dir()
+    (tmp_path / "f").touch()
+    for name in ("f", "f/a"):
+        with pytest.raises((UnavailableError, GoneError)):
+            LocalStore().mkdirs(f"file:{tmp_path}/{name}")
+
+
+def test_lists_of_rights_go_where_an_index_is_restricted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would let in whom the table's mode does not; a file system without them has none."""
+    (tmp_path / "d").mkdir()
+    own = LocalStore().permissions(f"file:{tmp_path}/d")
+    there = ["system.posix_acl_access", "system.posix_acl_default", "user.note"]
+    monkeypatch.setattr(os, "listxattr", lambda _: tuple(there))
+    monkeypatch.setattr(os, "removexattr", lambda _, name: there.remove(name))
+    closed = LocalStore().permissions(f"file:{tmp_path}/d")
+    assert closed.mode & 0o077 == 0
+    LocalStore().restrict(f"file:{tmp_path}/d", Permissions(own.owner, own.group, 0o750))
+    assert there == ["user.note"]
+    for number in (errno.EOPNOTSUPP, errno.ENOSYS):
+        monkeypatch.setattr(os, "listxattr", failing(number))
+        assert LocalStore().permissions(f"file:{tmp_path}/d").owner == own.owner
+    monkeypatch.setattr(os, "listxattr", failing(errno.EIO))
+    with pytest.raises(UnavailableError):
+        LocalStore().permissions(f"file:{tmp_path}/d")
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "told"),
+    [
+        (errno.ENOENT, GoneError, "it is not there"),
+        (errno.ENOTDIR, GoneError, "it is not there"),
+        (errno.EACCES, DeniedError, "may not list file:"),
+        (errno.EPERM, DeniedError, "may not list file:"),
+        (errno.EIO, UnavailableError, "cannot list file:"),
+    ],
+)
+def test_each_failure_of_the_system_has_its_error(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    kind: type[Exception],
+    told: str,
+) -> None:
+    """What is gone, what is denied, and what may pass."""
+    monkeypatch.setattr(os, "scandir", failing(number))
+    with pytest.raises(kind, match=told) as caught:
+        LocalStore().list(f"file:{tmp_path}/f")
+    assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("owner", "group", "given"),
+    [
+        ("root", "daemon", [(-1, 1), (0, -1)]),
+        ("of no host", "daemon", [(-1, 1)]),
+        ("root", "of no host", [(0, -1)]),
+        ("of no host", "of no host", []),
+    ],
+)
+def test_only_names_that_this_host_knows_are_given(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: str,
+    group: str,
+    given: list[tuple[int, int]],
+) -> None:
+    """The group first: an owner who gives a file away may not change its group any more."""
+    (tmp_path / "d").mkdir()
+    calls: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "chown", lambda _, uid, gid: calls.append((uid, gid)))
+    LocalStore().restrict(f"file:{tmp_path}/d", Permissions(owner, group, 0o700))
+    assert calls == given

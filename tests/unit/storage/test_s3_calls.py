@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
 from sieve.errors import DeniedError, UnavailableError, UnknownOutcomeError, UnsupportedError
 from sieve.storage import s3
@@ -288,3 +288,34 @@ def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str
     assert bucket.store().restrict(FILE, Permissions("you", "s3a://bucket", 0o700)) == own
     with pytest.raises(UnsupportedError, match=f"may not read the table from {FILE}"):
         bucket.store().restrict(FILE, Permissions("me", group, 0o770))
+
+
+def test_an_object_whose_writer_cannot_be_asked_is_an_unknown_outcome(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be ours."""
+    s3._lacks["s3a://bucket"] = ""
+    bucket.objects[FILE] = b"x", b"another"
+
+    def silent(_: str) -> None:
+        raise Py4JNetworkError("cut")
+
+    monkeypatch.setattr(bucket, "getXAttrs", silent)
+    with pytest.raises(UnknownOutcomeError, match=f"{FILE} may or may not .*cut"):
+        bucket.store().create(FILE, b"y")
+    monkeypatch.undo()
+
+
+def test_a_bucket_that_is_written_to_by_one_driver_alone_is_told_of_once(
+    bucket: Bucket, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only where the bucket lacks conditions."""
+    bucket.capable = False
+    alone = bucket.store(single_writer=True)
+    for name in ("f", "g"):
+        assert alone.create(f"{HOME}/{name}", b"x")
+    (line,) = caplog.messages
+    assert line.startswith("s3a://bucket: Hadoop 3.3.6 cannot ask for it")
+    s3._lacks["s3a://bucket"] = ""
+    assert alone.create(f"{HOME}/h", b"x")
+    assert len(caplog.messages) == 1

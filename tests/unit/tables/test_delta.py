@@ -65,3 +65,12 @@ def test_commits_in_a_row_tell_all() -> None:
 def test_all_is_listed_where_the_log_does_not_tell(access: Access) -> None:
     """A commit that is not there, another table of the name, an earlier state, too many commits."""
     assert delta.list_changed(access, Commit(TABLE, 3)) is None
+
+
+@pytest.mark.parametrize("commits", [0, 1, 200, 201])
+def test_two_hundred_commits_are_read_one_by_one(commits: int) -> None:
+    """Of more, a listing is as fast."""
+    access = Access(3 + commits, [*range(4, 4 + commits)])
+    found = delta.list_changed(access, Commit(TABLE, 3))
+    assert (found is not None) == (commits <= 200)
+    assert access.asked == ([3] if commits <= 200 else [])

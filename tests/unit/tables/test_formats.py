@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sieve.metadata.text_formats import is_outdated
-from sieve.tables.formats import refuse_option
+from sieve.tables.formats import refuse_kind, refuse_names, refuse_option
 
 
 def schema(**types: object) -> str:
@@ -89,3 +89,83 @@ def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary:
         assert refused is None or "lineSep" in str(refused)
     assert refuse_option("t", {"format": "parquet x"} | own) is None
     assert not is_outdated("parquet", own)
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("view", "is a view; create the index on the table it reads"),
+        ("temporary view", "is a temporary view; create the index on the table it reads"),
+        ("stream", "is a streaming source; write it to a table"),
+        ("path", "is read by its path alone; save it as a table first"),
+        ("format avro", "is stored as avro; Sieve indexes Parquet"),
+        ("v2 com.example.Table", "is read through com.example.Table, which Sieve does not know"),
+        ("source com.example.Table", "is read through com.example.Table, which"),
+        ("v2 org.apache.iceberg.spark.SparkTable", "is an Iceberg table, which skips files"),
+        ("location io.delta.tables.DeltaIndex", "is a Delta table that is read by its path"),
+        ("format hudi", "is a Hudi table without a commit"),
+        ("hudi version 6", "is a Hudi table of version 6, and Sieve knows 8 and 9"),
+        ("hudi formats ORC", "is a Hudi table whose base files are ORC, and Sieve knows Parquet"),
+        ("hudi bootstrap", "is a Hudi table made by bootstrap"),
+        ("hive", "is a Hive table with SerDe unknown, which Spark does not read itself; store it"),
+        ("hive org.apache.X", "is a Hive table with SerDe org.apache.x, which Spark does not read"),
+        (
+            "hive org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
+            "through the Hive SerDe; set spark.sql.hive.convertMetastoreParquet = true",
+        ),
+        (
+            "hive org.apache.hadoop.hive.ql.io.orc.OrcSerde",
+            "through the Hive SerDe; set spark.sql.hive.convertMetastoreOrc = true",
+        ),
+    ],
+)
+def test_what_is_not_indexed_is_named_with_what_to_do(kind: str, told: str) -> None:
+    """A user reads what the table is and what would help."""
+    refused = refuse_kind("shop.t", kind)
+    assert refused.condition == "SIEVE_UNSUPPORTED_TABLE"
+    assert refused.message.startswith("shop.t is ")
+    assert told in refused.message
+
+
+@pytest.mark.parametrize(
+    ("columns", "taken"),
+    [
+        (["id", "sieve"], None),
+        (["id", "__sieve_location__"], "__sieve_location__"),
+        (["id", "__SIEVE_x", "__sieve_y"], "__SIEVE_x"),
+        (["x__sieve_"], None),
+    ],
+)
+def test_names_that_a_build_adds_are_no_names_of_columns(
+    columns: list[str], taken: str | None
+) -> None:
+    """In any case; the message names the first and what to do."""
+    refused = refuse_names("shop.t", columns)
+    if taken is None:
+        assert refused is None
+    else:
+        assert refused is not None
+        assert refused.message.startswith(f"shop.t has the column {taken}; names that begin with")
+        assert "rename it" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("format_name", "handling", "refused"),
+    [
+        ("csv", None, False),
+        ("csv", "STOP_AT_DELIMITER", False),
+        ("csv", "stop_at_delimiter", False),
+        ("csv", "BACK_TO_DELIMITER", True),
+        ("csvx", "BACK_TO_DELIMITER", False),
+        ("json", "BACK_TO_DELIMITER", False),
+    ],
+)
+def test_stray_quotes_may_not_depend_on_other_columns(
+    format_name: str, handling: str | None, refused: bool
+) -> None:
+    """Only the default of CSV reads a value in the same way whatever else a query reads."""
+    option = {} if handling is None else {"option.unescapedquotehandling": handling}
+    found = refuse_option("shop.t", {"format": f"{format_name} x", "schema": "{}"} | option)
+    assert (found is not None) == refused
+    if found is not None:
+        assert f"shop.t has the option unescapedQuoteHandling = {handling}:" in found.message

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError
 
-from sieve.tables.hudi import changed_partitions, find_appended, refusal, takes_whole_records
+from sieve.tables import hudi
+from sieve.tables.hudi import (
+    changed_partitions,
+    find_appended,
+    list_changed,
+    refusal,
+    takes_whole_records,
+)
 
 PARTS = {
     "hudi.hoodie.table.version": "9",
@@ -275,3 +282,50 @@ def test_nothing_is_asked_of_tables_that_merge_records() -> None:
     assert find_appended(access, {}, PARTS) == frozenset()
     other = PARTS | {"hudi.hoodie.record.merge.mode": "CUSTOM"}
     assert find_appended(access, {7: (*BASE, False)}, other) == frozenset()
+
+
+class Folders:
+    """A file system of which some folders are there."""
+
+    def __init__(self, *there: str, listed: str | None = "[]", error: Exception | None = None):
+        self._there, self._listed, self._error = there, listed, error
+        self.asked: list[list[str]] = []
+
+    def path(self, uri: str) -> Any:
+        own = SimpleNamespace(exists=lambda path: str(path.toString()) in self._there)
+        return SimpleNamespace(toString=lambda: uri, getFileSystem=lambda _: own)
+
+    def hadoopConf(self) -> Any:  # noqa: N802 - the shim's name
+        return None
+
+    def client(self) -> Any:
+        return SimpleNamespace(getBasePath=lambda: text("file:/t"))
+
+    def listPartitions(self, partitions: list[str]) -> str | None:  # noqa: N802 - the shim's name
+        if self._error is not None:
+            raise self._error
+        self.asked.append(partitions)
+        return self._listed
+
+
+def test_what_changed_is_listed_by_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition that is gone has no files, and its folder may have changed, too."""
+    since: list[Any] = []
+    partitions: list[Any] = [frozenset({"a", "b"})] * 3 + [None]
+
+    def changed(_: Any, instant_ms: int) -> Any:
+        since.append(instant_ms)
+        return partitions.pop(0)
+
+    monkeypatch.setattr(hudi, "changed_partitions", changed)
+    access = Folders("file:/t/a", listed="[1]")
+    assert list_changed(access, 77) == (frozenset({"file:/t/a", "file:/t/b"}), "[1]")
+    assert access.asked == [["a"]]
+    # All is listed where Hudi does not tell, or where it fails.
+    assert list_changed(Folders("file:/t/a", listed=None), 77) is None
+    assert list_changed(Folders(error=Py4JError("gone")), 77) is None
+    assert list_changed(Folders(), 77) is None
+    assert since == [77] * 4
+    partitions.append(frozenset({"a"}))
+    with pytest.raises(ArithmeticError):
+        list_changed(Folders(error=ArithmeticError()), 77)

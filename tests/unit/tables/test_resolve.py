@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from sieve.errors import InvalidInputError, UnsupportedError
-from sieve.tables.resolve import open_table
+from sieve.tables.resolve import open_table, plan_column
 
 
 class Session:
@@ -91,3 +91,52 @@ def test_a_listing_that_the_session_keeps_is_forgotten(
     with pytest.raises(UnsupportedError):
         open_table(driver("view"), None, session, parts)  # type: ignore[arg-type]
     assert session.forgotten == forgotten
+
+
+def resolved(format_name: str, **parts: str) -> Any:
+    """The shim, which resolves each name to a table of a format."""
+    info = {
+        "catalog": "spark_catalog", "database": "shop", "table": "orders", "create_time_ms": 1,
+        "location": "file:/w/orders", "format": format_name, "columns": [], "fingerprint": "a",
+        "fingerprint_parts": {"format": f"{format_name} x", **parts}, "case_sensitive": False,
+        "corrupt_column": "_corrupt_record", "database_location": "file:/w", "hive": True,
+        "spark": "4.1.4",
+    }  # fmt: skip
+    access = SimpleNamespace(kind=lambda: "files", info=lambda: json.dumps(info))
+    return SimpleNamespace(tables=lambda: SimpleNamespace(resolve=lambda *_: access))
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "orc", "csv", "json", "delta", "hudi"])
+def test_a_table_of_files_is_opened(format_name: str) -> None:
+    """Of each format that is indexed."""
+    driver = resolved(format_name, **{"hudi.hoodie.table.version": "9"})
+    assert open_table(driver, None, Session(), ["orders"]).info.format_name == format_name  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("driver", "told"),
+    [
+        (resolved("avro"), "is stored as avro"),
+        (resolved("hudi", **{"hudi.hoodie.table.version": "6"}), "is a Hudi table of version 6"),
+        (resolved("hudi"), "is a Hudi table of version None"),
+    ],
+)
+def test_a_table_of_another_layout_is_refused(driver: Any, told: str) -> None:
+    """By the name that was typed."""
+    with pytest.raises(UnsupportedError, match=rf"shop\.orders {told}"):
+        open_table(driver, None, Session(), ["shop", "orders"])  # type: ignore[arg-type]
+
+
+def test_the_right_to_query_a_column_is_asked_for_by_planning() -> None:
+    """An authorizer refuses when Spark plans, whatever the names hold."""
+    planned: list[Any] = []
+
+    def select(table: str, column: str) -> Any:
+        execution = SimpleNamespace(executedPlan=lambda: planned.append((table, column)))
+        return SimpleNamespace(_jdf=SimpleNamespace(queryExecution=lambda: execution))
+
+    def table(name: str) -> Any:
+        return SimpleNamespace(select=lambda column: select(name, column))
+
+    plan_column(SimpleNamespace(table=table), ["shop", "my`t"], ["a.b", "c"])  # type: ignore[arg-type]
+    assert planned == [("`shop`.`my``t`", "`a.b`.`c`")]

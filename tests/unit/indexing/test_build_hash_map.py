@@ -1,0 +1,44 @@
+"""The keys of a map are counted before it is made, by the smallest of their hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sieve.indexing import hash_map_tasks
+from sieve.indexing.build_hash_map import _counts
+from tests import fake_frames
+from tests.fake_frames import Frame
+
+HALF = -(1 << 62)
+"""A quarter of all hashes is smaller."""
+
+
+@pytest.mark.parametrize(
+    ("tasks", "counted"),
+    [
+        ([], (0, 0)),
+        ([(0, [])], (0, 0)),
+        # Fewer hashes than the sketch takes are known.
+        ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
+        # All four are of one pair each, so each pair is a key.
+        ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
+        # One occurs twice: four within a quarter of the domain are sixteen, less the last.
+        ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
+    ],
+)
+def test_keys_are_counted_by_their_smallest_hashes(
+    monkeypatch: pytest.MonkeyPatch,
+    tasks: Sequence[tuple[int, list[int]]],
+    counted: tuple[int, int],
+) -> None:
+    """Of all tasks; unique keys exactly, others about."""
+    fake_frames.use(monkeypatch)
+    monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)
+    types = {"pairs": pa.int64(), "smallest": pa.list_(pa.int64())}
+    parts = [[{"pairs": pairs, "smallest": smallest}] for pairs, smallest in tasks]
+    frame: Any = Frame(types, parts)
+    assert _counts(frame) == counted

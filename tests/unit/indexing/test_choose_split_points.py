@@ -1,0 +1,118 @@
+"""Where sampled values are split, what each part shares, and which bytes its digits take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from sieve.encoding.split_points import Point, Splits, packed_size
+from sieve.indexing.choose_split_points import Fronts, _alphabet, split
+
+PAGES = [b"a.com/x1", b"a.com/x2", b"a.com/y1", b"b.org/1", b"b.org/2", b"c"]
+HOSTS = [b"h%02d/" % host + b"q" * 30 + b"%04d" % k for host in range(3) for k in range(20)]
+MOST = 1 << 14
+
+
+def made(
+    values: Sequence[bytes], count: int, spare: float, most: int = MOST, start: int = 0
+) -> Splits | None:
+    """The splits of values, of which `start` bytes are the same."""
+    return split(Fronts(values, start), count, spare, most)
+
+
+def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
+    """152 of them, zero padded; neighbours are told apart by the first byte that differs."""
+    fronts = Fronts(PAGES, 0)
+    assert fronts.bytes.shape == (6, 152)
+    assert (fronts.shared.tolist(), fronts.radix) == ([7, 6, 0, 6, 0], 14)
+    later = Fronts([b"xx" + page for page in PAGES], 2)
+    assert np.array_equal(later.bytes, fronts.bytes)
+    alike = Fronts([b"p" * 152 + b"1", b"p" * 152 + b"2"], 0)
+    assert (alike.shared.tolist(), alike.radix) == ([152], 2)
+    # With a wider alphabet than is useful, digits are bytes.
+    assert Fronts([bytes([k]) for k in range(1, 128)], 0).radix == 128
+    assert Fronts([bytes([k]) for k in range(1, 129)], 0).radix == 256
+
+
+@pytest.mark.parametrize(
+    ("count", "points", "alphabet"),
+    [
+        (1, [(b"", 0)], b"./12abcgmorxy"),
+        (2, [(b"a.com/", 6), (b"b", 0)], b"./12bcgorxy"),
+        (3, [(b"a.com/x", 7), (b"a.com/y", 0), (b"b", 0)], b"./12abcgmory"),
+        (
+            4,
+            [(b"a.com/x", 7), (b"a.com/y", 0), (b"b.org/", 6), (b"c", 0)],
+            b"./12acmoy",
+        ),
+    ],
+)
+def test_values_are_cut_where_neighbours_share_least(
+    count: int, points: list[tuple[bytes, int]], alphabet: bytes
+) -> None:
+    """A point is no longer than it must be; digits are the bytes after what its values share."""
+    found = Splits(tuple(Point(*point) for point in points), alphabet)
+    assert made(PAGES, count, 60) == found
+    # Once all values are told apart, more points gain nothing.
+    if count == 4:
+        assert made(PAGES, 8, 60) == found
+    assert made(PAGES, count, 0) == made(PAGES, 1, 60)
+
+
+@pytest.mark.parametrize("count", [3, 4, 16])
+def test_values_of_several_hosts_are_told_apart_behind_what_each_shares(count: int) -> None:
+    """By digits alone."""
+    starts = [b"h%02d/" % host + b"q" * 30 + b"00" for host in range(3)]
+    assert made(HOSTS, count, 20) == Splits(tuple(Point(s, 36) for s in starts), b"0123456789")
+
+
+def test_one_point_more_takes_the_group_with_most_equal_codes() -> None:
+    """The two hosts that are left share a prefix of two bytes."""
+    first = b"h00/" + b"q" * 30 + b"00"
+    assert made(HOSTS, 1, 20) == Splits((Point(b"h0", 2),), b"/012q")
+    assert made(HOSTS, 2, 20) == Splits((Point(first, 36), Point(b"h01", 2)), b"/0123456789q")
+
+
+def test_points_that_take_too_many_bytes_are_none() -> None:
+    """The limit itself is allowed."""
+    three = made(HOSTS, 3, 20)
+    assert three is not None
+    size = packed_size(three.points)
+    assert made(HOSTS, 3, 20, size) == three
+    assert made(HOSTS, 3, 20, size - 1) is None
+
+
+def test_a_point_is_128_bytes_long_at_most() -> None:
+    """Values that differ later have one code."""
+    found = made([b"p" * 200 + b"%03d" % k for k in range(50)], 4, 0)
+    assert found == Splits((Point(b"p" * 128, 128),), b"p")
+
+
+@pytest.mark.parametrize(
+    ("text", "strays", "alphabet"),
+    [
+        (b"aaab", 1, b"a"),
+        (b"aaab", 0.9, b"ab"),
+        (b"aaabbc", 3, b"a"),
+        (b"aaabbc", 2.9, b"ab"),
+        (b"\0\0a", 0, b"a"),
+        (bytes(range(1, 128)), 0, bytes(range(1, 128))),
+        (bytes(range(1, 129)), 0, b""),
+        (bytes(range(1, 129)), 1, bytes(range(2, 129))),
+    ],
+)
+def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: bytes) -> None:
+    """As far as they are few together; a zero byte always is digit 0."""
+    counts = np.bincount(np.frombuffer(text, np.uint8), minlength=256)
+    assert _alphabet(counts, strays) == alphabet
+
+
+@pytest.mark.parametrize(("odd", "alphabet"), [(1, b"ab"), (2, b"ab~")])
+def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes) -> None:
+    """Of two it is a digit."""
+    plain = [bytes(b"ab"[k >> bit & 1] for bit in range(8)) for k in range(200 - odd)]
+    found = made(sorted([*plain, b"~aaaaaaa", b"~bbbbbbb"][:200]), 1, 0)
+    assert found is not None
+    assert found.alphabet == alphabet

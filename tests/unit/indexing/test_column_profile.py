@@ -1,0 +1,154 @@
+"""How many bytes of an index a column allows, by its options and its size."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.indexing.column_profile import Profile
+from sieve.metadata.options import IndexOptions
+
+MB = 1 << 20
+AUTO = IndexOptions()
+
+
+def profile(
+    sizes: list[int] | None = None,
+    rows: int = 1_000_000,
+    *,
+    width: float = 8.0,
+    share: float = 1.0,
+    shown: int = 40_000,
+    exact: bool = True,
+    wide: bool = False,
+) -> Profile:
+    """A column of files, a hundred of a megabyte each unless they are given."""
+    sample: Any = SimpleNamespace(
+        rows=rows, width=width, share=share, shown=shown, encoder=SimpleNamespace(exact=exact)
+    )
+    lengths = np.array([MB] * 100 if sizes is None else sizes, np.int64)
+    return Profile(sizes=lengths, sample=sample, wide=wide)
+
+
+def test_a_profile_counts_its_locations_and_its_bytes() -> None:
+    """Of the table and, uncompressed, of the column."""
+    found = profile([300, 100])
+    assert (found.n_files, found.table_bytes, found.location_bytes) == (2, 400, 200.0)
+    assert found.column_bytes == 8_000_000
+    assert found.weights is not None
+    assert found.weights.tolist() == [1.5, 0.5]
+    assert profile().weights is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options", "share", "budget"),
+    [
+        # A tenth of the table, or 64 KB of a small one.
+        (None, AUTO, 1.0, 10 * MB),
+        (None, AUTO, 0.25, 10 * MB // 4),
+        ([100_000] * 3, AUTO, 1.0, 64 << 10),
+        ([655_361], AUTO, 1.0, 64 << 10),
+        ([655_370], AUTO, 1.0, 65_537),
+        (None, IndexOptions(budget="1%"), 1.0, 80_000),
+        (None, IndexOptions(budget="1%"), 0.5, 40_000),
+        (None, IndexOptions(budget="20KB"), 1.0, 20 << 10),
+        (None, IndexOptions(budget="20KB"), 1e-9, 1),
+    ],
+)
+def test_a_budget_is_of_the_table_or_of_the_column(
+    sizes: list[int] | None, options: IndexOptions, share: float, budget: int
+) -> None:
+    """Of a part of the domain, its share; at least a byte."""
+    found = profile(sizes, share=share)
+    assert found.budget(options) == budget
+    assert found.most(options) == budget
+
+
+@pytest.mark.parametrize("shape", ["sieve", "map"])
+def test_some_shapes_are_not_made_again_for_their_bytes(shape: str) -> None:
+    """A map has the bits that its budget pays for, and blocks have an error."""
+    assert profile().most(IndexOptions(shape, budget="20KB")) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("rows", "share", "wide", "allowed"),
+    [
+        # A hundredth of the column, or 320 KB of a small one; eight times as many at most.
+        (1_000_000, 1.0, False, 320 << 10),
+        (4_096_100, 1.0, False, 327_688),
+        (10_000_000, 1.0, False, 800_000),
+        (10_000_000, 0.5, False, 400_000),
+        (10_000_000, 1.0, True, 6_400_000),
+        (1_000_000, 1.0, True, 8 * (320 << 10)),
+        # A tenth of the table bounds them.
+        (1_000_000_000, 1.0, False, 10 * MB),
+    ],
+)
+def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
+    rows: int, share: float, wide: bool, allowed: int
+) -> None:
+    """And for as many again where that may pay."""
+    found = profile(rows=rows, share=share, wide=wide)
+    assert found.intervals_budget(AUTO, "auto") == allowed
+    # One and a half cuts a byte, and 64 a location, but no more than there are rows.
+    assert found.most_cuts(AUTO) == min(found.sample.shown, 64 * 100 + 3 * allowed // 2)
+    many = profile(rows=rows, share=share, wide=wide, shown=1 << 30)
+    assert many.most_cuts(AUTO) == 64 * 100 + 3 * allowed // 2
+
+
+@pytest.mark.parametrize(
+    ("budget", "beside"), [("40KB", 20 << 10), ("640KB", 32 << 10), ("1280KB", 64 << 10)]
+)
+def test_a_map_leaves_little_to_intervals(budget: str, beside: int) -> None:
+    """A twentieth of a given budget; of a small one 32 KB, but no more than half."""
+    options = IndexOptions(budget=budget)
+    assert profile().intervals_budget(options, "auto") == int(budget[:-2]) << 10
+    assert profile().intervals_budget(options, "map") == beside
+
+
+def test_there_is_a_cut_at_least() -> None:
+    """Of a column without rows, too."""
+    for options in (AUTO, IndexOptions("sieve")):
+        assert profile(shown=0).most_cuts(options) == 1
+        assert profile([MB], shown=7).most_cuts(options) == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "rows", "wide", "more"),
+    [
+        (AUTO, 1_000_000, False, True),
+        (AUTO, 1_000_000, True, False),
+        (IndexOptions(budget="1%"), 1_000_000, False, False),
+        # All that the budget allows is read already.
+        (AUTO, 1_000_000_000, False, False),
+    ],
+)
+def test_more_cuts_are_read_once_and_within_the_budget(
+    options: IndexOptions, rows: int, wide: bool, more: bool
+) -> None:
+    """For the budget auto alone."""
+    found = profile(rows=rows, wide=wide)
+    wider = found.wider(options)
+    assert (wider is not None) == more
+    if wider is not None:
+        assert (wider.wide, wider.sizes) == (True, found.sizes)
+
+
+def test_a_map_finds_the_location_of_a_row() -> None:
+    """The more likely a large one; where codes are exact, no less than all that hold the key."""
+    assert profile([300, 100]).least_by_map(3.0) == 3.0
+    assert profile([300, 100], exact=False).least_by_map(3.0) == (1.5**2 + 0.5**2) / 2
+    assert profile([300, 100], exact=False).least_by_map(1.1) == 1.1
+
+
+def test_bytes_that_hardly_count() -> None:
+    """A hundredth of the column, or 8 KB of a small one; of a part of the domain its share."""
+    assert profile().little == 80_000
+    assert profile(rows=1000).little == 8 << 10
+    assert profile(share=0.5).little == 40_000
+    assert profile().payback(IndexOptions()).file == 10 * MB
+    assert profile(share=0.5).payback(IndexOptions(payback=3)).file == 1.5 * MB

@@ -1,0 +1,144 @@
+"""The versions of an index in their order, and what is said where one is missing."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sieve.errors import CorruptError
+from sieve.metadata.history import (
+    HOUR_MS,
+    Retention,
+    history,
+    published,
+    refreshed_or_rebuilt,
+    vacuumed,
+)
+from sieve.metadata.manifest import Manifest, render_manifest
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import Commit, CreatedBy, RunId, VersionId
+from sieve.metadata.transitions import (
+    Change,
+    Disable,
+    Drop,
+    Enable,
+    Follow,
+    SetOptions,
+    next_version,
+)
+from sieve.storage.interface import GoneError
+from sieve.storage.local import LocalStore
+from tests.unit.metadata.manifest_sample import SAMPLE
+
+
+def versions(folder: Path, *numbers: int) -> str:
+    """The folder of an index with files of some versions, each of second ten times its number."""
+    (folder / "versions").mkdir()
+    for number in numbers:
+        file = folder / "versions" / f"{number}.json"
+        file.touch()
+        os.utime(file, (10 * number, 10 * number))
+    (folder / "versions" / "1.json.part").touch()
+    return f"file:{folder}"
+
+
+def test_versions_have_the_times_of_their_files(tmp_path: Path) -> None:
+    """In the order of their numbers, not of their names; other files are none."""
+    found = published(LocalStore(), versions(tmp_path, *range(12, 0, -1)))
+    assert found == [10_000 * number for number in range(1, 13)]
+
+
+def test_without_its_first_version_an_index_is_gone(tmp_path: Path) -> None:
+    """The message names the file that is missing."""
+    folder = versions(tmp_path, 2, 3)
+    with pytest.raises(GoneError, match=rf"{folder}/versions/1\.json is not there"):
+        published(LocalStore(), folder)
+
+
+def test_a_gap_is_damage(tmp_path: Path) -> None:
+    """The message names the folder."""
+    folder = versions(tmp_path, 1, 3)
+    with pytest.raises(CorruptError, match=rf"the versions in {folder}/versions have gaps"):
+        published(LocalStore(), folder)
+
+
+def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> None:
+    """By number; 0 without a mark or a folder of marks, and other names are none."""
+    index = f"file:{tmp_path}"
+    assert vacuumed(LocalStore(), index) == 0
+    (tmp_path / "vacuumed").mkdir()
+    (tmp_path / "vacuumed" / "x10").touch()
+    assert vacuumed(LocalStore(), index) == 0
+    for mark in ("9", "10", "2"):
+        (tmp_path / "vacuumed" / mark).touch()
+    assert vacuumed(LocalStore(), index) == 10
+
+
+@pytest.mark.parametrize(
+    ("versions", "hours", "expired"),
+    [(1, 0, 2), (2, 0, 1), (3, 0, 0), (9, 0, 0), (1, 1, 2), (1, 2, 1), (1, 1.5, 1), (1, 9, 0)],
+)
+def test_a_version_ages_from_the_next_one_on(versions: int, hours: float, expired: int) -> None:
+    """Of three, the first was replaced two hours ago and a bit, the second one hour and a bit."""
+    times = [0, HOUR_MS, 2 * HOUR_MS]
+    assert Retention(versions, hours).expired(times, 3 * HOUR_MS + 1) == expired
+
+
+def runs(*names: str) -> Manifest:
+    """A version of these runs, over a list of files that has as many parts."""
+    parts = SAMPLE.locations.parts * len(names)
+    return replace(
+        SAMPLE,
+        runs=tuple(replace(SAMPLE.runs[0], id=RunId(name * 32)) for name in names),
+        locations=replace(SAMPLE.locations, parts=parts, count=17 * len(names)),
+    )
+
+
+def test_a_version_that_keeps_a_run_is_a_refresh() -> None:
+    """Without one in common, all was read again."""
+    assert refreshed_or_rebuilt(runs("a"), runs("a", "b")) == "refreshed"
+    assert refreshed_or_rebuilt(runs("a", "b"), runs("c", "b")) == "refreshed"
+    assert refreshed_or_rebuilt(runs("a", "b"), runs("c")) == "rebuilt"
+
+
+def test_the_history_tells_what_each_version_changed(tmp_path: Path) -> None:
+    """Newest first, with its time and whether VACUUM has left its files."""
+    by = CreatedBy("0.1.0", "4.1.4")
+    moved = replace(SAMPLE.table, table="renamed", location="file:/w/renamed")
+    made: list[tuple[Manifest, str]] = [(SAMPLE, "created")]
+
+    def add(version: Manifest, told: str) -> None:
+        number = len(made) + 1
+        own = {"version": number, "id": VersionId(f"{number:032x}"), "parent": made[-1][0].id}
+        made.append((replace(version, **own), told))
+
+    changes: list[tuple[Change, str]] = [
+        (Disable(), "disabled"),
+        (Enable(), "enabled"),
+        (SetOptions(IndexOptions(budget="3%")), "options set"),
+        (Follow(moved, moved=True), "followed its table"),
+    ]
+    for change, told in changes:
+        add(next_version(made[-1][0], change, VersionId("f" * 32), by), told)
+    base = made[-1][0]
+    add(replace(base, runs=runs("a", "b").runs, locations=runs("a", "b").locations), "refreshed")
+    add(replace(made[-1][0], runs=runs("c").runs, locations=runs("c").locations), "rebuilt")
+    # A commit of a Delta table that changed no file.
+    add(replace(made[-1][0], commit=Commit("0b6c", 7)), "refreshed")
+    add(next_version(made[-1][0], Drop(), VersionId("f" * 32), by), "dropped")
+    folder = tmp_path / SAMPLE.index
+    folder.mkdir()
+    versions(folder, *range(1, len(made) + 1))
+    for manifest, _ in made:
+        path = folder / "versions" / f"{manifest.version}.json"
+        path.write_bytes(render_manifest(manifest))
+        os.utime(path, (10 * manifest.version, 10 * manifest.version))
+    (folder / "vacuumed").mkdir()
+    (folder / "vacuumed" / "3").touch()
+    found = history(LocalStore(), f"file:{folder}")
+    assert [(past.manifest, past.change) for past in found] == made[::-1]
+    assert [past.published_ms for past in found] == [10_000 * k for k in range(len(made), 0, -1)]
+    assert [past.retained for past in found] == [True] * (len(made) - 3) + [False] * 3

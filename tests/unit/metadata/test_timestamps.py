@@ -1,0 +1,28 @@
+"""Times as text: what is written is read back, to the millisecond, in any year."""
+
+from __future__ import annotations
+
+import pytest
+
+from sieve.metadata.timestamps import iso, ms_since_epoch
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (7, "1970-01-01T00:00:00.007Z"),
+        (1_740_830_400_123, "2025-03-01T12:00:00.123Z"),
+        (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        (-1, "1969-12-31T23:59:59.999Z"),
+    ],
+)
+def test_a_time_is_text_in_utc(ms: int, text: str) -> None:
+    """Such texts sort as their times do."""
+    assert iso(ms) == text
+    assert ms_since_epoch(text) == ms
+
+
+def test_a_time_may_be_of_another_zone() -> None:
+    """As others write it."""
+    assert ms_since_epoch("2025-03-01T13:00:00.5+01:00") == 1_740_830_400_500

@@ -1,0 +1,283 @@
+"""Which versions a scan uses: the newest, those of an earlier instant, and why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.errors import (
+    CorruptError,
+    InvalidInputError,
+    SieveError,
+    UnavailableError,
+    UnsupportedError,
+)
+from sieve.metadata.manifest import render_manifest
+from sieve.metadata.records import VersionId
+from sieve.metadata.registration import Registration
+from sieve.reader.cache import FileCache
+from sieve.reader.reason import Reason
+from sieve.reader.version_cache import VersionCache, reason_of
+from sieve.storage.interface import GoneError, Store
+from sieve.storage.local import LocalStore
+from tests.made_index import CountingStore, plain_locations, write_version
+from tests.unit.metadata.manifest_sample import SAMPLE
+
+LASTING = 3600.0
+
+
+class Index:
+    """An index of some versions, the first on the first of May, then one a day.
+
+    Args:
+        root: the root.
+        versions: number of versions.
+        vacuumed: the newest one that VACUUM has deleted files of.
+    """
+
+    def __init__(self, root: Path, versions: int, vacuumed: int = 0) -> None:
+        self.folder = root / SAMPLE.index
+        self.store = CountingStore()
+        self.registration = Registration(SAMPLE.index, SAMPLE.column, f"file:{root}")
+        self.cache = VersionCache(lambda _: self.store, FileCache(1 << 20))
+        made = write_version(self.folder, [], replace(plain_locations(1), slots=np.array([-1])))
+        (self.folder / "versions").mkdir(exist_ok=True)
+        for number in range(1, versions + 1):
+            self.manifest = replace(
+                made,
+                index=SAMPLE.index,
+                version=number,
+                id=VersionId(f"{number:032x}"),
+                parent=VersionId(f"{number - 1:032x}") if number > 1 else None,
+                instant=f"2025-05-{number:02d}T00:00:00.000Z",
+            )
+            self.path(number).write_bytes(render_manifest(self.manifest))
+        if vacuumed:
+            (self.folder / "vacuumed").mkdir()
+            (self.folder / "vacuumed" / str(vacuumed)).touch()
+
+    def path(self, number: int) -> Path:
+        """The manifest of a version."""
+        return self.folder / "versions" / f"{number}.json"
+
+    def used(self, instant: str | None, *, partial: bool = False, **other: Any) -> list[int]:
+        """The numbers of the versions that a scan uses."""
+        newest = self.cache.newest(self.registration, LASTING).index
+        assert newest is not None
+        found = self.cache.versions_for(newest, self.asked(instant, partial=partial, **other))
+        return [one.manifest.version for one in found]
+
+    def asked(self, instant: str | None = None, *, partial: bool = False, **other: Any) -> Any:
+        """A scan of the table."""
+        fields = {"table": self.manifest.table, "fingerprints": [self.manifest.fingerprint]}
+        return SimpleNamespace(instant=instant, partially_visible=partial, **(fields | other))
+
+
+@pytest.mark.parametrize(
+    ("instant", "one", "many"),
+    [
+        (None, [9], [9]),
+        # Before all versions: the oldest.
+        ("2025-04-30T00:00:00.000Z", [1], [*range(1, 8), 9]),
+        ("2025-05-01T00:00:00.000Z", [1], [*range(1, 8), 9]),
+        ("2025-05-02T12:00:00.000Z", [2], [*range(2, 9), 9]),
+        ("2025-05-08T00:00:00.000Z", [8], [8, 9]),
+        ("2025-05-08T23:59:59.999Z", [8], [8, 9]),
+        # The newest is not later than these.
+        ("2025-05-09T00:00:00.000Z", [9], [9]),
+        ("2025-06-01T00:00:00.000Z", [9], [9]),
+    ],
+)
+def test_a_scan_of_an_instant_has_the_last_version_up_to_it(
+    tmp_path: Path, instant: str | None, one: list[int], many: list[int]
+) -> None:
+    """One that sees slices in part has those after it too, eight in all."""
+    index = Index(tmp_path, 9)
+    assert index.used(instant) == one
+    assert index.used(instant, partial=True) == many
+    assert index.used(instant) == one
+
+
+def test_what_vacuum_deleted_is_not_used(tmp_path: Path) -> None:
+    """The oldest version that is left serves earlier instants; of one version it is the newest."""
+    index = Index(tmp_path, 5, vacuumed=3)
+    assert index.used("2025-05-02T00:00:00.000Z") == [4]
+    assert index.used("2025-05-02T00:00:00.000Z", partial=True) == [4, 5]
+    assert Index(tmp_path / "other", 3, vacuumed=2).used("2025-04-02T00:00:00.000Z") == [3]
+    assert Index(tmp_path / "single", 1).used("2025-04-02T00:00:00.000Z") == [1]
+
+
+def test_versions_of_the_past_are_read_once(tmp_path: Path) -> None:
+    """They never change; the newest is held for its time, and no longer."""
+    index = Index(tmp_path, 5)
+    for _ in range(3):
+        assert index.used("2025-05-02T12:00:00.000Z", partial=True) == [2, 3, 4, 5]
+    names = index.store.read_names
+    # Each was read for its instant, at most, and when it was opened.
+    assert {name for name in names if name.endswith(".json")} == {f"{k}.json" for k in range(2, 6)}
+    assert all(names.count(f"{k}.json") <= 2 for k in range(2, 5))
+    assert names.count("5.json") == 1
+
+
+def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None:
+    """Of those after the instant; where instants cannot be told, the newest serves."""
+    other = Index(tmp_path / "other", 5)
+    other.path(3).write_bytes(b"?")
+    assert other.used("2025-05-02T12:00:00.000Z", partial=True) == [5]
+    assert other.used("2025-05-02T12:00:00.000Z") == [5]
+    third = Index(tmp_path / "third", 6)
+    assert third.used("2025-05-04T12:00:00.000Z") == [4]
+    third.path(5).write_bytes(b"?")
+    assert third.used("2025-05-04T12:00:00.000Z", partial=True) == [4, 6]
+
+
+def test_a_version_that_a_scan_may_not_use_is_left_out(tmp_path: Path) -> None:
+    """Of another table, and of a reader with other settings."""
+    index = Index(tmp_path, 3)
+    assert index.used(None, fingerprints=["0" * 63 + "1"]) == []
+    changed = replace(index.manifest, fingerprint="a" * 64, version=4, parent=index.manifest.id)
+    data = render_manifest(
+        replace(changed, id=VersionId("f" * 32), instant="2025-05-04T00:00:00.000Z")
+    )
+    index.path(4).write_bytes(data)
+    old = index.manifest.fingerprint
+    assert index.used("2025-05-02T00:00:00.000Z", fingerprints=[old]) == [2]
+    index.cache.invalidate(index.registration.directory)
+    assert index.used("2025-05-02T00:00:00.000Z", fingerprints=[old]) == [2]
+    assert index.used("2025-05-02T00:00:00.000Z", fingerprints=[old], partial=True) == [2, 3]
+    assert index.used("2025-05-02T00:00:00.000Z", fingerprints=["a" * 64]) == [4]
+    assert index.used(None, fingerprints=["a" * 64]) == [4]
+
+
+def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
+    """DISABLE is of now, whatever the instant."""
+    index = Index(tmp_path, 3)
+    off = replace(
+        index.manifest,
+        version=4,
+        parent=index.manifest.id,
+        id=VersionId("f" * 32),
+        state="disabled",
+        instant="2025-05-04T00:00:00.000Z",
+    )
+    index.path(4).write_bytes(render_manifest(off))
+    assert index.used("2025-05-02T00:00:00.000Z") == []
+
+
+def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None:
+    """A statement of this driver tells of it; an index that is as it was stays open."""
+    index = Index(tmp_path, 2)
+    first = index.cache.newest(index.registration, LASTING)
+    assert first.index is not None
+    assert (first.reason, first.detail) == (None, "")
+    assert index.cache.newest(index.registration, LASTING) is first
+    index.cache.invalidate(index.registration.directory)
+    again = index.cache.newest(index.registration, LASTING)
+    assert again.index is not None
+    assert again.index.manifest == first.index.manifest
+    later = replace(index.manifest, version=3, parent=index.manifest.id, id=VersionId("f" * 32))
+    index.path(3).write_bytes(render_manifest(later))
+    assert index.cache.newest(index.registration, LASTING) is again
+    index.cache.invalidate(index.registration.directory)
+    newest = index.cache.newest(index.registration, LASTING).index
+    assert newest is not None
+    assert newest.manifest == later
+
+
+def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
+    """So its files need not be read again; one of the same number and another id is another."""
+    index = Index(tmp_path, 2)
+    first = index.cache.newest(index.registration, LASTING)
+    same = index.cache._read(index.registration, first)
+    assert same.index is first.index
+    other = replace(index.manifest, id=VersionId("e" * 32))
+    index.path(2).write_bytes(render_manifest(other))
+    changed = index.cache._read(index.registration, first).index
+    assert changed is not None
+    assert changed.manifest == other
+
+
+def test_indexes_in_memory_are_those_that_were_used(tmp_path: Path) -> None:
+    """Without a read; by column, and only such as the scan may use."""
+    index = Index(tmp_path, 2)
+    registrations = [None, index.registration]
+    assert index.cache.in_memory(registrations, index.asked()) == {}
+    newest = index.cache.newest(index.registration, LASTING).index
+    index.store.read_names.clear()
+    assert index.cache.in_memory(registrations, index.asked()) == {index.manifest.column: newest}
+    other = index.asked(fingerprints=["0" * 63 + "1"])
+    assert index.cache.in_memory(registrations, other) == {}
+    assert index.store.read_names == []
+
+
+def gone(index: Index) -> None:
+    """No version is left."""
+    index.path(1).unlink()
+
+
+def without_list(index: Index) -> None:
+    """The list of files of the version is not there."""
+    for path in (index.folder / "locations").iterdir():
+        path.unlink()
+
+
+def damaged(index: Index) -> None:
+    """The manifest is damaged."""
+    index.path(1).write_bytes(b"?")
+
+
+@pytest.mark.parametrize(
+    ("break_it", "reason", "detail"),
+    [
+        (gone, Reason.INDEX_GONE, "holds no version"),
+        (without_list, Reason.INDEX_GONE, ".parquet"),
+        (damaged, Reason.INDEX_CORRUPT, "manifest is cut short"),
+    ],
+)
+def test_an_index_that_cannot_be_read_is_a_reason(
+    tmp_path: Path, break_it: Callable[[Index], None], reason: Reason, detail: str
+) -> None:
+    """No scan fails for it, and EXPLAIN says what is wrong."""
+    index = Index(tmp_path, 1)
+    break_it(index)
+    found = index.cache.newest(index.registration, LASTING)
+    assert (found.index, found.reason) == (None, reason)
+    assert detail in found.detail
+    assert index.cache.in_memory([index.registration], index.asked()) == {}
+
+
+def test_a_store_that_does_not_answer_is_a_reason(tmp_path: Path) -> None:
+    """Like any other error."""
+
+    class Down(LocalStore):
+        """A store that answers nothing."""
+
+        def read(self, *_: object) -> bytes:
+            raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "down")
+
+    index = Index(tmp_path, 1)
+    store: Store = Down()
+    found = VersionCache(lambda _: store, FileCache(1)).newest(index.registration, LASTING)
+    assert (found.index, found.reason) == (None, Reason.ERROR)
+    assert "down" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (GoneError, Reason.INDEX_GONE),
+        (CorruptError, Reason.INDEX_CORRUPT),
+        (UnsupportedError, Reason.VERSION_TOO_NEW),
+        (UnavailableError, Reason.ERROR),
+        (InvalidInputError, Reason.ERROR),
+    ],
+)
+def test_each_kind_of_error_has_its_reason(kind: type[SieveError], reason: Reason) -> None:
+    """By what a user would do about it."""
+    assert reason_of(kind("SIEVE_X", "x")) is reason

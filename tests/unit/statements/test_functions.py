@@ -1,0 +1,132 @@
+"""Table functions: the rows of statements, and of what no statement shows, without Spark."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sieve.errors import DeniedError, InvalidInputError
+from sieve.reader.cache import FileCache
+from sql_ext.statements.context import Row
+from sql_ext.statements.functions import FUNCTIONS, call
+from tests.fake_spark import PlainStatement, Session, Warehouse, without_spark
+from udfs import files, segments, status
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(PlainStatement):
+    """A statement of a user; records the columns that he was asked the right to query of."""
+
+    asked: list[Any] = field(default_factory=list)
+    denied: bool = False
+
+    def plan_column(self, table: Any, column: Any) -> None:
+        self.asked.append((list(table), list(column)))
+        if self.denied:
+            raise DeniedError("SIEVE_PERMISSION_DENIED", "no right to query t")
+
+
+def statement(warehouse: Warehouse, *, denied: bool = False, **other: Any) -> Statement:
+    """The context of a call."""
+    at = Session(warehouse).at()
+    assert isinstance(at, PlainStatement)
+    names = [name for name in at.__dataclass_fields__ if name not in other]
+    return Statement(**{name: getattr(at, name) for name in names}, **other, denied=denied)
+
+
+def rows(at: Statement, name: str, **arguments: Any) -> list[Row]:
+    """The rows of a call, each as long as the function's columns."""
+    answer = call({"name": name, "arguments": arguments}, at)
+    assert answer["columns"] == FUNCTIONS[name].columns
+    found = list(answer["rows"])
+    assert all(len(row) == len(answer["columns"]) for row in found)
+    return found
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """A table of two files with an index, and one without."""
+    made = Warehouse(tmp_path)
+    made.create_table("t", [[1, 2], [3]])
+    made.create_table("u", [[7]])
+    with without_spark():
+        Session(made).sql("CREATE SIEVE INDEX v ON t (id)")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "sql"),
+    [
+        ("sieve_indexes", {}, "SHOW SIEVE INDEXES"),
+        ("sieve_indexes", {"database": ["shop"]}, "SHOW SIEVE INDEXES IN shop"),
+        ("sieve_versions", {"table": ["t"]}, "SHOW SIEVE VERSIONS ON t"),
+        ("sieve_describe", {"table": ["t"], "index": "v"}, "DESCRIBE SIEVE INDEX v ON t"),
+        (
+            "sieve_describe",
+            {"table": ["t"], "index": "v", "detail": "Extended"},
+            "DESCRIBE SIEVE INDEX EXTENDED v ON t",
+        ),
+    ],
+)
+def test_a_function_gives_the_rows_of_its_statement(
+    warehouse: Warehouse, name: str, arguments: dict[str, Any], sql: str
+) -> None:
+    """With the same columns."""
+    at = statement(warehouse)
+    assert rows(at, name, **arguments) == list(Session(warehouse).sql(sql)) != []
+    assert at.asked == []
+
+
+def test_another_detail_than_extended_is_refused(warehouse: Warehouse) -> None:
+    """The message names the one that there is."""
+    with pytest.raises(InvalidInputError, match=r"takes 'extended' as its third .* not 'all'"):
+        rows(statement(warehouse), "sieve_describe", table=["t"], index="v", detail="all")
+
+
+def test_segments_are_shown_to_whom_may_query_the_column(warehouse: Warehouse) -> None:
+    """They hold its keys."""
+    at = statement(warehouse)
+    found = rows(at, "sieve_segments", table=["t"], index="V")
+    assert [row[1:3] for row in found] == [("1", "3")]
+    assert at.asked == [(["t"], ["id"])]
+    with pytest.raises(DeniedError):
+        rows(statement(warehouse, denied=True), "sieve_segments", table=["t"], index="v")
+    with pytest.raises(InvalidInputError, match="has no index w"):
+        rows(at, "sieve_segments", table=["t"], index="w")
+
+
+def test_the_files_of_a_scan_are_those_that_the_driver_plans(warehouse: Warehouse) -> None:
+    """The table must be one; the session of the user plans it."""
+    asked: list[Any] = []
+
+    def plan(session: Any, table: Any, predicate: str) -> str:
+        asked.append((session, table, predicate))
+        return json.dumps({"files": [], "index": None})
+
+    driver = SimpleNamespace(explain=lambda: SimpleNamespace(files=plan))
+    at = statement(warehouse, driver=driver)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "file_rows", lambda scan: iter([(len(scan),) * len(files.COLUMNS)]))
+        assert rows(at, "sieve_files", table=["t"], predicate="id = 1") == [
+            (2,) * len(files.COLUMNS)
+        ]
+    assert asked == [(at.session, ["t"], "id = 1")]
+    with pytest.raises(InvalidInputError, match="there is no table `w`"):
+        rows(at, "sieve_files", table=["w"], predicate="id = 1")
+
+
+def test_the_counters_of_the_driver_and_the_size_of_the_cache(warehouse: Warehouse) -> None:
+    """A bound of 0 where the cache has none."""
+    counters = [["scans", None, 5], ["unused", "gone", 1]]
+    driver = SimpleNamespace(counters=lambda: json.dumps(counters))
+    at = statement(warehouse, driver=driver, cache=FileCache(1 << 20))
+    sizes = [("cache_bytes", None, 0), ("cache_bytes_bound", None, 1 << 20)]
+    assert rows(at, "sieve_status") == [*counters, *sizes]
+    unbound = replace(at, cache=FileCache(0))
+    assert rows(unbound, "sieve_status")[-1] == ("cache_bytes_bound", None, 0)
+    assert (len(segments.COLUMNS), len(status.COLUMNS)) == (7, 3)

@@ -1,0 +1,42 @@
+"""The settings of the session that reads one column."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sieve.tables.reading_conf import Conf, reading_conf
+
+BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+WHOLE: Conf = (("spark.sql.optimizer.nestedSchemaPruning.enabled", "false"),)
+UNBOUND: Conf = ((BYTES, str(2**31 - 1)),)
+
+
+def session(*keys: str) -> Any:
+    """A session of a Spark that knows some settings."""
+
+    def option(key: str) -> Any:
+        return SimpleNamespace(isEmpty=lambda: key not in keys)
+
+    return SimpleNamespace(conf=lambda: SimpleNamespace(getOption=option))
+
+
+@pytest.mark.parametrize(
+    ("parts", "any_width", "keys", "conf"),
+    [
+        ({}, False, [BYTES], UNBOUND),
+        ({}, True, [BYTES], ()),
+        ({}, False, [], ()),
+        ({"structs": "whole"}, False, [BYTES], WHOLE + UNBOUND),
+        ({"structs": "whole"}, True, [BYTES], WHOLE),
+        ({"structs": "whole"}, False, [], WHOLE),
+        ({"structs": "pruned"}, True, [BYTES], ()),
+    ],
+)
+def test_what_is_set_to_read_a_column(
+    parts: dict[str, str], any_width: bool, keys: list[str], conf: Conf
+) -> None:
+    """Structs with a default are read whole; batches of fixed width have no limit of bytes."""
+    assert reading_conf(session(*keys), parts, any_width=any_width) == conf
