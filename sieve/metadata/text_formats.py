@@ -90,8 +90,7 @@ def splits_keep_lines(parts: Mapping[str, str]) -> bool:
     Args:
         parts: the parts of the reader's fingerprint.
     """
-    # A line above this length is cut where a split ends.
-    if any(part.endswith("linerecordreader.line.maxlength") for part in parts):
+    if lines_vary(parts):
         return False
     encoding = parts.get("option.encoding", parts.get("option.charset", "UTF-8"))
     try:

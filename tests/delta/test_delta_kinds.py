@@ -9,6 +9,7 @@ import delta_jars
 import pytest
 from delta_tables import AUDITED, ROWS, create, insert
 from driver import DriverError, driver
+from pyspark.errors import PySparkException
 from spark_session import Lab
 
 from sieve.client.spark_conf import EXTENSIONS
@@ -97,6 +98,9 @@ def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
         counted = done["operationMetrics"]
         assert (counted["numSourceRows"], counted["numTargetRowsUpdated"]) == ("2", "2")
         lab.sql("REFRESH SIEVE INDEX ON t")
+        twice = merge.replace("USING s", "USING (SELECT * FROM s UNION ALL SELECT * FROM s) s")
+        with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW_MATCHING"):
+            lab.sql(twice)
         # Rows without a match are wanted, too.
         assert _skipped_by(lab, f"{merge} WHEN NOT MATCHED BY SOURCE THEN DELETE") == 0
     assert sorted(lab.sql("SELECT * FROM t")) == [(42, "m"), (77, "m")]

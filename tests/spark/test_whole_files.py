@@ -36,7 +36,7 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
             assert (told["ranges_read"] == 1) == (reasons is None)
 
 
-def test_files_that_spark_cannot_split_are_read_in_one(lab: Lab, tmp_path: Path) -> None:
+def test_files_that_spark_cannot_split_are_read_with_all_others(lab: Lab, tmp_path: Path) -> None:
     """Spark 4.1 fails on two splits of such a file, and makes smaller splits for fewer files."""
     if lab.spark.version < "4.1":
         pytest.skip("this Spark does not read such files")
@@ -53,7 +53,12 @@ def test_files_that_spark_cannot_split_are_read_in_one(lab: Lab, tmp_path: Path)
             lab.sql("CREATE SIEVE INDEX ON t (id)")
         for k in (0, files - 1):
             query = f"SELECT * FROM t WHERE id BETWEEN {1000 * k} AND {1000 * k + rows}"
-            assert sum(lab.check(query, exactly=1).rows.values()) == rows
+            for ignored in ("false", "true"):
+                with lab.setting("spark.sql.files.ignoreCorruptFiles", ignored):
+                    assert sum(lab.check(query, exactly=files).rows.values()) == rows
+            (told,) = lab.explain(query)
+            assert told["reasons"] == f"whole-file: {files}"
+        lab.check("SELECT * FROM t WHERE id = -1", exactly=0)
 
 
 def test_a_separator_that_overlaps_with_itself_is_refused(lab: Lab, tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
    * Of each file the offsets of its cuts in ascending order, none if it has one row group, if its
    * footer cannot be read, or if its format is text. None in place of them if it is always read whole.
    *
-   * @param bytes how many each range has at least. One has as many as a large footer, which each range
-   *   that is read costs again.
+   * @param bytes how many each range has at least; more where the footer has more, and above a limit:
+   *   each range that is read costs the footer again
    */
   def of(files: Seq[FileStatusWithMetadata], bytes: Long): Seq[Option[Seq[Long]]] = {
     val canCut = files.map(isCut)

@@ -88,7 +88,10 @@ object Delta extends OnceLogging {
         fileFormat = new ParquetFileFormat)(relation.sparkSession)
     }
 
-  /** An expression without Delta's counters of rows, which give what they are given. */
+  /**
+   * An expression without Delta's counters of rows, which give what they are given. Nothing is counted
+   * twice: a join's keys are those of its broadcast, or the filter is given up.
+   */
   def withoutCounters(e: Expression): Expression =
     e.transform { case count if count.getClass.getName == counter => count.children.head }
 

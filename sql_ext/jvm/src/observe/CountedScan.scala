@@ -70,7 +70,7 @@ trait CountedScan extends FileSourceScanExec {
   override lazy val inputRDD: RDD[InternalRow] = {
     val files = selectedFiles
     val read =
-      if (files.exists { case (_, file) => FileRanges.isOwn(file) }) ranges(files)
+      if (files.exists { case (_, file) => FileRanges.of(file).nonEmpty }) ranges(files)
       else listed.inputRDD
     sendDriverMetrics()
     read

@@ -16,7 +16,6 @@ final case class ByteRange(start: Long, end: Long) {
  */
 object FileRanges {
   private val key = "sieve_ranges"
-  private val splitKey = "sieve_split_bytes"
 
   /** The ranges between the offsets at which a file is cut. */
   def between(cuts: Seq[Long], length: Long): Seq[ByteRange] =
@@ -28,18 +27,8 @@ object FileRanges {
   def restricted(file: FileStatusWithMetadata, ranges: Seq[ByteRange]): FileStatusWithMetadata =
     file.copy(metadata = file.metadata + (key -> ranges))
 
-  /** How many bytes a split of the file has, if that is not Spark's choice for what is left of a listing. */
-  def splitBytes(file: FileStatusWithMetadata): Option[Long] =
-    file.metadata.get(splitKey).map(_.asInstanceOf[Long])
-
-  def inSplits(file: FileStatusWithMetadata, bytes: Long): FileStatusWithMetadata =
-    file.copy(metadata = file.metadata + (splitKey -> bytes))
-
-  /** Whether the file is to be read in other tasks than those that Spark makes for whole files. */
-  def isOwn(file: FileStatusWithMetadata): Boolean = of(file).nonEmpty || splitBytes(file).nonEmpty
-
   /** The metadata that others have given the file. */
-  def others(file: FileStatusWithMetadata): Map[String, Any] = file.metadata - key - splitKey
+  def others(file: FileStatusWithMetadata): Map[String, Any] = file.metadata - key
 
   /** How many bytes of the file are read. */
   def bytes(file: FileStatusWithMetadata): Long = of(file).fold(file.getLen)(_.map(_.length).sum)

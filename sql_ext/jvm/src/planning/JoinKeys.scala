@@ -29,8 +29,8 @@ final case class KeyedSides(
  *  - the join is inner or left semi, and `f` is the side that is not broadcast: of an outer join
  *    Spark broadcasts the side whose rows may be left out, so none is pruned;
  *  - between them stand projections, filters, joins that hand on the rows of this side, grouping by
- *    the key and unions, all deterministic; never a limit, a window or a sample. Of what is not, only
- *    the numbers that Delta's MERGE gives to rows.
+ *    the key and unions, all deterministic; never a limit, a window or a sample. The one exception
+ *    is the projection in which Delta's MERGE numbers rows (`Delta.isOfMerge`).
  *
  * A broadcast side that has been given as keys is never changed afterwards, nor is one whose keys
  * prune partitions already: Spark would take it for another plan and reuse no broadcast.

@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
-import org.apache.spark.sql.execution.datasources.{FilePartition, FileStatusWithMetadata, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.sieve.Reason.Reason
 
 /**
@@ -101,10 +101,8 @@ object Pruner extends OnceLogging {
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
       known.fold(unused) { files =>
         val pruned = drop(listed, locations, new Answer(files, reply), opening)
-        val split = inRanges && pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
-          pruned.kept.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
-        pruned.copy(
-          kept = if (split) inSplitsOf(index, listed, pruned.kept) else pruned.kept,
+        if (dependsOnSplits(index, pruned)) Pruned.nothing(listed, Reason.WholeFile)
+        else pruned.copy(
           used = reply.get("used").elements.asScala.map(_.asText).toList,
           reasons = reasons ++ pruned.reasons, narrows = reply.path("narrows").asBoolean)
       }.copy(detail = detail)
@@ -139,13 +137,10 @@ object Pruner extends OnceLogging {
       "predicate" -> Filters.of(index.scan.output, index.relation).conjunction(
         filters.filterNot(Delta.isOfVectors))) ++ asOf)
 
-  /** Files in the splits that they would have in the whole listing: Spark has smaller ones for fewer bytes. */
-  private def inSplitsOf(
-      index: SieveFileIndex, listed: Seq[PartitionDirectory],
-      kept: Seq[PartitionDirectory]): Seq[PartitionDirectory] = {
-    val bytes = FilePartition.maxSplitBytes(index.relation.sparkSession, listed)
-    kept.map(directory => directory.copy(files = directory.files.map(FileRanges.inSplits(_, bytes))))
-  }
+  /** Whether Spark could fail on what is left of a listing: it makes smaller splits for fewer bytes. */
+  private def dependsOnSplits(index: SieveFileIndex, pruned: Pruned): Boolean =
+    pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
+      pruned.kept.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
 
   /** The files of one state of a table's indexes; one that comes too late for this scan serves the next. */
   private def dictionary(index: SieveFileIndex, id: String): FileDictionary =

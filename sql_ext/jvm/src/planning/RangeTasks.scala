@@ -16,8 +16,8 @@ import org.apache.spark.sql.execution.datasources._
  *
  * A file is cut at borders of its ranges only: the index knows the rows of a range as the reader
  * gives them for that range. Neighbours may be one, since a reader gives the rows of a longer range
- * that those of its parts have. Spark spreads what it reads over all cores; here a task reads
- * `taskBytes` at least, since what is left is often less than starting a task takes.
+ * that those of its parts have. Spark spreads what it reads over all cores; here ranges are packed
+ * into tasks of up to `taskBytes`, since what is left is often less than starting a task takes.
  */
 class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes: Long) {
   private type Listed = Seq[(InternalRow, FileStatusWithMetadata)]
@@ -28,10 +28,9 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes:
       sparks(files.map { case (_, file) => FileRanges.bytes(file) }),
       math.min(taskBytes, session.sessionState.conf.filesMaxPartitionBytes)).max
     val pieces = sorted(files.flatMap { case (values, file) =>
-      parts(file, FileRanges.of(file), FileRanges.splitBytes(file).getOrElse(most)).map(piece(values, file, _))
+      parts(file, FileRanges.of(file), most).map(piece(values, file, _))
     })
-    val whole = files.flatMap { case (_, file) => FileRanges.splitBytes(file) }.headOption.getOrElse(
-      sparks(files.map { case (_, file) => file.getLen }))
+    val whole = sparks(files.map { case (_, file) => file.getLen })
     val tasks = packed(sorted(files.flatMap { case (values, file) =>
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
