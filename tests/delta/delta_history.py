@@ -282,7 +282,7 @@ class History:
         """Points and ranges of all columns, now and in some version; a LIMIT, a top-k, a join."""
         version = self.chance.choice([v for v in self.past if v >= self.oldest])
         question = Question()
-        question.filters("t", self.state, self.chance, 2)
+        question.filters("t", self.state, self.chance, 3)
         question.filters(f"t VERSION AS OF {version}", self.past[version], self.chance, 1)
         question.other(self.state, self.chance)
         question.ask(self.lab)

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 # Histories of each layout.
 HISTORIES, SOAKED = 4, 100
 STEPS = 30
-SCANS, SKIPPED = 25, 60
+SCANS, SKIPPED = 30, 60
 """Scans that an index prunes, and files that are skipped, in a history at least."""
 KINDS = {
     "insert", "update", "delete", "merge", "overwrite", "replace", "restore", "vacuum", "clone",

@@ -28,9 +28,10 @@ object RunTimeFilteredScan {
    */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {
     case scan: RunTimeFilteredScan => Some((scan.child, scan.filters))
-    case _: Project | _: Filter if plan.expressions.forall(_.deterministic) => takenOff(plan.children.head).map { case (bare, filters) =>
-      (plan.withNewChildren(Seq(bare)), filters)
-    }
+    case _: Project | _: Filter if plan.expressions.forall(_.deterministic) =>
+      takenOff(plan.children.head).map { case (bare, filters) =>
+        (plan.withNewChildren(Seq(bare)), filters)
+      }
     case _ => None
   }
 }
