@@ -194,7 +194,8 @@ class Access:
 
     def cuts(self, numbers: Sequence[int], _least: int) -> str:
         files = self._warehouse.files(self._name)
-        return json.dumps([cuts_of(files[number][0]) for number in numbers])
+        offsets = (cuts_of(files[number][0]) for number in numbers)
+        return json.dumps([{"offsets": some, "footer": 0} for some in offsets])
 
     def publish(self) -> str:
         return json.dumps(self._warehouse.properties(self._name))

@@ -32,10 +32,12 @@ class Tiling:
     Attributes:
         lengths: int64[n], bytes of each file.
         cuts: for each file the offsets at which it is cut, ascending; none: it is one location.
+        footers: int64[n], bytes of the footer of each file that is cut, else 0.
     """
 
     lengths: Counts
     cuts: tuple[tuple[int, ...], ...]
+    footers: Counts
 
     @property
     def counts(self) -> Counts:
@@ -78,7 +80,8 @@ class Tiling:
 
     def chosen(self, files: Sequence[int]) -> Tiling:
         """Some of the files."""
-        return Tiling(self.lengths[[*files]], tuple(self.cuts[k] for k in files))
+        some = [*files]
+        return Tiling(self.lengths[some], tuple(self.cuts[k] for k in some), self.footers[some])
 
     def of_files(self, counts: Counts) -> Counts:
         """int64[n]: counts of ranges, int64[m], summed over each file."""
@@ -93,7 +96,8 @@ class Tiling:
 
 def whole_files(lengths: Sequence[int]) -> Tiling:
     """Files that are one location each."""
-    return Tiling(np.array(lengths, np.int64), ((),) * len(lengths))
+    n = len(lengths)
+    return Tiling(np.array(lengths, np.int64), ((),) * n, np.zeros(n, np.int64))
 
 
 def tile(
@@ -120,13 +124,15 @@ def tile(
     large = [k for k, file in enumerate(files) if file.length >= range_bytes]
     if not large:
         return whole
-    cuts = list(whole.cuts)
+    cuts, footers = list(whole.cuts), whole.footers.copy()
     least = min(LEAST_RANGE, range_bytes)
     for k, some in zip(large, table.cuts([numbers[k] for k in large], least), strict=True):
         if some is not None:
             step = max(range_bytes, _LEAST_OF_TEXT)
-            cuts[k] = tuple(range(step, files[k].length - least, step)) if is_text else some
-    return Tiling(whole.lengths, tuple(cuts))
+            at_steps = tuple(range(step, files[k].length - least, step))
+            cuts[k] = at_steps if is_text else some.offsets
+            footers[k] = some.footer if cuts[k] else 0
+    return Tiling(whole.lengths, tuple(cuts), footers)
 
 
 def locations_of(
@@ -157,5 +163,7 @@ def locations_of(
         nulls,
         nans,
         slots,
-        ranges=FileRanges(tiling.counts, tiling.starts, *columns) if tiling.is_cut else None,
+        ranges=FileRanges(tiling.counts, tiling.footers, tiling.starts, *columns)
+        if tiling.is_cut
+        else None,
     )

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from sieve.arrays.dtypes import Counts, States
 from sieve.errors import CorruptError
 from sieve.metadata.file_ranges import (
+    FOOTER,
     STORED,
     FileRanges,
     concat_ranges,
@@ -49,7 +50,9 @@ _SCHEMA = pa.schema(
     + [(name, pa.int64()) for name in ("length", "mtime", "rows", "nulls", "nans", "slot")]
 )
 _WITH_ALSO = _SCHEMA.append(pa.field("also", pa.list_(pa.int64())))
-_WITH_RANGES = pa.schema([*_SCHEMA, *(pa.field(name, pa.list_(pa.int64())) for name in STORED)])
+_WITH_RANGES = pa.schema(
+    [*_SCHEMA, (FOOTER, pa.int64()), *((name, pa.list_(pa.int64())) for name in STORED)]
+)
 
 MOST_ALSO: Final = 64
 """Maximum number of places of a location besides its first."""
@@ -258,9 +261,11 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
             raise ValueError("a list has ranges, or files in several runs, never both")
         columns, schema = [*columns, _lists(locations.also)], _WITH_ALSO
     elif locations.ranges is not None and len(locations.ranges.starts) > len(locations.paths):
-        columns, schema = [*columns, *range_lists(locations.ranges)], _WITH_RANGES
+        footers = pa.array(locations.ranges.footers, pa.int64())
+        columns, schema = [*columns, footers, *range_lists(locations.ranges)], _WITH_RANGES
         # Offsets ascend, and ranges of a file have much the same rows: a few bits for each.
         encodings = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in STORED}
+        encodings[FOOTER] = "DELTA_BINARY_PACKED"
     sink = io.BytesIO()
     pq.write_table(
         pa.table(columns, schema=schema),
@@ -324,7 +329,7 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         if schema == _WITH_RANGES:
             lists = [table[name].combine_chunks() for name in STORED]
             ends = np.where(stored < 0, np.iinfo(np.int64).max, stored)
-            ranges = parse_ranges(lists, ends, columns[1:4])
+            ranges = parse_ranges(lists, table[FOOTER].to_numpy(), ends, columns[1:4])
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list of locations: {error}") from error
     bases = [root.rstrip("/") + "/" for root in roots]

@@ -23,6 +23,9 @@ COUNTED: Final = ("rows", "nulls", "nans")
 STORED: Final = ("cuts", *(f"range_{name}" for name in COUNTED))
 """The columns of a stored list: the starts of all ranges but the first, and the counts of each."""
 
+FOOTER: Final = "footer"
+"""The column of a stored list before these."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileRanges:
@@ -30,6 +33,8 @@ class FileRanges:
 
     Attributes:
         counts: int64[n], ranges of each file; 1 for a file that is one location.
+        footers: int64[n], bytes of the footer at the end of each file of several ranges, which a
+            reader needs for each of them; 0 for text, and for a file that is one location.
         starts: int64[m], offset of the first byte, 0 for the first range of each file. A range ends
             where the next one of its file starts, the last one at the end of the file.
         rows: int64[m], rows of the range.
@@ -38,6 +43,7 @@ class FileRanges:
     """
 
     counts: Counts
+    footers: Counts
     starts: Counts
     rows: Counts
     nulls: Counts
@@ -46,7 +52,7 @@ class FileRanges:
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
-        return self.counts.nbytes + 4 * self.starts.nbytes
+        return 2 * self.counts.nbytes + 4 * self.starts.nbytes
 
     @property
     def owners(self) -> Counts:
@@ -74,7 +80,8 @@ class FileRanges:
     def chosen(self, which: npt.NDArray[np.bool_]) -> FileRanges:
         """The ranges of the flagged files, bool[n]."""
         of_them = np.repeat(which, self.counts)
-        return FileRanges(self.counts[which], *(column[of_them] for column in self._columns()))
+        columns = (column[of_them] for column in self._columns())
+        return FileRanges(self.counts[which], self.footers[which], *columns)
 
     def _columns(self) -> tuple[Counts, ...]:
         return self.starts, self.rows, self.nulls, self.nans
@@ -95,6 +102,7 @@ class FileRanges:
             others: int64[k], the same files there.
         """
         same: Flags = self.counts[files] == other.counts[others]
+        same &= self.footers[files] == other.footers[others]
         some = np.flatnonzero(same)
         here, there = self.positions(files[some]), other.positions(others[some])
         pairs = zip(self._columns(), other._columns(), strict=True)
@@ -107,15 +115,17 @@ class FileRanges:
 
 def whole_files(rows: Counts, nulls: Counts, nans: Counts) -> FileRanges:
     """Files that are one range each, with these counts, int64[n]."""
-    ones = np.ones(len(rows), np.int64)
-    return FileRanges(ones, np.zeros(len(rows), np.int64), rows, nulls, nans)
+    ones, zeros = np.ones(len(rows), np.int64), np.zeros(len(rows), np.int64)
+    return FileRanges(ones, zeros, zeros, rows, nulls, nans)
 
 
 def concat_ranges(lists: Sequence[FileRanges]) -> FileRanges:
     """Concatenates lists of one or more in order."""
-    counts = np.concatenate([one.counts for one in lists])
-    columns = zip(*(one._columns() for one in lists), strict=True)  # noqa: SLF001 - of this module
-    return FileRanges(counts, *(np.concatenate(column) for column in columns))
+    columns = zip(
+        *((one.counts, one.footers, *one._columns()) for one in lists),  # noqa: SLF001 - of this module
+        strict=True,
+    )
+    return FileRanges(*(np.concatenate(column) for column in columns))
 
 
 def range_lists(ranges: FileRanges) -> list[pa.ListArray]:
@@ -134,12 +144,13 @@ def range_lists(ranges: FileRanges) -> list[pa.ListArray]:
 
 
 def parse_ranges(
-    lists: Sequence[pa.ListArray], lengths: Counts, counts: Sequence[Counts]
+    lists: Sequence[pa.ListArray], footers: Counts, lengths: Counts, counts: Sequence[Counts]
 ) -> FileRanges | None:
     """Inverse of `range_lists`.
 
     Args:
         lists: the columns `STORED`.
+        footers: the column `FOOTER`.
         lengths: int64[n], bytes of each file, at least.
         counts: for each of `COUNTED`, int64[n], those of the files.
 
@@ -147,7 +158,8 @@ def parse_ranges(
         None if each file is one location.
 
     Raises:
-        ValueError: the ranges do not tile their files, or their counts do not add up.
+        ValueError: the ranges do not tile their files, their counts do not add up, or a footer is
+            longer than its file.
     """
     cuts, *counted = lists
     n_cuts = cuts.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
@@ -171,7 +183,9 @@ def parse_ranges(
         if column.min(initial=0) < 0 or not np.array_equal(totals, whole):
             raise ValueError("the counts of ranges do not add up to those of their file")
         columns.append(column)
-    ranges = FileRanges(n_cuts + 1, starts, *columns)
+    if not ((footers >= 0) & (footers <= np.where(several, lengths, 0))).all():
+        raise ValueError("a footer is longer than its file")
+    ranges = FileRanges(n_cuts + 1, footers, starts, *columns)
     after = np.append(starts[1:], 0)
     after[ends - 1] = np.where(several, lengths, 1)
     if not (starts < after)[of_several].all():

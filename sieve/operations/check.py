@@ -116,12 +116,11 @@ def check_index(
     usable = [number for number, why in stale.items() if not why]
     chosen = sorted(draw(usable, math.ceil(len(usable) * percent / 100)))
     at = np.array([places[files[number].path] for number in chosen], np.int64)
-    tiling = Tiling(where.lengths[at], where.every_range.cuts_of(at))
+    ranges = where.every_range
+    tiling = Tiling(where.lengths[at], ranges.cuts_of(at), ranges.footers[at])
     seen = _read(table, opened, chosen, tiling, where.places[at], environment)
     details = [""] * len(chosen)
-    for k, owner, one in zip(
-        where.every_range.positions(at), tiling.owners.tolist(), seen, strict=True
-    ):
+    for k, owner, one in zip(ranges.positions(at), tiling.owners.tolist(), seen, strict=True):
         details[owner] = details[owner] or _loss(opened, int(k), one)
     # A file that was replaced while it was read tells nothing about the index.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}

@@ -67,6 +67,7 @@ class FileNumbering:
         times: modification times, milliseconds since the epoch.
         cuts: the offsets at which files are cut into ranges, ascending, file after file.
         cut_counts: int64[files], the number of cuts of each file.
+        footers: int64[files], bytes of the footer of each file that is cut, else 0.
         n: number of ranges; a file that is not cut is one.
         ordinals: by version, the ordinal of the location there that contains each range, int64[n];
             -1 if the version does not list the file.
@@ -78,13 +79,15 @@ class FileNumbering:
     times: npt.NDArray[np.int64]
     cuts: npt.NDArray[np.int64]
     cut_counts: npt.NDArray[np.int64]
+    footers: npt.NDArray[np.int64]
     n: int
     ordinals: Mapping[VersionId, npt.NDArray[np.int64]]
 
     @property
     def nbytes(self) -> int:
         """Bytes that the list takes in memory."""
-        arrays = (self.lengths, self.times, self.cuts, self.cut_counts, *self.ordinals.values())
+        of_files = (self.lengths, self.times, self.cut_counts, self.footers)
+        arrays = (*of_files, self.cuts, *self.ordinals.values())
         return bytes_of(self.paths) + sum(array.nbytes for array in arrays)
 
 
@@ -261,12 +264,17 @@ def _number(name: str, indexes: Sequence[OpenIndex]) -> FileNumbering:
     none = np.zeros(len(paths), np.int64)
     if all(len(of.starts) == len(of.counts) for _, of in own.values()):
         ordinals = {version: _inverse(files, len(paths)) for version, (files, _) in own.items()}
-        return FileNumbering(name, paths, lengths, times, none[:0], none, len(paths), ordinals)
+        return FileNumbering(
+            name, paths, lengths, times, none[:0], none, none, len(paths), ordinals
+        )
     ranges = _every_range([np.stack([files[of.owners], of.starts]) for files, of in own.values()])
     ordinals = {version: _containing(ranges, files, of) for version, (files, of) in own.items()}
     cut_counts = np.bincount(ranges[0], minlength=len(paths)) - 1
     cuts, n = ranges[1][ranges[1] > 0], ranges.shape[1]
-    return FileNumbering(name, paths, lengths, times, cuts, cut_counts, n, ordinals)
+    footers = none.copy()
+    for files, of in own.values():
+        footers[files] = np.maximum(footers[files], of.footers)
+    return FileNumbering(name, paths, lengths, times, cuts, cut_counts, footers, n, ordinals)
 
 
 def _inverse(number: Counts, n: int) -> Counts:

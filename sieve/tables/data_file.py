@@ -1,4 +1,4 @@
-"""Data files as a listing tells them, and the folders whose files may have changed."""
+"""Data files as a listing tells them, where they can be cut, and which may have changed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,19 @@ class DataFile:
     path: str
     length: int
     mtime: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileCuts:
+    """Where a file can be cut into ranges.
+
+    Attributes:
+        offsets: of the cuts, ascending; none if the file is one range, or is text.
+        footer: bytes at its end that a reader needs for each range; 0 if there are none.
+    """
+
+    offsets: tuple[int, ...]
+    footer: int
 
 
 @dataclass(frozen=True, slots=True)

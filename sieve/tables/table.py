@@ -32,7 +32,7 @@ from sieve.metadata.timestamps import ms_since_epoch
 from sieve.storage.java_errors import answered, denied
 from sieve.tables import delta, hudi
 from sieve.tables.column import Column
-from sieve.tables.data_file import Changes, DataFile
+from sieve.tables.data_file import Changes, DataFile, FileCuts
 from sieve.tables.formats import refuse_names, refuse_option
 from sieve.tables.reading_conf import Conf, reading_conf
 
@@ -163,8 +163,8 @@ class CatalogTable:
             return frozenset()
         return hudi.find_appended(self._access, files, self.info.fingerprint_parts)
 
-    def cuts(self, numbers: Sequence[int], least: int) -> list[tuple[int, ...] | None]:
-        """The offsets at which files can be cut into ranges, by number in the last listing.
+    def cuts(self, numbers: Sequence[int], least: int) -> list[FileCuts | None]:
+        """Where files can be cut into ranges, by number in the last listing.
 
         A job on executors reads the files' footers.
 
@@ -177,7 +177,7 @@ class CatalogTable:
             can be cut at any.
         """
         found = json.loads(self._access.cuts([*numbers], least))
-        return [None if offsets is None else tuple(offsets) for offsets in found]
+        return [cuts and FileCuts(tuple(cuts["offsets"]), cuts["footer"]) for cuts in found]
 
     def frame(
         self,

@@ -52,7 +52,8 @@ class PruneService:
             "times": files.times.tolist(),
         }
         if len(files.cuts):
-            wire |= {"cuts": files.cuts.tolist(), "cut_counts": files.cut_counts.tolist()}
+            names = ("cuts", "cut_counts", "footers")
+            wire |= {name: getattr(files, name).tolist() for name in names}
         return wire
 
     def _from_wire(self, request: Request) -> PruneRequest:

@@ -159,20 +159,26 @@ def test_cuts_part_row_groups(lab: Lab, kind: str, tiled: Tiled) -> None:
     """Each range has whole row groups or stripes, and as many bytes as asked for."""
     numbers = [*range(len(tiled.paths))]
     if kind not in ("parquet", "orc"):
-        assert json.loads(tiled.access.cuts(numbers, 1)) == [[]] * len(numbers)
+        none = {"offsets": [], "footer": 0}
+        assert json.loads(tiled.access.cuts(numbers, 1)) == [none] * len(numbers)
         return
     for least in (1, 5000, 1 << 40):
-        cuts = json.loads(tiled.access.cuts(numbers, least))
+        found_cuts = json.loads(tiled.access.cuts(numbers, least))
+        cuts = [of_file["offsets"] for of_file in found_cuts]
         groups = {}
-        for path in tiled.paths:
+        for path, of_file in zip(tiled.paths, found_cuts, strict=True):
             local = path.removeprefix("file:")
             if kind == "parquet":
                 meta = pq.read_metadata(local)
                 sizes = [meta.row_group(k).num_rows for k in range(meta.num_row_groups)]
+                footer = meta.serialized_size + 8
             else:
                 file = po.ORCFile(local)
                 sizes = [file.read_stripe(k).num_rows for k in range(file.nstripes)]
+                parts = (file.file_footer_length, file.file_postscript_length)
+                footer = file.stripe_statistics_length + sum(parts) + 1
             groups[path] = sizes
+            assert of_file["footer"] == footer
         found = Counter(row[LOCATION] for row in rows(lab, tiled, cuts).collect())
         place = 0
         for path, own in zip(tiled.paths, cuts, strict=True):
@@ -196,8 +202,8 @@ def test_a_file_without_splits_is_not_cut(lab: Lab, tmp_path: Path) -> None:
         "bz2": ("json", "", "a.json.bz2", [None]),
         "zstd": ("csv", "", "a.csv.ZSTD", [None]),
         "multi": ("json", "OPTIONS (multiLine 'true')", "a.json", [None]),
-        "plain": ("csv", "", "a.csv", [[]]),
-        "damaged": ("parquet", "", "a.parquet", [[]]),
+        "plain": ("csv", "", "a.csv", [{"offsets": [], "footer": 0}]),
+        "damaged": ("parquet", "", "a.parquet", [{"offsets": [], "footer": 0}]),
     }
     tables = lab.spark._jvm.org.apache.spark.sql.sieve.Tables
     with lab.database("unsplit"):

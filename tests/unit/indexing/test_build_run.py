@@ -284,7 +284,7 @@ def test_ranges_or_files(
     kept: int,
 ) -> None:
     """Whole files are tried only where they could cost less; what costs less is kept alone."""
-    cut = Tiling(np.full(FILES, 400), ((100, 200, 300),) * FILES)
+    cut = Tiling(np.full(FILES, 400), ((100, 200, 300),) * FILES, np.zeros(FILES, np.int64))
     attempts = Attempts(script, tiling=cut)
     options = replace(GIVEN, shape="intervals", granularity=granularity)
     built = attempts.build(monkeypatch, tmp_path, options)

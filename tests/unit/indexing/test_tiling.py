@@ -10,17 +10,17 @@ import pytest
 
 from sieve.indexing.tiling import LEAST_RANGE, Tiling, locations_of, tile, whole_files
 from sieve.metadata.options import IndexOptions
-from sieve.tables.data_file import DataFile
+from sieve.tables.data_file import DataFile, FileCuts
 
 MB = 1 << 20
-GROUPS = {0: (20 * MB, 40 * MB), 1: (), 3: None}
+GROUPS = {0: FileCuts((20 * MB, 40 * MB), 900), 1: FileCuts((), 800), 3: None}
 """What the footers tell of each file; None for one that is always read whole."""
 
 
 def table(format_name: str = "parquet", **parts: str) -> Any:
     """A table with these offsets in its files."""
 
-    def cuts(numbers: list[int], least: int) -> list[tuple[int, ...] | None]:
+    def cuts(numbers: list[int], least: int) -> list[FileCuts | None]:
         assert least in (LEAST_RANGE, 0)
         return [GROUPS[number] for number in numbers]
 
@@ -44,7 +44,8 @@ def tiled(of: Any, granularity: str = "auto", range_bytes: int = 8 * MB) -> Tili
 def test_large_files_are_cut_where_their_footers_say() -> None:
     """Two row groups borders make three ranges; one row group, a small file and gzip make one."""
     found = tiled(table())
-    assert found.cuts == (GROUPS[0], (), (), ())
+    assert found.cuts == ((20 * MB, 40 * MB), (), (), ())
+    assert found.footers.tolist() == [900, 0, 0, 0]
     assert found.owners.tolist() == [0, 0, 0, 1, 2, 3]
     assert found.starts.tolist() == [0, 20 * MB, 40 * MB, 0, 0, 0]
     assert found.sizes.tolist() == [
@@ -55,6 +56,7 @@ def test_large_files_are_cut_where_their_footers_say() -> None:
     ]
     assert found.within.tolist() == [0, 1, 2, 0, 0, 0]
     assert found.chosen([1, 0]).owners.tolist() == [0, 1, 1, 1]
+    assert found.chosen([1, 0]).footers.tolist() == [0, 900]
     assert found.is_cut
     assert not found.whole.is_cut
     assert tiled(table(), "range").is_cut
@@ -99,7 +101,9 @@ def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_
 def test_counts_of_a_file_are_those_of_its_ranges() -> None:
     """A file that is not proven keeps its ranges, whose slots count, with no rows in them."""
     some = files(3, 1, 2)
-    tiling = Tiling(np.array([f.length for f in some], np.int64), ((MB, 2 * MB), (), (MB,)))
+    tiling = Tiling(
+        np.array([f.length for f in some], np.int64), ((MB, 2 * MB), (), (MB,)), np.array([7, 0, 8])
+    )
     rows, nulls, nans = (np.array(c) for c in ([1, 2, 3, 4, 5, 6], [0, 1, 0, 2, 0, 0], [0] * 6))
     proven = np.array([True, True, False])
     listed = locations_of(some, tiling, (rows, nulls, nans), proven, 10)
@@ -110,6 +114,7 @@ def test_counts_of_a_file_are_those_of_its_ranges() -> None:
     assert listed.range_slots.tolist() == [10, 11, 12, 13, 14, 15]
     assert listed.ranges is not None
     assert listed.ranges.rows.tolist() == [1, 2, 3, 4, 0, 0]
+    assert listed.ranges.footers.tolist() == [7, 0, 8]
     whole = locations_of(some, whole_files([1, 2, 3]), (rows[:3],) * 3, proven, None)
     assert whole.ranges is None
     assert whole.slots.tolist() == [-1, -1, -1]
@@ -131,7 +136,7 @@ def test_row_groups_are_joined_up_to_a_megabyte(range_bytes: int, least: int) ->
 def test_the_last_range_of_text_has_a_megabyte_at_least() -> None:
     """It ends where the file does."""
     of = table("csv")
-    of.cuts = lambda numbers, _: [()] * len(numbers)
+    of.cuts = lambda numbers, _: [FileCuts((), 0)] * len(numbers)
     for length, cuts in ((9 * MB, ()), (9 * MB + 1, (8 * MB,)), (17 * MB + 1, (8 * MB, 16 * MB))):
         found = tile(of, [0], [DataFile("file:/t/0", length, 7)], IndexOptions(), 8 * MB)
         assert found.cuts == (cuts,)

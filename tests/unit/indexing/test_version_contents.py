@@ -23,7 +23,7 @@ from sieve.metadata.options import IndexOptions
 from sieve.storage.local import LocalStore
 from sieve.tables import snapshot
 from sieve.tables.column import Column
-from sieve.tables.data_file import DataFile
+from sieve.tables.data_file import DataFile, FileCuts
 
 OLD = 1_600_000_000_000
 
@@ -55,8 +55,8 @@ class Listed:
         self.read = list(numbers)
         return self.read
 
-    def cuts(self, numbers: Sequence[int], _least: int) -> list[tuple[int, ...]]:
-        return [(8 << 20, 16 << 20) for _ in numbers]
+    def cuts(self, numbers: Sequence[int], _least: int) -> list[FileCuts]:
+        return [FileCuts((8 << 20, 16 << 20), 700) for _ in numbers]
 
 
 def data_file(name: str, length: int = 10, mtime: int = OLD) -> DataFile:

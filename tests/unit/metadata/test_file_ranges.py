@@ -48,6 +48,7 @@ def listed() -> Locations:
         ints(0, 3, 4),
         ranges=FileRanges(
             ints(3, 1, 2),
+            ints(20, 0, 7),
             ints(0, 100, 220, 0, 0, 40),
             ints(10, 12, 8, 5, 0, 0),
             ints(0, 1, 0, 0, 0, 0),
@@ -57,11 +58,11 @@ def listed() -> Locations:
 
 
 def facts(of: Locations) -> list[tuple[str, ...]]:
-    """Path, start, rows, NULLs, NaNs and slot of each range."""
+    """Path, start, rows, NULLs, NaNs and slot of each range, and its file's footer."""
     every = of.every_range
     numbers = (every.starts, every.rows, every.nulls, every.nans, of.range_slots)
     return [
-        (of.paths[owner], *(str(column[k]) for column in numbers))
+        (of.paths[owner], *(str(column[k]) for column in numbers), str(every.footers[owner]))
         for k, owner in enumerate(every.owners.tolist())
     ]
 
@@ -76,10 +77,10 @@ def test_stored_and_read_back() -> None:
     again = stored(listed())
     assert facts(again) == facts(listed())
     assert facts(again)[:4] == [
-        (f"{ROOT}/a", *"0 10 0 0 0".split()),
-        (f"{ROOT}/a", *"100 12 1 0 1".split()),
-        (f"{ROOT}/a", *"220 8 0 0 2".split()),
-        (f"{ROOT}/b", *"0 5 0 2 3".split()),
+        (f"{ROOT}/a", *"0 10 0 0 0 20".split()),
+        (f"{ROOT}/a", *"100 12 1 0 1 20".split()),
+        (f"{ROOT}/a", *"220 8 0 0 2 20".split()),
+        (f"{ROOT}/b", *"0 5 0 2 3 0".split()),
     ]
     check_list(again, 3, 6)
     with pytest.raises(CorruptError, match="unknown place"):
@@ -99,7 +100,7 @@ def test_parts_are_merged_by_file() -> None:
     first, b = listed(), np.array([False, True, False])
     cut = replace(
         first.chosen(b),
-        ranges=FileRanges(ints(2), ints(0, 25), ints(4, 1), ints(0, 0), ints(2, 0)),
+        ranges=FileRanges(ints(2), ints(9), ints(0, 25), ints(4, 1), ints(0, 0), ints(2, 0)),
     )
     later = concat(first.chosen(~b), cut)
     part = diff(first, later)
@@ -120,29 +121,38 @@ def test_a_file_that_has_ranges_now_or_had_them_before_is_a_change() -> None:
     assert diff(whole, whole).paths == ()
 
 
-@pytest.mark.parametrize("column", ["starts", "rows", "nulls", "nans"])
+@pytest.mark.parametrize("column", ["starts", "rows", "nulls", "nans", "footers"])
 def test_a_range_that_differs_is_a_change(column: str) -> None:
     """One number of one range makes its file another."""
     now = listed()
     assert now.ranges is not None
     values = getattr(now.ranges, column).copy()
-    values[1] += 1
+    values[0 if column == "footers" else 1] += 1
     changed = replace(now, ranges=replace(now.ranges, **{column: values}))
     assert diff(now, changed).paths == (f"{ROOT}/a",)
 
 
 @pytest.mark.parametrize(
     ("column", "k", "value"),
-    [("starts", 1, 0), ("starts", 2, 300), ("starts", 2, 99), ("rows", 1, 13), ("nulls", 0, -1)],
+    [
+        ("starts", 1, 0),
+        ("starts", 2, 300),
+        ("starts", 2, 99),
+        ("rows", 1, 13),
+        ("nulls", 0, -1),
+        ("footers", 0, -1),
+        ("footers", 0, 301),
+        ("footers", 1, 1),
+    ],
 )
 def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
-    """Offsets ascend from 0 to the file's length, and counts add up to the file's."""
+    """Offsets ascend to the file's length, counts add up to its own, its footer lies within."""
     now = listed()
     assert now.ranges is not None
     values = getattr(now.ranges, column).copy()
     values[k] = value
     data = render_locations(replace(now, ranges=replace(now.ranges, **{column: values})), [ROOT])
-    with pytest.raises(CorruptError, match=r"tile|add up"):
+    with pytest.raises(CorruptError, match=r"tile|add up|footer is longer"):
         parse_locations(data, [ROOT], 3)
 
 
@@ -154,7 +164,9 @@ def test_a_range_takes_few_bytes() -> None:
     starts = np.hstack([np.zeros((n, 1), INT), np.cumsum(sizes, axis=1)[:, :-1]]).ravel()
     rows = random.integers(100_000, 101_000, n * each)
     none = np.zeros(n * each, INT)
-    ranges = FileRanges(np.full(n, each, INT), starts, rows, none, none)
+    ranges = FileRanges(
+        np.full(n, each, INT), random.integers(10_000, 12_000, n), starts, rows, none, none
+    )
     zeros = np.zeros(n, INT)
     whole = Locations(
         tuple(f"{ROOT}/part-{k:05d}" for k in range(n)),

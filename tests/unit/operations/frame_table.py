@@ -22,7 +22,7 @@ from sieve.metadata.registration import Registration
 from sieve.operations.registered_index import Ready
 from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
-from sieve.tables.data_file import DataFile
+from sieve.tables.data_file import DataFile, FileCuts
 from sieve.tables.table import LOCATION
 from tests.fake_frames import Cluster, Frame
 from tests.made_index import ROOT, plain_locations, write_version
@@ -63,11 +63,11 @@ class Table:
         """The locations, of equal lengths in each file."""
         whole = whole_files([self.length] * len(self.values))
         cuts = tuple(tuple(100 * k for k in range(1, len(some))) for some in self.values)
-        return Tiling(whole.lengths, cuts)
+        return Tiling(whole.lengths, cuts, whole.footers)
 
-    def cuts(self, numbers: Sequence[int], _: int) -> list[tuple[int, ...]]:
+    def cuts(self, numbers: Sequence[int], _: int) -> list[FileCuts]:
         """Where files may be cut."""
-        return [self.tiling().cuts[k] for k in numbers]
+        return [FileCuts(self.tiling().cuts[k], 0) for k in numbers]
 
     def frame(
         self, numbers: Sequence[int], _: object, _news: object = (), cuts: Sequence[object] = ()
@@ -128,7 +128,7 @@ def _locations(table: Table, tiling: Tiling, slots: np.ndarray) -> Locations:
         **dict(zip(("rows", "nulls", "nans"), sums, strict=True)),
         lengths=np.full(n, table.length, np.int64),
         slots=slots,
-        ranges=FileRanges(tiling.counts, tiling.starts, rows, nulls, nans)
+        ranges=FileRanges(tiling.counts, tiling.footers, tiling.starts, rows, nulls, nans)
         if tiling.is_cut
         else None,
     )

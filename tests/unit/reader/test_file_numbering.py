@@ -34,11 +34,15 @@ LENGTH = 1000
 
 
 def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
-    """A list of files by number, each of 1,000 bytes and cut at these offsets; every row NULL."""
+    """Files by number, each of 1,000 bytes and cut at these offsets; every row NULL.
+
+    The footer of a file that is cut has the bytes of its number.
+    """
     listed = plain_locations(max(files) + 1).chosen(np.isin(np.arange(max(files) + 1), files))
     starts = [[0, *cuts.get(number, [])] for number in files]
     counts = np.array([len(some) for some in starts], np.int64)
     flat = np.array([start for some in starts for start in some], np.int64)
+    footers = np.where(counts > 1, files, 0)
     ones, zeros = np.ones(len(flat), np.int64), np.zeros(len(flat), np.int64)
     return replace(
         listed,
@@ -46,7 +50,7 @@ def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
         rows=counts,
         nulls=counts,
         slots=np.full(len(files), -1, np.int64),
-        ranges=FileRanges(counts, flat, ones, ones, zeros),
+        ranges=FileRanges(counts, footers, flat, ones, ones, zeros),
     )
 
 
@@ -85,6 +89,7 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
         *((c, start) for start in (0, 5)),
     ]
     assert files.n == 7
+    assert files.footers.tolist() == [0, 0, 2]
     assert files.ordinals[one.manifest.id].tolist() == [0, 1, 2, 2, 3, -1, -1]
     assert files.ordinals[two.manifest.id].tolist() == [0, 1, 1, 2, -1, 3, 4]
 
@@ -153,7 +158,7 @@ def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() ->
     none = np.zeros(4, np.int64)
     # Of four files, the first version lacks the last and the second lacks the first.
     ordinals: Any = {"a": np.array([0, 1, 2, -1]), "b": np.array([-1, 0, 1, 2])}
-    files = FileNumbering("n", ("w", "x", "y", "z"), none, none, none[:0], none, 4, ordinals)
+    files = FileNumbering("n", ("w", "x", "y", "z"), none, none, none[:0], none, none, 4, ordinals)
     nowhere = KeyRanges(np.empty((0, 2), np.int64))
     kept = {
         (partial, *names): NumberedVersions(versions, files, partial=partial).keep(nowhere).tolist()

@@ -247,6 +247,7 @@ def test_each_range_of_a_file_is_looked_up_by_itself(tmp_path: Path) -> None:
         slots=np.array([0, 3], np.int64),
         ranges=FileRanges(
             np.array([3, 2], np.int64),
+            np.zeros(2, np.int64),
             np.array([0, 100, 200, 0, 100], np.int64),
             ones,
             nulls,

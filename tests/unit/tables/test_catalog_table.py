@@ -16,7 +16,7 @@ from sieve.metadata.records import Commit
 from sieve.metadata.registration import DECLARED_COLUMNS, Registration, property_key
 from sieve.tables import hudi, table
 from sieve.tables.column import Column
-from sieve.tables.data_file import Changes, DataFile
+from sieve.tables.data_file import Changes, DataFile, FileCuts
 from sieve.tables.table import DAMAGED, LOCATION, CatalogTable
 from tests.fake_spark import (
     Access,
@@ -31,6 +31,7 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 LISTED = '[["file:/t/a", 10, 7]]'
 FILES = (DataFile("file:/t/a", 10, 7),)
+CUTS = '[{"offsets": [4, 9], "footer": 30}, null, {"offsets": [], "footer": 0}]'
 OWN = Registration(SAMPLE.index, ("id",), "file:/r")
 
 
@@ -50,10 +51,10 @@ def test_a_table_answers_from_the_shim(tmp_path: Path) -> None:
         "parquet",
         fingerprint=lambda: "ab",
         list=lambda: LISTED,
-        cuts=lambda *given: asked.append(given) or "[[4, 9], null, []]",
+        cuts=lambda *given: asked.append(given) or CUTS,
     )
     assert (found.fingerprint(), found.files()) == ("ab", FILES)
-    assert found.cuts((3, 4, 5), 1 << 20) == [(4, 9), None, ()]
+    assert found.cuts((3, 4, 5), 1 << 20) == [FileCuts((4, 9), 30), None, FileCuts((), 0)]
     assert asked == [([3, 4, 5], 1 << 20)]
 
 

@@ -24,16 +24,16 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private lazy val codecs = new CompressionCodecFactory(conf)
 
   /**
-   * Of each file the offsets of its cuts in ascending order, none if it has one row group, if its
-   * footer cannot be read, or if its format is text. None in place of them if it is always read whole.
+   * Of each file its cuts, none if it has one row group, if its footer cannot be read, or if its format
+   * is text. None in place of them if it is always read whole.
    *
    * @param bytes how many each range has at least; more where the footer has more, and above a limit:
    *   each range that is read costs the footer again
    */
-  def of(files: Seq[FileStatusWithMetadata], bytes: Long): Seq[Option[Seq[Long]]] = {
+  def of(files: Seq[FileStatusWithMetadata], bytes: Long): Seq[Option[FileCuts.Cuts]] = {
     val canCut = files.map(isCut)
     val read = FileCuts.readers.get(Fingerprint.format(relation))
-    if (read.isEmpty || !canCut.contains(true)) canCut.map(if (_) Some(Nil) else None)
+    if (read.isEmpty || !canCut.contains(true)) canCut.map(if (_) Some(FileCuts.Cuts(Nil, 0)) else None)
     else {
       val (sent, layout, large) =
         (new SerializableConfiguration(conf), read.get, Policy.limit("large_footer_bytes"))
@@ -42,7 +42,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
       context.parallelize(asked, math.min(asked.size, context.defaultParallelism)).map {
         case (path, length, true) =>
           val (starts, footer) = Try(layout(new Path(path), sent.value)).getOrElse((Nil, 0L))
-          Some(FileCuts.spaced(starts, length, if (footer > large) math.max(footer, bytes) else bytes))
+          val least = if (footer > large) math.max(footer, bytes) else bytes
+          Some(FileCuts.Cuts(FileCuts.spaced(starts, length, least), footer))
         case _ => None
       }.collect().toSeq
     }
@@ -50,7 +51,7 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
 
   /** Whether splits of a file are read, by its format and in this session. */
   private def isCut(file: FileStatusWithMetadata): Boolean =
-    session.sessionState.columnarRules.isEmpty && !Hudi.is(relation.location) && !Delta.is(relation.location) &&
+    CountedScan.replacesSparks(session) && !Hudi.is(relation.location) && !Delta.is(relation.location) &&
       relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath) &&
       !(WholeRecords.isText(relation) && isCompressed(file.getPath))
 
@@ -59,6 +60,9 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
 }
 
 object FileCuts {
+  /** The offsets at which a file is cut, in ascending order, and the bytes of its footer; 0 if it has none. */
+  final case class Cuts(offsets: Seq[Long], footer: Long)
+
   /** Where the groups of rows in a file start, and how many bytes its footer has. */
   private type Layout = (Path, Configuration) => (Seq[Long], Long)
   private val readers = Map[String, Layout]("parquet" -> rowGroups, "orc" -> stripes)
@@ -72,17 +76,21 @@ object FileCuts {
     val starts =
       try reader.getRowGroups.asScala.filter(_.getRowCount > 0).map(_.getStartingPos).toSeq
       finally reader.close()
+    // Its length and the format's name follow the footer.
+    val end = ParquetFileWriter.MAGIC.length + Integer.BYTES
     val in = file.newStream()
     try {
-      in.seek(file.getLength - ParquetFileWriter.MAGIC.length - Integer.BYTES)
-      (starts, BytesUtils.readIntLittleEndian(in).toLong)
+      in.seek(file.getLength - end)
+      (starts, BytesUtils.readIntLittleEndian(in).toLong + end)
     } finally in.close()
   }
 
   private def stripes(path: Path, conf: Configuration): (Seq[Long], Long) = {
     val reader = OrcFile.createReader(path, OrcFile.readerOptions(conf))
-    try { (reader.getStripes.asScala.map(_.getOffset).toSeq, reader.getSerializedFileFooter.remaining.toLong) }
-    finally reader.close()
+    try {
+      val (end, tail) = (reader.getFileTail.getPostscript, reader.getFileTail.getPostscriptLength + 1)
+      (reader.getStripes.asScala.map(_.getOffset).toSeq, end.getMetadataLength + end.getFooterLength + tail)
+    } finally reader.close()
   }
 
   /** Those of the starts at which to cut a file so that each range has so many bytes. */

@@ -139,8 +139,8 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
 
   /**
-   * Offsets at which the files with these numbers in the last listing can be cut into ranges of so many
-   * bytes at least, see `FileCuts`; null of a file that is always read whole. JSON.
+   * Where the files with these numbers in the last listing can be cut into ranges of so many bytes at
+   * least: of each its `FileCuts.Cuts`; null of a file that is always read whole. JSON.
    */
   def cuts(numbers: JList[Int], bytes: Long): String = {
     val files = numbers.asScala.toSeq.map(number => listed(number)._2)
@@ -175,7 +175,7 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
         val (values, file) = from(numbers.get(k))
         val parts =
           if (cut(k).isEmpty) Seq(file)
-          else FileRanges.between(cut(k), file.getLen).map(range => FileRanges.restricted(file, Seq(range)))
+          else FileRanges.between(cut(k), file.getLen).map(range => FileRanges.restricted(file, FilePart(Seq(range), 0)))
         parts.zipWithIndex.map { case (part, at) => locations.alone(values, part, own, places(k) + at) }
       }
       val made = WholeRecords.of(PinnedFileIndex.over(physical, files, schema, options))

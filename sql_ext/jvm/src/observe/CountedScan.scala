@@ -5,6 +5,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.physical.SinglePartition
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources._
@@ -12,8 +13,8 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.types.StructType
 
 /**
- * A scan that reads ranges of files, and shows in Spark's user interface, beside the files read, how
- * many the index has skipped.
+ * A scan that reads ranges of files, and shows in Spark's user interface, beside what it reads, how
+ * many files, ranges and bytes the index has skipped.
  */
 trait CountedScan extends FileSourceScanExec {
   /** The files to read, each with its partition's values. */
@@ -82,9 +83,12 @@ trait CountedScan extends FileSourceScanExec {
       owner, relation.dataSchema, relation.partitionSchema, requiredSchema, pushedDownFilters,
       options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
       owner.sessionState.newHadoopConfWithOptions(options))
-    val tasks = new RangeTasks(owner, format.isSplitable(owner, options, _), Settings.taskBytes(session))
+    val packed = new RangeTasks(owner, format.isSplitable(owner, options, _), Settings.taskBytes(session)).of(files)
+    // Spark 4.3 may count on one task, and have nothing shuffled above it.
+    val tasks =
+      if (outputPartitioning == SinglePartition) Seq(FilePartition(0, packed.flatMap(_.files).toArray)) else packed
     new FileScanRDD(
-      owner, reader, tasks.of(files), StructType(requiredSchema ++ relation.partitionSchema),
+      owner, reader, tasks, StructType(requiredSchema ++ relation.partitionSchema),
       fileConstantMetadataColumns, format.fileConstantMetadataExtractors,
       new FileSourceOptions(CaseInsensitiveMap(options)))
   }
@@ -112,12 +116,17 @@ object CountedScan {
   }))
 
   /**
-   * A plan whose scans count. Plug-ins that replace Spark's operators may know them by their class
-   * alone: where there is any, the scans stay Spark's own. So they do in a Spark whose scan has other
-   * arguments than the one this was compiled for.
+   * Whether this stands for Spark's scan in a session. Plug-ins that replace Spark's operators may know
+   * them by their class alone: where there is any, the scans stay Spark's own.
+   */
+  def replacesSparks(session: SparkSession): Boolean = session.sessionState.columnarRules.isEmpty
+
+  /**
+   * A plan whose scans count. In a Spark whose scan has other arguments than the one this was compiled
+   * for they stay Spark's own.
    */
   def in(plan: SparkPlan, session: SparkSession): SparkPlan =
-    if (session.sessionState.columnarRules.nonEmpty) plan
+    if (!replacesSparks(session)) plan
     else plan.transform {
       case scan: FileSourceScanExec => try new SieveScan(scan) catch { case _: LinkageError => scan }
     }

@@ -35,7 +35,7 @@ object Counters {
     skipped.add(left)
     ranges.add(result.ranges.total)
     rangesSkipped.add(result.ranges.total - result.ranges.read)
-    bytesSkipped.add(Pruned.bytes(result.skipped))
+    bytesSkipped.add(result.bytesSkipped)
     unused.foreach { case (reason, times) => if (result.reasons.contains(reason)) times.increment() }
   }
 

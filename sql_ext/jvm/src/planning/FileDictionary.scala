@@ -6,11 +6,11 @@ import com.fasterxml.jackson.databind.JsonNode
 import org.apache.hadoop.fs.Path
 
 /**
- * A file as an index knows it: the number of its first range, the state it had when it was read, and
- * the offsets at which it is cut into ranges. A length below zero is that of a file which proves
- * nothing; `isRacy` tells one that was too young to be read.
+ * A file as an index knows it: the number of its first range, the state it had when it was read, the
+ * offsets at which it is cut into ranges, and the bytes of its footer if it is cut. A length below zero
+ * is that of a file which proves nothing; `isRacy` tells one that was too young to be read.
  */
-final case class IndexedFile(first: Int, state: State, cuts: Array[Long]) {
+final case class IndexedFile(first: Int, state: State, cuts: Array[Long], footer: Long) {
   def isRacy: Boolean = state.length == FileDictionary.racy
 }
 
@@ -47,14 +47,14 @@ object FileDictionary {
 
   private def read(answer: JsonNode): FileDictionary = {
     val (paths, lengths, times) = (answer.get("paths"), answer.get("lengths"), answer.get("times"))
-    val (cuts, counts) = (answer.path("cuts"), answer.path("cut_counts"))
+    val (cuts, counts, footers) = (answer.path("cuts"), answer.path("cut_counts"), answer.path("footers"))
     val made = new FileDictionary(paths.size, cuts.size)
     var cut = 0
     for (i <- 0 until paths.size) {
       val path = new Path(paths.get(i).asText)
       val own = Array.tabulate(counts.path(i).asInt)(k => cuts.get(cut + k).asLong)
       val state = State(lengths.get(i).asLong, times.get(i).asLong)
-      made.put(path, IndexedFile(i + cut, state, own) :: made.of(path))
+      made.put(path, IndexedFile(i + cut, state, own, footers.path(i).asLong) :: made.of(path))
       cut += own.length
     }
     made

@@ -11,6 +11,20 @@ final case class ByteRange(start: Long, end: Long) {
 }
 
 /**
+ * Ranges of a file in ascending order, neighbours not joined.
+ *
+ * @param footer bytes at the end of the file that a reader needs for each stretch of them
+ */
+final case class FilePart(ranges: Seq[ByteRange], footer: Long) {
+  /** How many bytes of a file of this length are read. */
+  def bytes(length: Long): Long =
+    ranges.map(_.length).sum + stretches.count(_.end < length) * footer
+
+  /** What the file is opened for, each by itself. */
+  def stretches: Seq[ByteRange] = FileRanges.joined(ranges, Long.MaxValue)
+}
+
+/**
  * The ranges of a file that a scan reads, in ascending order. They travel in the listing, as metadata
  * of the file; a file without them is read whole.
  */
@@ -21,17 +35,19 @@ object FileRanges {
   def between(cuts: Seq[Long], length: Long): Seq[ByteRange] =
     (0L +: cuts).zip(cuts :+ length).map { case (start, end) => ByteRange(start, end) }
 
-  def of(file: FileStatusWithMetadata): Option[Seq[ByteRange]] =
-    file.metadata.get(key).map(_.asInstanceOf[Seq[ByteRange]])
+  def of(file: FileStatusWithMetadata): Option[Seq[ByteRange]] = part(file).map(_.ranges)
 
-  def restricted(file: FileStatusWithMetadata, ranges: Seq[ByteRange]): FileStatusWithMetadata =
-    file.copy(metadata = file.metadata + (key -> ranges))
+  def restricted(file: FileStatusWithMetadata, part: FilePart): FileStatusWithMetadata =
+    file.copy(metadata = file.metadata + (key -> part))
+
+  private def part(file: FileStatusWithMetadata): Option[FilePart] =
+    file.metadata.get(key).map(_.asInstanceOf[FilePart])
 
   /** The metadata that others have given the file. */
   def others(file: FileStatusWithMetadata): Map[String, Any] = file.metadata - key
 
   /** How many bytes of the file are read. */
-  def bytes(file: FileStatusWithMetadata): Long = of(file).fold(file.getLen)(_.map(_.length).sum)
+  def bytes(file: FileStatusWithMetadata): Long = part(file).fold(file.getLen)(_.bytes(file.getLen))
 
   /** Ranges with neighbours joined up to so many bytes. One that is longer by itself stays whole. */
   def joined(ranges: Seq[ByteRange], most: Long): Seq[ByteRange] =

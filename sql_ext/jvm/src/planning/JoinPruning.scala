@@ -89,7 +89,7 @@ object JoinPruning extends OnceLogging {
     val conf = session.sessionState.conf
     Settings.enabled(session) && Settings.joinPruning(session) &&
       conf.dynamicPartitionPruningEnabled && conf.exchangeReuseEnabled &&
-      session.sessionState.columnarRules.isEmpty
+      CountedScan.replacesSparks(session)
   }
 
   /** A plan that cannot be looked at is left as it is: its files are read. */

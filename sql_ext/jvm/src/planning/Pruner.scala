@@ -19,13 +19,14 @@ import org.apache.spark.sql.sieve.Reason.Reason
  * @param ranges   how many ranges the files have, by what indexes know, and how many of them are read
  * @param used     indexes that were asked
  * @param reasons  why files were read, with how many
+ * @param bytesSkipped bytes of the files that are not read
  * @param rangesOf how many ranges a file of the listing has; else why no index knows the file
  * @param detail   says more of a reason
  * @param narrows  whether the indexes took more of the filter than IS NOT NULL
  */
 final case class Pruned(
     kept: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
-    skipped: Seq[PartitionDirectory] = Nil,
+    skipped: Seq[PartitionDirectory] = Nil, bytesSkipped: Long = 0,
     rangesOf: (InternalRow, FileStatusWithMetadata) => Either[Reason, Int] = (_, _) => Right(1),
     detail: String = "", narrows: Boolean = false) {
   /** How many files are skipped whole. */
@@ -81,7 +82,8 @@ object Pruner extends OnceLogging {
     if (filters.forall(Delta.isOfVectors)) Pruned.nothing(listed, Reason.NoPredicate)
     // No row satisfies it, of whichever file: a join whose other side is empty.
     else if (filters.contains(Literal.FalseLiteral))
-      Pruned(Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed)
+      Pruned(
+      Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed, Pruned.bytes(listed))
     else try Counters.timed(prefetched.fold(0L)(_.nanos)) {
       val locations = Locations.of(index.relation)
       val asOf = Locations.asOf(index.relation).map { millis =>
@@ -174,7 +176,7 @@ object Pruner extends OnceLogging {
       else {
         val (skipped, kept) = FileRanges.between(file.cuts.toSeq, length).zipWithIndex
           .partition { case (_, k) => skip.get(file.first + k) }
-        Verdict(kept.map(_._1), skipped.map(_._1))
+        Verdict(FilePart(kept.map(_._1), file.footer), skipped.map(_._1))
       }
 
     private def bits(name: String): BitSet = Option(reply.get(name)).fold(new BitSet)(node =>
@@ -182,19 +184,22 @@ object Pruner extends OnceLogging {
   }
 
   /** Ranges of a file: those that may hold a row asked for, and those that hold none. */
-  private final case class Verdict(kept: Seq[ByteRange], skipped: Seq[ByteRange]) {
-    def size: Int = kept.size + skipped.size
-    def isMixed: Boolean = kept.nonEmpty && skipped.nonEmpty
+  private final case class Verdict(kept: FilePart, skipped: Seq[ByteRange]) {
+    def ranges: Int = kept.ranges.size + skipped.size
+    def isMixed: Boolean = kept.ranges.nonEmpty && skipped.nonEmpty
 
-    /** Whether more is lost by opening the file again and again than is saved by skipping parts. */
-    def isCostly(opening: Long): Boolean =
-      (FileRanges.joined(kept, Long.MaxValue).size - 1) * opening > skipped.map(_.length).sum
+    /**
+     * Whether more is lost by opening the file again and again, and reading its footer each time, than is
+     * saved by skipping parts.
+     */
+    def isCostly(length: Long, opening: Long): Boolean =
+      (kept.stretches.size - 1) * opening.toDouble > length - kept.bytes(length)
   }
 
   private object Verdict {
     def whole(length: Long, skips: Boolean): Verdict = {
       val all = Seq(ByteRange(0, length))
-      if (skips) Verdict(Nil, all) else Verdict(all, Nil)
+      if (skips) Verdict(FilePart(Nil, 0), all) else Verdict(FilePart(all, 0), Nil)
     }
   }
 
@@ -203,18 +208,21 @@ object Pruner extends OnceLogging {
       listed: Seq[PartitionDirectory], locations: Locations, answer: Answer,
       opening: Option[Long]): Pruned = {
     val reasons = mutable.Map.empty[Reason, Long].withDefaultValue(0L)
-    var (total, read) = (0L, 0L)
+    var (total, read, bytesSkipped) = (0L, 0L, 0L)
     /** What to read of a file, and what not. */
     def parts(values: InternalRow, file: FileStatusWithMetadata) = {
       val verdict = answer.of(locations.of(values, file), file.getLen).fold(
         reason => { reasons(reason) += 1; Verdict.whole(file.getLen, skips = false) }, identity)
-      val isWhole = verdict.isMixed && opening.forall(verdict.isCostly)
-      if (isWhole && opening.isEmpty) reasons(Reason.WholeFile) += 1
-      total += verdict.size
-      read += (if (isWhole) verdict.size else verdict.kept.size)
-      if (verdict.kept.isEmpty) (None, Some(file))
+      val isWhole = verdict.isMixed && opening.forall(verdict.isCostly(file.getLen, _))
+      if (isWhole) reasons(Reason.WholeFile) += 1
+      total += verdict.ranges
+      read += (if (isWhole) verdict.ranges else verdict.kept.ranges.size)
+      if (!isWhole) bytesSkipped += file.getLen - verdict.kept.bytes(file.getLen)
+      if (verdict.kept.ranges.isEmpty) (None, Some(file))
       else if (verdict.skipped.isEmpty || isWhole) (Some(file), None)
-      else (Some(FileRanges.restricted(file, verdict.kept)), Some(FileRanges.restricted(file, verdict.skipped)))
+      else (
+        Some(FileRanges.restricted(file, verdict.kept)),
+        Some(FileRanges.restricted(file, FilePart(verdict.skipped, 0))))
     }
     val (kept, skipped) = listed.map { directory =>
       val (files, rest) = directory.files.map(parts(directory.values, _)).unzip
@@ -222,7 +230,7 @@ object Pruner extends OnceLogging {
     }.unzip
     Pruned(
       kept.filter(_.files.nonEmpty), RangeCounts(total, read), Nil, reasons.toMap,
-      skipped.filter(_.files.nonEmpty),
-      (values, file) => answer.of(locations.of(values, file), file.getLen).map(_.size))
+      skipped.filter(_.files.nonEmpty), bytesSkipped,
+      (values, file) => answer.of(locations.of(values, file), file.getLen).map(_.ranges))
   }
 }

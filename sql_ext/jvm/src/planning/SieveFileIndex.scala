@@ -60,7 +60,7 @@ class SieveFileIndex(
     Counters.scanned(pruned)
     skipped.set(pruned.filesSkipped)
     rangesSkipped.set(pruned.ranges.total - pruned.ranges.read)
-    bytesSkipped.set(Pruned.bytes(pruned.skipped))
+    bytesSkipped.set(pruned.bytesSkipped)
     Audit.sometimes(this, pruned, filters)
     pruned.kept
   }
