@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -41,7 +40,7 @@ def main(table: str, index: str, output: str) -> None:
             )
         present = next((e for e in read.manifest.stats.expected if e.kind == "present"), None)
         expected = {} if present is None else {"exact": present.exact}
-        title = "\n".join(_title(info, read, layout))
+        title = [*_title(info, read, layout)]
         draw(layout, title, read.encoder.decode, expected).savefig(output)
     except PySparkException as error:
         # The first line has the message; the rest is a stack trace or the plan.
@@ -127,7 +126,7 @@ def _title(info: Mapping[str, str], read: _Index, layout: FileLayout) -> Iterato
                 f"{kind.minmax:.2f}, at the least {kind.exact:.2f}"
             )
     if "advice" in info:
-        yield from textwrap.wrap(info["advice"], 150)
+        yield info["advice"]
     if read.has_maps:
         yield "= and IN are answered by the map; what is drawn serves ranges"
     if layout.without:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,12 +11,14 @@ from sieve.arrays.dtypes import Numbers
 from sql_ext.launcher.inspection.layout import FileLayout, raster, reads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _COLUMNS: Final = 1000
+_TITLE_WIDTH: Final = 120
+"""Characters of a line of the title, of which even wide ones fit."""
 _MOST_ROWS: Final = 500
 _BRIDGE: Final = 20
 # With more files, their number is on a logarithmic scale.
@@ -28,20 +31,24 @@ _LEAST: Final = "#c2410c"
 
 
 def draw(
-    layout: FileLayout, title: str, decode: Callable[[int], str], expected: Mapping[str, Any]
+    layout: FileLayout,
+    title: Sequence[str],
+    decode: Callable[[int], str],
+    expected: Mapping[str, Any],
 ) -> Figure:
     """The figure, of 1320 by 990 pixels at 110 dots an inch.
 
     Args:
         layout: the index's files.
-        title: the lines above.
+        title: the sentences above; each begins a line, and is wrapped to the figure's width.
         decode: converts a key code to text.
         expected: for a key that occurs, ``exact``: files that hold it; empty if not recorded.
     """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 9), dpi=110, layout="constrained")
-    figure.suptitle(title, fontsize=11, ha="left", x=0.01)
+    lines = [line for sentence in title for line in textwrap.wrap(sentence, _TITLE_WIDTH)]
+    figure.suptitle("\n".join(lines), fontsize=11, ha="left", x=0.01)
     axes = figure.subplots(
         2, 2, sharex="col", sharey="row", height_ratios=(3, 1.2), width_ratios=(8, 1)
     )

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.segments.shapes.format import Entries
 from sql_ext.launcher.inspection.layout import FileLayout, lay_out, raster, reads
+from sql_ext.launcher.inspection.picture import draw
 
 
 def _layout(spans: list[tuple[int, int, int]], n_files: int) -> FileLayout:
@@ -64,3 +68,15 @@ def test_no_key_no_layout() -> None:
     """An index without entries has nothing to lay out."""
     none = np.empty(0, np.int64)
     assert lay_out(Entries(none, none, none.astype(np.int32)), ["f"]) is None
+
+
+def test_the_title_lies_within_the_picture() -> None:
+    """Long names and advice are wrapped."""
+    words = "index id_sieve of MAMMOTH_WAREHOUSE.ORDERS has 1,234,567 bytes "
+    figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [words * 8, "REFRESH"], str, {})
+    figure.savefig(io.BytesIO())
+    (title,) = (t for t in figure.findobj(Text) if t.get_text() == figure.get_suptitle())
+    assert title.get_text().count("\n") > 3
+    box = title.get_window_extent()
+    assert 0 < box.x0 < box.x1 < figure.bbox.width
+    assert figure.axes[0].get_window_extent().y1 < box.y0
