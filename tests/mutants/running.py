@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -35,12 +35,15 @@ _NEED_SPARK = [
     f"tests/property/test_{name}.py" for name in ("random_tables", "random_joins", "range_tilings")
 ]
 _MOST_TESTS = 150
-# A mutant that runs for ever is known by its CPU time: that hardly grows on a busy machine.
+# A mutant that runs for ever is known by its CPU time: that hardly grows on a busy machine. One
+# that waits for ever is known by the clock, and one that fills the memory by its address space.
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
+_MEMORY = 8 << 30
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
 MARKS = "not soak and not services and not hudi and not wheel"
 TIMED_OUT = 124
+_OUT_OF_TIME = (TIMED_OUT, -signal.SIGXCPU, -signal.SIGKILL)
 
 
 class Bench:
@@ -61,14 +64,17 @@ class Bench:
             elif (root / name).exists():
                 shutil.copy(root / name, folder / name)
 
-    def killed(self, mutant: Mutant, reach: Reach) -> bool | None:
-        """Whether a test fails, or runs for ever, with the mutant; None: no test reaches it."""
+    def end(self, mutant: Mutant, reach: Reach) -> str:
+        """How unit tests end: ``killed``, ``by time``, ``SURVIVES``, or ``UNREACHED`` by any."""
         tests = reach.tests(mutant)
         if not tests:
-            return None
+            return "UNREACHED"
         cpu = _START_CPU_S + _TIMES * reach.seconds(tests)
         with self._planted(mutant):
-            return self.pytest(*tests, timeout=_MOST_WAITING * cpu, cpu_seconds=cpu) != 0
+            code = self.pytest(*tests, timeout=_MOST_WAITING * cpu, cpu_seconds=cpu)
+        if code == 0:
+            return "SURVIVES"
+        return "by time" if code in _OUT_OF_TIME else "killed"
 
     def killed_by_types(self, mutant: Mutant) -> bool:
         """Whether mypy, which is part of ``make test``, finds an error with the mutant."""
@@ -113,20 +119,28 @@ class Bench:
             environment["SPARK_HOME"] = str(spark)
         environment["PYTHONPATH"] = os.pathsep.join(paths)
         command = [sys.executable, "-m", "pytest", *_PYTEST, marks, *arguments]
-        with (self.folder / "pytest.log").open("w") as log:
+        # An example that failed with one mutant is not tried first with the next.
+        shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
+        with (
+            (self.folder / "pytest.log").open("w") as log,
+            subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            ) as process,
+        ):
             try:
-                return subprocess.run(
-                    command,
-                    cwd=self.folder,
-                    env=environment,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    timeout=timeout,
-                    preexec_fn=None if cpu_seconds is None else partial(_limit, cpu_seconds),
-                    check=False,
-                ).returncode
+                if cpu_seconds is not None:
+                    _limit(process.pid, int(cpu_seconds))
+                return process.wait(timeout)
             except subprocess.TimeoutExpired:
                 return TIMED_OUT
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)  # and the processes that tests started
 
     def mypy(self) -> int:
         """The exit code of mypy, with the project's settings; its cache is in the copy."""
@@ -158,8 +172,9 @@ class Bench:
         return Reach(data, times, self.folder)
 
 
-def _limit(cpu_seconds: float) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_seconds), int(cpu_seconds)))
+def _limit(pid: int, cpu_seconds: int) -> None:
+    resource.prlimit(pid, resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    resource.prlimit(pid, resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
 
 class Reach:
