@@ -66,15 +66,16 @@ class Bench:
 
     def end(self, mutant: Mutant, reach: Reach) -> str:
         """How unit tests end: ``killed``, ``by time``, ``SURVIVES``, or ``UNREACHED`` by any."""
-        tests = reach.tests(mutant)
-        if not tests:
+        rounds = reach.rounds(mutant)
+        if not rounds:
             return "UNREACHED"
-        cpu = _START_CPU_S + _TIMES * reach.seconds(tests)
         with self._planted(mutant):
-            code = self.pytest(*tests, timeout=_MOST_WAITING * cpu, cpu_seconds=cpu)
-        if code == 0:
-            return "SURVIVES"
-        return "by time" if code in _OUT_OF_TIME else "killed"
+            for tests in rounds:
+                cpu = _START_CPU_S + _TIMES * reach.seconds(tests)
+                code = self.pytest(*tests, timeout=_MOST_WAITING * cpu, cpu_seconds=cpu)
+                if code:
+                    return "by time" if code in _OUT_OF_TIME else "killed"
+        return "SURVIVES"
 
     def killed_by_types(self, mutant: Mutant) -> bool:
         """Whether mypy, which is part of ``make test``, finds an error with the mutant."""
@@ -212,16 +213,21 @@ class Reach:
         """Seconds of tests, or of files of tests, without a mutant."""
         return sum(self._seconds[test] for test in tests)
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """The tests of the mutant's line, or their files where they are many; the quickest first.
+    def rounds(self, mutant: Mutant) -> list[list[str]]:
+        """The tests of the mutant's line, the quickest first; then all unit tests of their files.
 
-        What runs when a module is loaded is reached by whatever reaches the module at all.
+        What runs when a module is loaded is reached by whatever reaches the module at all. What a
+        test leaves in a constant of its file, such as an encoder with its tables, is used by others
+        that do not reach the line themselves.
         """
         lines = self._lines[mutant.module]
         tests = set(lines[mutant.line])
         if not tests or "" in tests:
             tests = set().union(*lines.values())
         tests.discard("")
-        if len(tests) > _MOST_TESTS:
-            tests = {test.partition("::")[0] for test in tests}
-        return sorted(tests, key=lambda test: (self._seconds[test], test))
+        files = {test.partition("::")[0] for test in tests}
+        of_unit = {file for file in files if file.startswith("tests/unit/")}
+        rounds = [files] if len(tests) > _MOST_TESTS else [tests, of_unit]
+        return [
+            sorted(some, key=lambda test: (self._seconds[test], test)) for some in rounds if some
+        ]
