@@ -139,12 +139,13 @@ def test_nothing_makes_no_segments():
 
 
 @pytest.mark.parametrize(
-    "options", [{"error": 0}, {"max_keys": 0}, {"max_keys": 1 << 25}, {"hole": 0}]
+    "options", [{"error": 0}, {"max_keys": 0}, {"max_keys": (1 << 24) + 1}, {"hole": 0}]
 )
 def test_parameters_out_of_range_are_refused(options):
     """The message names all three with their bounds."""
     with pytest.raises(InvalidInputError, match="max_keys"):
         list(cut_segments([], **options))
+    assert list(cut_segments([], error=1, max_keys=1 << 24, hole=1)) == []
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,8 @@ def test_later_layouts_are_named_as_such(shape, layout):
         ({"lists": 0}, "2 postings in 0 lists"),
         ({"bits": 25}, "25 bits"),
         ({"window_bits": 255}, "windows of 255 bits"),
+        ({"window_bits": 19}, "windows of 19 bits"),
+        ({"windows": (1 << 24) + 1, "window_bits": 0}, "16777217 windows"),
         ({"windows": (1 << 32) - 1}, "windows"),
         ({"windows": 1 << 24, "window_bits": 18}, "cells"),
         ({"windows": 0}, "3 keys in 0 cells"),

@@ -15,7 +15,7 @@ from sieve.segments.budget import choose_price, prices_for, within_budget
 from sieve.segments.intervals import Intervals, concatenated, cut_location
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding
-from sieve.segments.shapes.format import SHAPE_INTERVALS, Cells, decode, encode
+from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_RUNS, Cells, decode, encode
 from sieve.segments.shapes.grid import MAX_PIECES, Grid
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, fitted, plan
 
@@ -277,6 +277,31 @@ def test_a_stretch_without_intervals_takes_no_bytes():
     assert list(nothing.emit(1e-3)) == []
 
 
+@pytest.mark.parametrize(("last", "cells"), [(GREATEST, None), (GREATEST - 1, (1 << 64) - 1)])
+def test_a_grid_has_fewer_cells_than_64_bits_can_count(last, cells):
+    """All codes one by one are a cell too many; with one code less, they have 2^64 - 1 cells."""
+    grid = Grid.of(LEAST, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
+    assert (grid and grid.cells) == cells
+
+
+@pytest.mark.parametrize("locations", [1, 2, 3, 4])
+def test_entries_have_their_places_where_64_bits_end(locations):
+    """A position that counts locations, too, is not written where the last one has no number."""
+    last = (1 << 64) // locations - 1
+    begin = np.array([0, *[last - 1] * locations, *[last] * locations], np.uint64)
+    grid = Grid.of(LEAST, LEAST + last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
+    if grid is None:
+        grid = Grid.of(LEAST, LEAST + last - 1, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
+        begin = begin[: 1 + locations]
+    location = np.resize(np.arange(locations, dtype=np.int32), len(begin) - 1)
+    cells = Cells(grid, begin, begin, np.append(np.int32(0), location))
+    for shape in (SHAPE_INTERVALS, SHAPE_RUNS):
+        found = decode(encode(cells, shape))
+        assert found.low.tolist() == grid.first_codes(begin).tolist()
+        assert found.high.tolist() == found.low.tolist()
+        assert found.location.tolist() == cells.location.tolist()
+
+
 @pytest.mark.parametrize(
     ("head", "rest", "problem"),
     [
@@ -285,6 +310,8 @@ def test_a_stretch_without_intervals_takes_no_bytes():
         ((2, 1, 20, 19, *GOOD[4:]), {}, "head"),
         ((*GOOD[:4], 0, *GOOD[5:]), {}, "head"),
         ((*GOOD[:4], 1 << 25, *GOOD[5:]), {}, "head"),
+        ((*GOOD[:4], (1 << 24) + 1, *GOOD[5:]), {}, "head"),
+        ((*GOOD[:4], 1 << 24, *GOOD[5:]), {}, "ends inside an array|of another length"),
         ((*GOOD[:7], 2, 0), {}, "head"),
         ((*GOOD[:6], 0, 0, 0), {}, "location"),
         ((*GOOD[:5], 1 << 31, 1, 0, 0), {}, "location"),

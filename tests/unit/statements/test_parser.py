@@ -124,6 +124,8 @@ def test_lines_are_counted_as_editors_count_them(end: str) -> None:
     """Line ends of every system advance the line number by one."""
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 3, column 2: "):
         parse_statement(f"SHOW SIEVE{end}INDEXES{end} wrong")
+    with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 2, column 12: "):
+        parse_statement(f"{end}SHOW SIEVE wrong")
 
 
 # Letters that break naive quoting, and pieces of the language itself.
