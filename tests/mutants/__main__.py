@@ -71,6 +71,8 @@ def main() -> int:
                 ends[end] += 1
                 sys.stdout.write(f"{end:9} {mutant}\n")
                 sys.stdout.flush()
+        for bench in benches:
+            bench.close()
     sys.stdout.write(f"{dict(ends)}\n")
     return 0 if ends["SURVIVES"] + ends["UNREACHED"] <= given.number / 20 else 1
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-import resource
+import select
 import shutil
 import signal
 import sqlite3
@@ -39,11 +40,10 @@ _MOST_TESTS = 150
 # that waits for ever is known by the clock, and one that fills the memory by its address space.
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
-_MEMORY = 8 << 30
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
 MARKS = "not soak and not services and not hudi and not wheel"
 TIMED_OUT = 124
-_OUT_OF_TIME = (TIMED_OUT, -signal.SIGXCPU, -signal.SIGKILL)
+_OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)
 
 
 class Bench:
@@ -56,6 +56,7 @@ class Bench:
     def __init__(self, root: Path, folder: Path) -> None:
         self._root = root
         self.folder = folder
+        self._warm: subprocess.Popen[bytes] | None = None
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for name in _COPIED:
@@ -72,7 +73,7 @@ class Bench:
         with self._planted(mutant):
             for tests in rounds:
                 cpu = _START_CPU_S + _TIMES * reach.seconds(tests)
-                code = self.pytest(*tests, timeout=_MOST_WAITING * cpu, cpu_seconds=cpu)
+                code = self._forked(tests, int(cpu))
                 if code:
                     return "by time" if code in _OUT_OF_TIME else "killed"
         return "SURVIVES"
@@ -100,7 +101,6 @@ class Bench:
         self,
         *arguments: str,
         timeout: float | None = None,
-        cpu_seconds: float | None = None,
         marks: str = MARKS,
         spark: Path | None = None,
     ) -> int:
@@ -109,39 +109,65 @@ class Bench:
         Args:
             arguments: of pytest.
             timeout: seconds.
-            cpu_seconds: of its process; with more it is ended by a signal.
             marks: the tests to run of those named.
             spark: the ``pyspark`` folder of another Spark to run them on.
         """
-        paths = [str(self.folder), os.environ.get("PYTHONPATH", "")]
-        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-        if spark is not None:
-            paths.insert(1, str(spark.parent))
-            environment["SPARK_HOME"] = str(spark)
-        environment["PYTHONPATH"] = os.pathsep.join(paths)
         command = [sys.executable, "-m", "pytest", *_PYTEST, marks, *arguments]
-        # An example that failed with one mutant is not tried first with the next.
-        shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
         with (
             (self.folder / "pytest.log").open("w") as log,
             subprocess.Popen(
                 command,
                 cwd=self.folder,
-                env=environment,
+                env=self._environment(spark),
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             ) as process,
         ):
             try:
-                if cpu_seconds is not None:
-                    _limit(process.pid, int(cpu_seconds))
                 return process.wait(timeout)
             except subprocess.TimeoutExpired:
                 return TIMED_OUT
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)  # and the processes that tests started
+
+    def _environment(self, spark: Path | None = None) -> dict[str, str]:
+        paths = [str(self.folder), os.environ.get("PYTHONPATH", "")]
+        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+        if spark is not None:
+            paths.insert(1, str(spark.parent))
+            environment["SPARK_HOME"] = str(spark)
+        return environment | {"PYTHONPATH": os.pathsep.join(paths)}
+
+    def _forked(self, tests: list[str], cpu_seconds: int) -> int:
+        """The same by a fork of a warm interpreter: a number of CPU seconds ends it by a signal."""
+        if self._warm is None:
+            self._warm = subprocess.Popen(
+                [sys.executable, "-m", "tests.mutants.warm"],
+                cwd=self.folder,
+                env=self._environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,  # so that a line that has come is seen by `select`
+            )
+        # An example that failed with one mutant is not tried first with the next.
+        shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
+        asked, told = self._warm.stdin, self._warm.stdout
+        assert asked is not None
+        assert told is not None
+        run = [[*_PYTEST, MARKS, *tests], str(self.folder / "pytest.log"), cpu_seconds]
+        asked.write(f"{json.dumps(run)}\n".encode())
+        pid = int(told.readline())
+        ended, _, _ = select.select([told], [], [], _MOST_WAITING * cpu_seconds)
+        if not ended:
+            os.killpg(pid, signal.SIGKILL)  # and the processes that tests started
+        return int(told.readline())
+
+    def close(self) -> None:
+        """Ends the warm interpreter."""
+        if self._warm is not None:
+            self._warm.communicate()
 
     def mypy(self) -> int:
         """The exit code of mypy, with the project's settings; its cache is in the copy."""
@@ -171,11 +197,6 @@ class Bench:
             log = (self.folder / "pytest.log").read_text()
             raise SystemExit(f"{log}\nthe tests fail without a mutant")
         return Reach(data, times, self.folder)
-
-
-def _limit(pid: int, cpu_seconds: int) -> None:
-    resource.prlimit(pid, resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
-    resource.prlimit(pid, resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
 
 class Reach:
