@@ -16,8 +16,9 @@ _STEP = " +- 1"
 class Equivalent:
     """``module: before  ->  after``, or ``module: NAME +- 1`` of a constant; reasons are indented.
 
-    The second form is for constants that were chosen by measurement: each number in one's value
-    may be one more or one less, and no answer, message or documented size differs.
+    The second form is for constants that were chosen by measurement and bound no answer: each
+    number in one's value may be one more or one less, and nothing differs that a user sees. What
+    makes the value 0 is no such step.
 
     Args:
         text: of the list.
@@ -35,5 +36,6 @@ class Equivalent:
         return (
             constant is not None
             and mutant.operator == "core/NumberReplacer"
+            and re.search(r"= +(0 <<|0$)", mutant.after) is None
             and f"{mutant.module}: {constant[1]}" in self._steps
         )
