@@ -22,6 +22,7 @@ from sieve.metadata.records import IndexUuid, VersionId, identity_from
 from sieve.predicate.evaluate import Verdict
 from sieve.predicate.tree import parse
 from sieve.reader import pruner
+from sieve.reader.bulkhead import Bulkhead
 from sieve.reader.pruner import Pruner, narrows
 from sieve.reader.version_cache import why_unusable
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
@@ -509,3 +510,13 @@ def test_each_group_of_versions_is_a_proof(
     groups = {name: groups[name] for name in columns}
     keep, used = pruner.might_match(None, groups, SimpleNamespace(n=4), partial=False)
     assert (keep.any(), used) == (False, {"x", "y"})
+
+
+def test_a_blocked_index_leaves_the_others_to_serve(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose store does not answer other scans either; it is the first that is asked."""
+    monkeypatch.setattr(Bulkhead, "blocked", lambda _self, wanted, _timeout: set(wanted[:1]))
+    answer = table.prune(both(equals("x", 25), equals("y", 25)))
+    assert answer["used"] == ["y@1"]
+    assert answer["reasons"] == {"error": 1}

@@ -119,6 +119,15 @@ def test_a_long_line_is_cut_around_the_place() -> None:
     assert line[carets.index("^")] == "x"
 
 
+def test_the_caret_stands_under_the_word_as_it_is_shown() -> None:
+    """A letter with an accent of its own takes one cell, and a Chinese one two."""
+    for before, cells in (("e\u0301e\u0301", 2), ("\u8868\u8868", 4), ("ee", 2)):
+        with pytest.raises(InvalidInputError) as refusal:
+            parse_statement(f"DROP SIEVE INDEX `{before}` x ON t")
+        carets = refusal.value.message.splitlines()[-1]
+        assert carets == " " * (2 + len("DROP SIEVE INDEX ``") + cells + 1) + "^"
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_as_editors_count_them(end: str) -> None:
     """Line ends of every system advance the line number by one."""

@@ -417,3 +417,15 @@ def test_only_names_that_this_host_knows_are_given(
     monkeypatch.setattr(os, "chown", lambda _, uid, gid: calls.append((uid, gid)))
     LocalStore().restrict(f"file:{tmp_path}/d", Permissions(owner, group, 0o700))
     assert calls == given
+
+
+def test_a_draft_that_is_gone_has_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that fails after somebody has deleted the draft may or may not have taken effect."""
+
+    def link(source: str, _: str) -> None:
+        Path(source).unlink()
+        failing(errno.EIO)()
+
+    monkeypatch.setattr(os, "link", link)
+    with pytest.raises(UnknownOutcomeError, match=f"file:{tmp_path}/f may or may not"):
+        LocalStore().create(f"file:{tmp_path}/f", b"x")
