@@ -19,7 +19,7 @@ _DECIDING = (
     "statements/parser statements/syntax_error"
 ).split()
 
-_GUARDS = ("eq", "frozen", "repr", "slots", "strict")
+_GUARDS = ("eq", "frozen", "kw_only", "repr", "slots", "strict")
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,13 @@ def test_neighbours_beyond_2_to_the_53_stay_apart():
     assert contents(segment) == [{i: 1} for i in range(5)]
 
 
+def test_an_empty_chunk_among_others_ends_nothing():
+    """A task's batch may have no row."""
+    chunks = [chunk([], []), chunk([1, 2], [0, 0]), chunk([], []), chunk([3], [0])]
+    (segment,) = cut_segments(chunks)
+    assert (segment.first, segment.last, contents(segment)) == (1, 3, [{0: 3}])
+
+
 def test_nothing_makes_no_segments():
     """No chunks, or empty ones, give no segment."""
     assert list(cut_segments([])) == []
