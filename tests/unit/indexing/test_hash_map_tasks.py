@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 
 from sieve.encoding.encoder import Encoder
@@ -31,6 +32,9 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
     """Ranges divide the signed order; pairs that tasks pack apart meet in one map."""
     hashes, locations = pairs(5_000)
     batches = [packed(hashes[at::2], locations[at::2], 3) for at in (0, 1)]
+    for batch in batches:
+        assert batch.column("part").to_pylist() == [0, 1, 2]
+        assert pa.compute.sum(batch.column("pairs")).as_py() == 2_500
     made = [row for batch in write_maps(LOCATIONS, 6)(iter(batches)) for row in batch.to_pylist()]
     order = np.argsort(hashes.view(np.int64))
     signed, locations = hashes.view(np.int64)[order], locations[order]
