@@ -113,3 +113,12 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
     seen = domain_sample.of_mass(query_model)
     assert seen is not None
     assert seen.rows.max() / seen.rows.sum() == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize(("others", "seen"), [(63, True), (64, False)])
+def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
+    """Of 32 strata: one in 64 rows. Lighter keys stand for those between windows, too."""
+    sample = np.append(np.full(1000, 77_777), np.arange(1000 * others) * 1000 + 10**8)
+    domain_sample, query_model = zoom_of(sample, 0.01)
+    (rate,) = domain_sample.rates(query_model, np.array([77_777]))
+    assert bool(rate == 1.0) is seen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable
 
 import numpy as np
@@ -442,3 +443,28 @@ def test_a_failure_between_leaves_nothing() -> None:
     with pytest.raises(OSError, match="disk"):
         within_budget(make, 100, held.remove)
     assert held == []
+
+
+def test_what_repeats_far_apart_is_read():
+    """A byte of Deflate's may be told as that of 32 KB before: no reader has a smaller window."""
+    draw = np.random.default_rng(4)
+    numbers = draw.integers(0, 256, 30_000).astype(np.uint8)
+    symbols = np.concatenate([numbers, numbers])
+    coder = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
+    deflated = coder.compress(symbols.tobytes()) + coder.flush()
+    assert len(deflated) < 40_000
+    payload = struct.pack("<BI", 2, len(deflated)) + deflated
+    found, at = integer_coding.decode(payload, 0, len(symbols))
+    assert (found.tolist(), at) == (symbols.tolist(), len(payload))
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_stream_has_its_end_where_its_numbers_end(ended):
+    """One that lacks its last block, and one with bytes after it, are refused."""
+    coder = zlib.compressobj(6, zlib.DEFLATED, -15)
+    made = coder.compress(bytes([7, 8, 9])) + coder.flush(zlib.Z_SYNC_FLUSH)
+    deflated = made + coder.flush()
+    assert integer_coding.decode(struct.pack("<BI", 2, len(deflated)) + deflated, 0, 3)
+    wrong = deflated + b"\0" if ended else made
+    with pytest.raises(CorruptError, match="another length"):
+        integer_coding.decode(struct.pack("<BI", 2, len(wrong)) + wrong, 0, 3)
