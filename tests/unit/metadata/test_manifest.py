@@ -205,8 +205,9 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
         (lambda m, n: m["stats"].update(expected=m["stats"]["expected"] * n), 100),
         (lambda m, n: m["locations"].update(parts=m["locations"]["parts"] * n, count=17 * n), 64),
         (lambda m, n: m["runs"][0].update(encoder={"a": "x" * n}), 32 << 10),
+        (lambda m, n: m.update(column=["a"] * n), 100),
     ],
-    ids=["runs", "ranges", "roots", "parts", "text", "kinds", "lists", "encoder"],
+    ids=["runs", "ranges", "roots", "parts", "text", "kinds", "lists", "encoder", "column"],
 )
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
