@@ -249,3 +249,18 @@ def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
         [100, 100, 400, 600],
     )
     assert found.places.tolist() == [[0, -1], [7, -1], [1, 4], [5, -1]]
+
+
+@pytest.mark.parametrize(
+    ("places", "packed"),
+    [
+        ([[-1, 5], [3, -1]], [[5], [3]]),
+        ([[0, -1, 2], [-1, -1, 0]], [[0, 2], [0, -1]]),
+        ([[-1, -1], [-1, -1]], [[-1], [-1]]),
+    ],
+)
+def test_places_stand_first_and_as_narrow_as_they_may(
+    places: list[list[int]], packed: list[list[int]]
+) -> None:
+    """No column is of -1 alone, but for the only one of files without keys."""
+    assert version_contents._packed(np.array(places, np.int64)).tolist() == packed

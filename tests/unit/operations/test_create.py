@@ -77,6 +77,16 @@ def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> Non
         assert not warehouse.root.exists() or list(warehouse.root.iterdir()) == []
 
 
+def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    """The store is not asked for anything."""
+    warehouse = Warehouse(tmp_path)
+    warehouse.create_table("t", [[1]])
+    calls: list[str] = []
+    with without_spark(), pytest.raises(InvalidInputError, match="1 to 128 characters"):
+        Session(warehouse, calls.append).sql(f"CREATE SIEVE INDEX {'x' * 129} ON t (id)")
+    assert [call for call in calls if "mkdirs" in call or "create" in call] == []
+
+
 def test_names_are_taken_in_any_case() -> None:
     """By another index, or by one of the same statement."""
     refuse_taken(["a", "b"], ["c"], "shop.t")

@@ -17,7 +17,7 @@ from sieve.segments.intervals import Intervals, concatenated, cut_location
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding
 from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_RUNS, Cells, decode, encode
-from sieve.segments.shapes.grid import MAX_PIECES, Grid
+from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, fitted, plan
 
 HEAD = "<BBqqIIIBB"
@@ -468,3 +468,12 @@ def test_a_stream_has_its_end_where_its_numbers_end(ended):
     wrong = deflated + b"\0" if ended else made
     with pytest.raises(CorruptError, match="another length"):
         integer_coding.decode(struct.pack("<BI", 2, len(wrong)) + wrong, 0, 3)
+
+
+def test_widths_of_pieces_have_six_significant_bits():
+    """They are rounded down, and a narrow one not at all."""
+    powers = [1 << k for k in range(64)]
+    widths = sorted({w + d for w in powers for d in (-1, 0, 1) if w + d > 0} | {(1 << 64) - 1})
+    mantissa, exponent = short_widths(np.array(widths, np.uint64))
+    for width, m, e in zip(widths, mantissa.tolist(), exponent.tolist(), strict=True):
+        assert (m, e) == ((width, 0) if width < 64 else (width >> e, width.bit_length() - 6))
