@@ -239,13 +239,17 @@ class Reach:
 
         What runs when a module is loaded is reached by whatever reaches the module at all. What a
         test leaves in a constant of its file, such as an encoder with its tables, is used by others
-        that do not reach the line themselves.
+        that do not reach the line themselves. A module of records alone is loaded before any test,
+        and runs nothing later: all unit tests of its folder are its tests.
         """
         lines = self._lines[mutant.module]
         tests = set(lines[mutant.line])
         if not tests or "" in tests:
             tests = set().union(*lines.values())
         tests.discard("")
+        if not tests:
+            folder = f"tests/unit/{Path(mutant.module).parent.name}/"
+            tests = {file for file in self._seconds if file.startswith(folder) and "::" not in file}
         files = {test.partition("::")[0] for test in tests}
         of_unit = {file for file in files if file.startswith("tests/unit/")}
         rounds = [files] if len(tests) > _MOST_TESTS else [tests, of_unit]

@@ -150,3 +150,11 @@ def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
     assert (domain_sample.first[0], domain_sample.last[-1]) == (LEAST, GREATEST)
     assert np.all(domain_sample.last[:-1] < sample[-1])
     assert np.all(domain_sample.first[1:] > sample[0])
+
+
+def test_the_model_of_windows_knows_its_shares() -> None:
+    """Of the domain's codes, and of its distinct keys: ranges are shares of the whole ones."""
+    query_model = QueryModel.of_sample(np.array([0, 10, 20, 30]))
+    seen = DomainSample(np.array([0]), np.array([10]), NOTHING, 0.5).of_mass(query_model)
+    assert seen is not None
+    assert (seen.length, seen.keys) == (11 / 31, 2 / 4)
