@@ -219,9 +219,11 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
         (lambda m, n: m["stats"]["expected"][0].update(kind="x" * n), 100),
         (lambda m, n: m["table"].update(create_time_ms=n), (1 << 63) - 1),
         (lambda m, n: m["runs"][0].update(locations=n), (1 << 31) - 1),
+        (lambda m, n: m["runs"][0].update(encoder=json.loads('{"a":' * n + "1" + "}" * n)), 7),
+        (lambda m, n: m["runs"][0].update(encoder={"a": [0] * n}), 997),
     ],
     ids="runs ranges roots parts text kinds lists encoder column name type comment kind time "
-    "locations".split(),
+    "locations depth nodes".split(),
 )
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
