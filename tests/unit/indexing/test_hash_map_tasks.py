@@ -12,6 +12,7 @@ import pytest
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.errors import InvalidInputError
+from sieve.indexing import build_hash_map
 from sieve.indexing.build_hash_map import _WORTHWHILE_BITS, fit_maps
 from sieve.indexing.domain_sample import DomainSample
 from sieve.indexing.hash_map_tasks import SKETCH, distinct, pack_hashes, packed, write_maps
@@ -135,3 +136,11 @@ def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
 def test_a_map_has_two_million_pairs_at_most(n: int, maps: int) -> None:
     """So that a task makes it in bounded memory."""
     assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
+
+
+def test_maps_are_planned_for_the_largest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys, sets and their places are divided among the maps, and rounded up."""
+    asked: list[tuple[int, ...]] = []
+    monkeypatch.setattr(build_hash_map, "fingerprint_for", lambda *given: asked.append(given) or 5)
+    assert fit_maps(4_000_001, 4_000_000, LOCATIONS, 300_000) == (3, 5)
+    assert asked == [(97_000, 1_333_334, LOCATIONS, 1, 1)]
