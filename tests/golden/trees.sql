@@ -143,3 +143,40 @@ SELECT a FROM t WHERE ((((a = 57))));
 SELECT a FROM t WHERE (a=1 OR (a=12 OR (a=23 OR (a=34 OR (a=45 OR (a=56 OR (a=67 OR (a=78 OR (a=89 OR a=90)))))))));
 
 SELECT a FROM t WHERE (a>1 AND (a>12 AND (a>23 AND (a>34 AND (a>45 AND (a>56 AND (a>67 AND (a>78 AND (a>89 AND a>197)))))))));
+
+-- Spark's optimizer replaces NOT over a comparison by the opposite one, unless that rule is left out.
+SET spark.sql.optimizer.excludedRules = org.apache.spark.sql.catalyst.optimizer.BooleanSimplification;
+
+-- The row at each border is alone in its file.
+--! files = 2 of 20
+SELECT count(*), max(a) FROM t WHERE NOT (a > 10);
+
+--! files = 1 of 20
+SELECT count(*), max(a) FROM t WHERE NOT (a >= 10);
+
+--! files = 20 of 20
+SELECT count(*), min(a) FROM t WHERE NOT (a < 9);
+
+--! files = 19 of 20
+SELECT count(*), min(a) FROM t WHERE NOT (a <= 9);
+
+--! files = 2 of 20
+SELECT count(*), max(a) FROM t WHERE NOT (10 < a);
+
+--! files = 1 of 20
+SELECT a FROM t WHERE NOT (a != 57);
+
+--! files = 20 of 20
+SELECT count(*) FROM t WHERE NOT (a = 57);
+
+--! files = 1 of 20
+SELECT a FROM t WHERE NOT (a > 10 OR a < 10);
+
+--! files = 2 of 20
+SELECT count(*) FROM t WHERE NOT (a > 9 AND a < 190);
+
+SELECT count(*) FROM t WHERE NOT (a + 1 > 11);
+
+SELECT count(*) FROM t WHERE NOT (d <=> 5) AND a < 60;
+
+SELECT count(*) FROM t WHERE NOT (d <=> NULL);

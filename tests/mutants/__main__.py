@@ -8,31 +8,21 @@ import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
 
 from tests.mutants import planted
 from tests.mutants.drawing import Mutant, draw
+from tests.mutants.equivalence import LIST, Equivalent
 from tests.mutants.running import Bench
 
 ROOT = Path(__file__).parents[2]
-EQUIVALENT = Path(__file__).parent / "equivalent.txt"
-
-
-def equivalent() -> set[str]:
-    """Mutants that no test can see: ``module: before -> after``; their reasons are indented."""
-    lines = EQUIVALENT.read_text().splitlines()
-    return {line for line in lines if line and not line.startswith((" ", "#"))}
-
-
-def name(mutant: Mutant) -> str:
-    """How the list of equivalent mutants names one; lines move, so without the number."""
-    return f"{mutant.module}: {mutant.before}  ->  {mutant.after}"
 
 
 def main() -> int:
-    """Fail where more than one in twenty survives that is not known as equivalent."""
+    """Fail where more than one in twenty survives; those known as equivalent are not drawn."""
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--number", type=int, default=100, help="how many to draw")
     parser.add_argument("--seed", default=str(random.SystemRandom().getrandbits(32)))
@@ -46,8 +36,9 @@ def main() -> int:
     if given.planted:
         return planted.main(given.only)
     sys.stdout.write(f"--seed {given.seed} draws these again\n")
-    known = equivalent()
-    drawn = [m for m in draw(ROOT, given.number, given.seed, given.only) if name(m) not in known]
+    equivalent = Equivalent(LIST.read_text())
+    mutants = (m for m in draw(ROOT, given.seed, given.only) if m not in equivalent)
+    drawn = list(islice(mutants, given.number))
     with tempfile.TemporaryDirectory(prefix="sieve-mutants-") as folder:
         free: SimpleQueue[Bench] = SimpleQueue()
         benches = [Bench(ROOT, Path(folder) / str(k)) for k in range(given.jobs)]
@@ -61,9 +52,9 @@ def main() -> int:
         def verdict(mutant: Mutant) -> str:
             bench = free.get()
             try:
-                killed = bench.killed(mutant, reach)
-                if killed:
-                    return "killed"
+                end = bench.end(mutant, reach)
+                if end in ("killed", "by time"):
+                    return end
                 if bench.killed_by_types(mutant):
                     return "by types"
                 if given.spark:
@@ -72,7 +63,7 @@ def main() -> int:
                             return "by Spark"
             finally:
                 free.put(bench)
-            return "UNREACHED" if killed is None else "SURVIVES"
+            return end
 
         ends: Counter[str] = Counter()
         with ThreadPoolExecutor(given.jobs) as pool:
@@ -80,7 +71,8 @@ def main() -> int:
                 ends[end] += 1
                 sys.stdout.write(f"{end:9} {mutant}\n")
                 sys.stdout.flush()
-    ends["equivalent"] = given.number - len(drawn)
+        for bench in benches:
+            bench.close()
     sys.stdout.write(f"{dict(ends)}\n")
     return 0 if ends["SURVIVES"] + ends["UNREACHED"] <= given.number / 20 else 1
 

@@ -19,7 +19,7 @@ _DECIDING = (
     "statements/parser statements/syntax_error"
 ).split()
 
-_GUARDS = ("frozen", "repr", "slots", "strict")
+_GUARDS = ("eq", "frozen", "kw_only", "repr", "slots", "strict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Mutant:
         line: where it is, from 1.
         before, after: that line, without the space around it.
         source: the changed module.
+        operator: how cosmic-ray names the way.
     """
 
     module: str
@@ -38,28 +39,25 @@ class Mutant:
     before: str
     after: str
     source: str
+    operator: str
 
     def __str__(self) -> str:
         return f"{self.module}:{self.line}: {self.before}  ->  {self.after}"
 
 
-def draw(root: Path, number: int, seed: str, only: str = "") -> Iterator[Mutant]:
+def draw(root: Path, seed: str, only: str = "") -> Iterator[Mutant]:
     """Mutants of a seed, each of another place; of modules whose path contains ``only``."""
     rng = random.Random(seed)
     places = [(path, *place) for path in _modules(root, only) for place in _places(path)]
     rng.shuffle(places)
-    found = 0
     for path, line, operators in places:
         name, occurrence = rng.choice(operators)
         source = path.read_text()
-        changed = mutate_code(source, get_operator(name)(), occurrence)
+        changed = _mutated(source, name, occurrence)
         if changed is None or not _is_python(changed) or _same_program(source, changed):
             continue
         before, after = source.splitlines()[line - 1], _line(source, changed, line)
-        yield Mutant(str(path.relative_to(root)), line, before.strip(), after, changed)
-        found += 1
-        if found == number:
-            return
+        yield Mutant(str(path.relative_to(root)), line, before.strip(), after, changed, name)
 
 
 def _modules(root: Path, only: str) -> list[Path]:
@@ -81,6 +79,13 @@ def _places(path: Path) -> Iterator[tuple[int, list[tuple[str, int]]]]:
             places[start, end].append((name, occurrence))
     for (start, _), operators in places.items():
         yield start[0], operators  # type: ignore[index]
+
+
+def _mutated(source: str, operator: str, occurrence: int) -> str | None:
+    try:
+        return mutate_code(source, get_operator(operator)(), occurrence)
+    except AttributeError:
+        return None  # ExceptionReplacer replaces plain names, and fails at ``module.Error``
 
 
 class _Bare(ast.NodeTransformer):

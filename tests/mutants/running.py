@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
-import resource
+import select
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -35,12 +36,14 @@ _NEED_SPARK = [
     f"tests/property/test_{name}.py" for name in ("random_tables", "random_joins", "range_tilings")
 ]
 _MOST_TESTS = 150
-# A mutant that runs for ever is known by its CPU time: that hardly grows on a busy machine.
+# A mutant that runs for ever is known by its CPU time: that hardly grows on a busy machine. One
+# that waits for ever is known by the clock, and one that fills the memory by its address space.
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
 MARKS = "not soak and not services and not hudi and not wheel"
 TIMED_OUT = 124
+_OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)
 
 
 class Bench:
@@ -53,6 +56,7 @@ class Bench:
     def __init__(self, root: Path, folder: Path) -> None:
         self._root = root
         self.folder = folder
+        self._warm: subprocess.Popen[bytes] | None = None
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for name in _COPIED:
@@ -61,14 +65,18 @@ class Bench:
             elif (root / name).exists():
                 shutil.copy(root / name, folder / name)
 
-    def killed(self, mutant: Mutant, reach: Reach) -> bool | None:
-        """Whether a test fails, or runs for ever, with the mutant; None: no test reaches it."""
-        tests = reach.tests(mutant)
-        if not tests:
-            return None
-        cpu = _START_CPU_S + _TIMES * reach.seconds(tests)
+    def end(self, mutant: Mutant, reach: Reach) -> str:
+        """How unit tests end: ``killed``, ``by time``, ``SURVIVES``, or ``UNREACHED`` by any."""
+        rounds = reach.rounds(mutant)
+        if not rounds:
+            return "UNREACHED"
         with self._planted(mutant):
-            return self.pytest(*tests, timeout=_MOST_WAITING * cpu, cpu_seconds=cpu) != 0
+            for tests in rounds:
+                cpu = _START_CPU_S + _TIMES * reach.seconds(tests)
+                code = self._forked(tests, int(cpu))
+                if code:
+                    return "by time" if code in _OUT_OF_TIME else "killed"
+        return "SURVIVES"
 
     def killed_by_types(self, mutant: Mutant) -> bool:
         """Whether mypy, which is part of ``make test``, finds an error with the mutant."""
@@ -93,7 +101,6 @@ class Bench:
         self,
         *arguments: str,
         timeout: float | None = None,
-        cpu_seconds: float | None = None,
         marks: str = MARKS,
         spark: Path | None = None,
     ) -> int:
@@ -102,31 +109,65 @@ class Bench:
         Args:
             arguments: of pytest.
             timeout: seconds.
-            cpu_seconds: of its process; with more it is ended by a signal.
             marks: the tests to run of those named.
             spark: the ``pyspark`` folder of another Spark to run them on.
         """
+        command = [sys.executable, "-m", "pytest", *_PYTEST, marks, *arguments]
+        with (
+            (self.folder / "pytest.log").open("w") as log,
+            subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=self._environment(spark),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            ) as process,
+        ):
+            try:
+                return process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                return TIMED_OUT
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)  # and the processes that tests started
+
+    def _environment(self, spark: Path | None = None) -> dict[str, str]:
         paths = [str(self.folder), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
         if spark is not None:
             paths.insert(1, str(spark.parent))
             environment["SPARK_HOME"] = str(spark)
-        environment["PYTHONPATH"] = os.pathsep.join(paths)
-        command = [sys.executable, "-m", "pytest", *_PYTEST, marks, *arguments]
-        with (self.folder / "pytest.log").open("w") as log:
-            try:
-                return subprocess.run(
-                    command,
-                    cwd=self.folder,
-                    env=environment,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    timeout=timeout,
-                    preexec_fn=None if cpu_seconds is None else partial(_limit, cpu_seconds),
-                    check=False,
-                ).returncode
-            except subprocess.TimeoutExpired:
-                return TIMED_OUT
+        return environment | {"PYTHONPATH": os.pathsep.join(paths)}
+
+    def _forked(self, tests: list[str], cpu_seconds: int) -> int:
+        """The same by a fork of a warm interpreter: a number of CPU seconds ends it by a signal."""
+        if self._warm is None:
+            self._warm = subprocess.Popen(
+                [sys.executable, "-m", "tests.mutants.warm"],
+                cwd=self.folder,
+                env=self._environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,  # so that a line that has come is seen by `select`
+            )
+        # An example that failed with one mutant is not tried first with the next.
+        shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
+        asked, told = self._warm.stdin, self._warm.stdout
+        assert asked is not None
+        assert told is not None
+        run = [[*_PYTEST, MARKS, *tests], str(self.folder / "pytest.log"), cpu_seconds]
+        asked.write(f"{json.dumps(run)}\n".encode())
+        pid = int(told.readline())
+        ended, _, _ = select.select([told], [], [], _MOST_WAITING * cpu_seconds)
+        if not ended:
+            os.killpg(pid, signal.SIGKILL)  # and the processes that tests started
+        return int(told.readline())
+
+    def close(self) -> None:
+        """Ends the warm interpreter."""
+        if self._warm is not None:
+            self._warm.communicate()
 
     def mypy(self) -> int:
         """The exit code of mypy, with the project's settings; its cache is in the copy."""
@@ -156,10 +197,6 @@ class Bench:
             log = (self.folder / "pytest.log").read_text()
             raise SystemExit(f"{log}\nthe tests fail without a mutant")
         return Reach(data, times, self.folder)
-
-
-def _limit(cpu_seconds: float) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_seconds), int(cpu_seconds)))
 
 
 class Reach:
@@ -197,16 +234,25 @@ class Reach:
         """Seconds of tests, or of files of tests, without a mutant."""
         return sum(self._seconds[test] for test in tests)
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """The tests of the mutant's line, or their files where they are many.
+    def rounds(self, mutant: Mutant) -> list[list[str]]:
+        """The tests of the mutant's line, the quickest first; then all unit tests of their files.
 
-        What runs when a module is loaded is reached by whatever reaches the module at all.
+        What runs when a module is loaded is reached by whatever reaches the module at all. What a
+        test leaves in a constant of its file, such as an encoder with its tables, is used by others
+        that do not reach the line themselves. A module of records alone is loaded before any test,
+        and runs nothing later: all unit tests of its folder are its tests.
         """
         lines = self._lines[mutant.module]
         tests = set(lines[mutant.line])
         if not tests or "" in tests:
             tests = set().union(*lines.values())
         tests.discard("")
-        if len(tests) > _MOST_TESTS:
-            tests = {test.partition("::")[0] for test in tests}
-        return sorted(tests)
+        if not tests:
+            folder = f"tests/unit/{Path(mutant.module).parent.name}/"
+            tests = {file for file in self._seconds if file.startswith(folder) and "::" not in file}
+        files = {test.partition("::")[0] for test in tests}
+        of_unit = {file for file in files if file.startswith("tests/unit/")}
+        rounds = [files] if len(tests) > _MOST_TESTS else [tests, of_unit]
+        return [
+            sorted(some, key=lambda test: (self._seconds[test], test)) for some in rounds if some
+        ]

@@ -113,3 +113,9 @@ def test_an_option_is_a_name() -> None:
     """A keyword argument that is no option is refused by the statement, not taken for SQL."""
     with pytest.raises(Exception, match="SIEVE_SYNTAX_ERROR"):
         sent(sieve.create, "t", "id", **{"a` => 1, `b": 2})
+
+
+def test_a_number_of_0_is_sent() -> None:
+    """It is no default, unlike None and False; what it says is for the statement to judge."""
+    with pytest.raises(sieve.errors.InvalidInputError, match="sample"):
+        sent(sieve.check, "shop.t", sample=0)

@@ -345,6 +345,16 @@ def test_damaged_encoders_are_corrupt(form):
         (Encoder("timestamp_ntz"), 1_500_000, "1970-01-01 00:00:01.500000"),
         (Encoder("double"), struct.unpack("<q", struct.pack("<d", 0.1))[0], "0.1"),
         (Encoder("double"), GREATEST, "inf"),
+        (Encoder("double"), LEAST, "-inf"),
+        (Encoder("double"), -1, "-5e-324"),
+        (Encoder("float"), -1, "-1e-45"),
+        (Encoder("float"), 0, "0.0"),
+        (Encoder("float"), GREATEST, "inf"),
+        (Encoder("float"), struct.unpack("<i", struct.pack("<f", 0.1))[0], "0.1"),
+        (Encoder("float"), LEAST, "-inf"),
+        (Encoder("decimal(38,0)", window=Window(0, 64)), GREATEST, "9" * 38),
+        (Encoder("decimal(38,0)", window=Window(0, 64)), LEAST, "-" + "9" * 38),
+        (Encoder("decimal(38,0)", window=Window(7, 1)), LEAST + 3, "13"),
         (Encoder("float"), struct.unpack("<i", struct.pack("<f", 0.5))[0], "0.5"),
         (Encoder("double"), -struct.unpack("<q", struct.pack("<d", 0.1))[0], "-0.1"),
         (Encoder("decimal(10,2)"), -5, "-0.05"),
@@ -406,3 +416,38 @@ def test_decimals_at_the_ends_of_a_window_have_the_codes_of_their_literals(low, 
     steps = [min(max((value - low) >> shift, 0), (1 << 64) - 1) for value in values]
     assert encoder.encode(array).codes.tolist() == [LEAST + step for step in steps]
     assert [encoder.literal(str(value)).code for value in values] == [LEAST + s for s in steps]
+
+
+@pytest.mark.parametrize(
+    ("spark_type", "low", "high"),
+    [
+        ("tinyint", -(1 << 7), (1 << 7) - 1),
+        ("smallint", -(1 << 15), (1 << 15) - 1),
+        ("int", -(1 << 31), (1 << 31) - 1),
+        ("bigint", LEAST, GREATEST),
+        ("date", -(1 << 31), (1 << 31) - 1),
+        ("timestamp", LEAST, GREATEST),
+        ("timestamp_ntz", LEAST, GREATEST),
+    ],
+)
+def test_literals_reach_to_the_ends_of_their_type(spark_type, low, high):
+    """Whole numbers are their own codes, and one beyond the type is none of its literals."""
+    encoder = Encoder(spark_type)
+    for value in (low, low + 1, -1, 0, 1, high - 1, high):
+        assert encoder.literal(value).code == value
+    for value in (low - 1, high + 1):
+        with pytest.raises(InvalidInputError):
+            encoder.literal(value)
+
+
+@pytest.mark.parametrize("precision", [10, 38])
+def test_decimals_of_a_slice_are_coded(precision):
+    """And no others of the array that it is cut from."""
+    values = [Decimal(k) for k in (7, -3, 10**9, 0, 5, -1)]
+    array = pa.array([*values[:3], None, *values[3:]], pa.decimal128(precision, 0))
+    encoder = Encoder(f"decimal({precision},0)")
+    whole = encoder.encode(array)
+    for start, length in ((0, 2), (1, 3), (3, 2), (6, 1)):
+        part = encoder.encode(array.slice(start, length))
+        assert part.codes.tolist() == whole.codes[start : start + length].tolist()
+        assert part.valid.tolist() == whole.valid[start : start + length].tolist()

@@ -42,11 +42,9 @@ def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
     """They lie above all that have them; what lies below the first point has the least code."""
     size = 6**24
     last = [LEAST + (number + 1) * size for number in range(3)]
-    assert codes(ENCODER, [b"www.a.come", b"www.az", b"www.b.org/img0"]) == [
-        last[0],
-        last[0],
-        last[1],
-    ]
+    values = [b"www.a.come", b"www.az", b"www.b.org/img0"]
+    assert codes(ENCODER, values) == [last[0], last[0], last[1]]
+    assert [ENCODER.literal(wire(value)).code for value in values] == [last[0], last[0], last[1]]
     assert codes(ENCODER, [b"www.", b"www.a", b"ww", b"www/"]) == [LEAST, LEAST, LEAST, GREATEST]
 
 

@@ -237,3 +237,10 @@ def test_a_round_sends_128_mb() -> None:
         )
         run = dataclasses.replace(run_ref(*files), bytes=sum(sizes))
         assert len(rounds_of(run)) == rounds
+
+
+@pytest.mark.parametrize(("limit", "begins"), [(199, [LEAST, 10]), (200, [LEAST, 20])])
+def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> None:
+    """Two files of 100 bytes make one of 200; the third begins the next."""
+    run = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(3)))
+    assert [one.codes[0] for one in rounds_of(run, limit)][:2] == begins

@@ -216,3 +216,10 @@ def test_split_points_take_a_thousandth_of_the_column(
     values = pa.chunked_array([pa.array([f"{k:05d}" for k in range(200)])])
     choose_encoder("string", values, 200, size)
     assert asked == [most]
+
+
+def test_a_whole_sample_has_the_neighbours_of_the_table() -> None:
+    """No bit is spared for values between them, and one a doubling where all values are unlike."""
+    values = pa.chunked_array([pa.array(range(1000))])
+    spare = [module._spare_bits(values, rows) for rows in (0, 1000, 2000, 4000)]
+    assert spare == [0, 0, 1, 2]

@@ -113,3 +113,48 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
     seen = domain_sample.of_mass(query_model)
     assert seen is not None
     assert seen.rows.max() / seen.rows.sum() == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize(("others", "seen"), [(63, True), (64, False)])
+def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
+    """Of 32 strata: one in 64 rows. Lighter keys stand for those between windows, too."""
+    sample = np.append(np.full(1000, 77_777), np.arange(1000 * others) * 1000 + 10**8)
+    domain_sample, query_model = zoom_of(sample, 0.01)
+    (rate,) = domain_sample.rates(query_model, np.array([77_777]))
+    assert bool(rate == 1.0) is seen
+
+
+def test_windows_without_a_key_have_no_model() -> None:
+    """There is nothing to build of them."""
+    query_model = QueryModel.of_sample(np.array([10, 20, 30]))
+    between = DomainSample(np.array([12]), np.array([18]), NOTHING, 0.1)
+    assert between.of_mass(query_model) is None
+    with_one = DomainSample(np.array([12]), np.array([20]), NOTHING, 0.1)
+    assert with_one.of_mass(query_model) is not None
+
+
+def test_the_ends_of_a_query_lie_within_windows() -> None:
+    """With keys on both sides of each, where the domain goes on."""
+    sample = np.arange(0, 1_000_000, 10)
+    asked = np.array([[300_000, 700_000]], np.int64)
+    domain_sample, _ = zoom_of(sample, 0.2, asked)
+    for end in asked.ravel().tolist():
+        assert domain_sample.within(np.arange(end - 1000, end + 1001, 10)).all()
+
+
+def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
+    """So that what lies beyond the sampled keys is in one; no other window does."""
+    sample = np.arange(0, 1_000_000, 10)
+    ends = np.array([[sample[0], sample[0]], [sample[-1], sample[-1]]], np.int64)
+    domain_sample, _ = zoom_of(sample, 0.1, ends)
+    assert (domain_sample.first[0], domain_sample.last[-1]) == (LEAST, GREATEST)
+    assert np.all(domain_sample.last[:-1] < sample[-1])
+    assert np.all(domain_sample.first[1:] > sample[0])
+
+
+def test_the_model_of_windows_knows_its_shares() -> None:
+    """Of the domain's codes, and of its distinct keys: ranges are shares of the whole ones."""
+    query_model = QueryModel.of_sample(np.array([0, 10, 20, 30]))
+    seen = DomainSample(np.array([0]), np.array([10]), NOTHING, 0.5).of_mass(query_model)
+    assert seen is not None
+    assert (seen.length, seen.keys) == (11 / 31, 2 / 4)

@@ -31,3 +31,23 @@ def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, wei
     nothing: Any = None
     fit_budget.run_maker(nothing, seen, profile, options, shared, lambda _: None, stop)
     assert [sum(one.kinds) for one in asked] == [pytest.approx(weight)]
+
+
+@pytest.mark.parametrize(("cuts", "tried"), [(0, False), (10, False), (11, True), (21, True)])
+def test_intervals_are_tried_where_several_tasks_share_them(
+    monkeypatch: pytest.MonkeyPatch, cuts: int, tried: bool
+) -> None:
+    """At the least price; those of one task cost hardly more than to try them."""
+    asked: list[float] = []
+    monkeypatch.setattr(fit_budget, "CUTS_PER_TASK", 10)
+    monkeypatch.setattr(fit_budget, "_trial", lambda *given: asked.append(given[2]) or "tried")
+    model = QueryModel.of_sample(np.arange(100))
+    profile: Any = SimpleNamespace(sample=SimpleNamespace(query_model=model), weights=None)
+    found = fit_budget.trial_of_least_cost(
+        None,  # type: ignore[arg-type]
+        SimpleNamespace(cuts=(cuts, 0, 99)),  # type: ignore[arg-type]
+        profile,
+        IndexOptions("auto"),
+        Stop(1e-6, 1 << 20, 0, (), {}),
+    )
+    assert (found, asked) == (("tried", [1e-6]) if tried else (None, []))

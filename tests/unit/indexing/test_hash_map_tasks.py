@@ -6,11 +6,13 @@ import re
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.errors import InvalidInputError
+from sieve.indexing import build_hash_map
 from sieve.indexing.build_hash_map import _WORTHWHILE_BITS, fit_maps
 from sieve.indexing.domain_sample import DomainSample
 from sieve.indexing.hash_map_tasks import SKETCH, distinct, pack_hashes, packed, write_maps
@@ -31,6 +33,9 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
     """Ranges divide the signed order; pairs that tasks pack apart meet in one map."""
     hashes, locations = pairs(5_000)
     batches = [packed(hashes[at::2], locations[at::2], 3) for at in (0, 1)]
+    for batch in batches:
+        assert batch.column("part").to_pylist() == [0, 1, 2]
+        assert pa.compute.sum(batch.column("pairs")).as_py() == 2_500
     made = [row for batch in write_maps(LOCATIONS, 6)(iter(batches)) for row in batch.to_pylist()]
     order = np.argsort(hashes.view(np.int64))
     signed, locations = hashes.view(np.int64)[order], locations[order]
@@ -131,3 +136,11 @@ def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
 def test_a_map_has_two_million_pairs_at_most(n: int, maps: int) -> None:
     """So that a task makes it in bounded memory."""
     assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
+
+
+def test_maps_are_planned_for_the_largest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys, sets and their places are divided among the maps, and rounded up."""
+    asked: list[tuple[int, ...]] = []
+    monkeypatch.setattr(build_hash_map, "fingerprint_for", lambda *given: asked.append(given) or 5)
+    assert fit_maps(4_000_001, 4_000_000, LOCATIONS, 300_000) == (3, 5)
+    assert asked == [(97_000, 1_333_334, LOCATIONS, 1, 1)]

@@ -15,6 +15,7 @@ from sieve.indexing.reuse import (
     is_current,
     is_one_run,
     plan_reuse,
+    runs_of,
 )
 from sieve.metadata.file_list import FileState, Locations, states_of
 from sieve.metadata.manifest import Manifest
@@ -169,3 +170,10 @@ def test_one_run_without_removed_locations_needs_no_compaction() -> None:
     assert is_one_run(dataclasses.replace(without, runs=()), keyless)
     more = dataclasses.replace(known, slots=np.array([0, 1, 2, 3, -1]))
     assert is_one_run(dataclasses.replace(base, runs=version(4)[0].runs), more)
+
+
+def test_a_slot_lies_in_a_run() -> None:
+    """Runs share the slots in their order; a file without keys is in none."""
+    base, _ = version(3, 2)
+    slots = np.array([[0, -1], [2, 3], [4, -1], [-1, -1]])
+    assert runs_of(slots, base.runs).tolist() == [[0, -1], [0, 1], [1, -1], [-1, -1]]

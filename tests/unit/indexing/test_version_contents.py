@@ -18,7 +18,7 @@ from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.tiling import Tiling
 from sieve.indexing.version_contents import ReaderChangedError
 from sieve.metadata.contents import Contents
-from sieve.metadata.file_list import FileState, Locations, parse_locations
+from sieve.metadata.file_list import FileState, Locations, parse_locations, states_of
 from sieve.metadata.options import IndexOptions
 from sieve.storage.local import LocalStore
 from sieve.tables import snapshot
@@ -222,3 +222,45 @@ def test_csv_whose_values_hang_on_the_projection_is_refused(
     parts = {"format": "csv x", "option.unescapedquotehandling": handling}
     with pytest.raises(UnsupportedError, match="unescapedQuoteHandling"):
         build(monkeypatch, tmp_path, Listed([data_file("a")], **parts), [3])
+
+
+def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int]) -> Locations:
+    """Files of these numbers, with as many rows, NULLs and NaNs each, and their places."""
+    each = np.array(counts, np.int64)
+    states = states_of(len(numbers))
+    paths = tuple(f"file:/t/{number}" for number in numbers)
+    slots = np.array(places, np.int64)
+    return Locations(paths, states, each * 0 + 10, each * 0, 100 * each, 10 * each, each, slots)
+
+
+def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
+    """And lies in both runs; one that was read in part, or read anew, has those of one."""
+    known = listed([0, 1, 2, 3], [1, 3, 5, 7], [0, 1, -1, 3])
+    news = listed([1, 2, 3, 9], [1, 1, 1, 1], [4, 5, 6, 7])
+    news.states[2] = FileState.UNPROVEN
+    kept: Any = SimpleNamespace(
+        locations=known, appended=frozenset(f"file:/t/{k}" for k in (1, 2, 3))
+    )
+    found = version_contents._with_appended(kept, news)
+    assert [path[-1] for path in found.paths] == ["0", "9", "1", "2"]
+    assert found.nans.tolist() == [1, 1, 4, 6]
+    assert (found.nulls.tolist(), found.rows.tolist()) == (
+        [10, 10, 40, 60],
+        [100, 100, 400, 600],
+    )
+    assert found.places.tolist() == [[0, -1], [7, -1], [1, 4], [5, -1]]
+
+
+@pytest.mark.parametrize(
+    ("places", "packed"),
+    [
+        ([[-1, 5], [3, -1]], [[5], [3]]),
+        ([[0, -1, 2], [-1, -1, 0]], [[0, 2], [0, -1]]),
+        ([[-1, -1], [-1, -1]], [[-1], [-1]]),
+    ],
+)
+def test_places_stand_first_and_as_narrow_as_they_may(
+    places: list[list[int]], packed: list[list[int]]
+) -> None:
+    """No column is of -1 alone, but for the only one of files without keys."""
+    assert version_contents._packed(np.array(places, np.int64)).tolist() == packed

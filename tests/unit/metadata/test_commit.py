@@ -250,9 +250,11 @@ def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
 
 
 def test_never_known(index: str) -> None:
-    """A store that loses every request is given up after a few, as unknown."""
+    """A store that loses every request is given up after three, as unknown."""
+    store = FaultyStore(script=[(unknown, None)] * 9)
     with pytest.raises(UnknownOutcomeError):
-        publish(FaultyStore(script=[(unknown, None)] * 9), index, None, plan)
+        publish(store, index, None, plan)
+    assert len(store.script) == 9 - 3
 
 
 def test_refusal_after_doubt_stays_unknown(index: str) -> None:

@@ -342,6 +342,10 @@ def test_a_list_that_cannot_be_stored_is_not_written() -> None:
     again = parse_locations(render_locations(most, (ROOT,)), (ROOT,), 2)
     assert again.also is not None
     assert again.also.tolist() == also.tolist()
+    uneven = np.array([[7, -1], [8, 9]], np.int64)
+    again = parse_locations(render_locations(replace(some, also=uneven), (ROOT,)), (ROOT,), 2)
+    assert again.also is not None
+    assert again.also.tolist() == uneven.tolist()
     more = render_locations(replace(some, also=np.arange(130).reshape(2, 65)), (ROOT,))
     with pytest.raises(CorruptError, match="a location has too many places"):
         parse_locations(more, (ROOT,), 2)

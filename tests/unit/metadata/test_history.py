@@ -10,7 +10,6 @@ import pytest
 
 from sieve.errors import CorruptError
 from sieve.metadata.history import (
-    HOUR_MS,
     Retention,
     history,
     published,
@@ -83,8 +82,8 @@ def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> Non
 )
 def test_a_version_ages_from_the_next_one_on(versions: int, hours: float, expired: int) -> None:
     """Of three, the first was replaced two hours ago and a bit, the second one hour and a bit."""
-    times = [0, HOUR_MS, 2 * HOUR_MS]
-    assert Retention(versions, hours).expired(times, 3 * HOUR_MS + 1) == expired
+    times = [0, 3_600_000, 7_200_000]
+    assert Retention(versions, hours).expired(times, 10_800_001) == expired
 
 
 def runs(*names: str) -> Manifest:

@@ -173,6 +173,13 @@ def test_run_files_have_plain_names(name: str) -> None:
         lambda m: m["stats"].update(nulls=True),
         lambda m: m["stats"].update(more=1),
         lambda m: m.update(options=[]),
+        lambda m: m.update(format=0),
+        lambda m: m.update(type=""),
+        lambda m: m["table"].update(table=""),
+        lambda m: m["table"].update(create_time_ms=-(1 << 63) - 1),
+        lambda m: m["stats"]["expected"][0].update(kind=""),
+        lambda m: m["stats"].update(rows=1 << 63),
+        lambda m: m["stats"].update(seconds=float(1 << 1023) * 2),
     ],
 )
 def test_members_of_the_wrong_kind(change: Callable[[dict[str, Any]], object]) -> None:
@@ -205,8 +212,18 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
         (lambda m, n: m["stats"].update(expected=m["stats"]["expected"] * n), 100),
         (lambda m, n: m["locations"].update(parts=m["locations"]["parts"] * n, count=17 * n), 64),
         (lambda m, n: m["runs"][0].update(encoder={"a": "x" * n}), 32 << 10),
+        (lambda m, n: m.update(column=["a"] * n), 100),
+        (lambda m, n: m.update(name="x" * n), 256),
+        (lambda m, n: m.update(type="x" * n), 4096),
+        (lambda m, n: m.update(comment="x" * n), 4 << 20),
+        (lambda m, n: m["stats"]["expected"][0].update(kind="x" * n), 100),
+        (lambda m, n: m["table"].update(create_time_ms=n), (1 << 63) - 1),
+        (lambda m, n: m["runs"][0].update(locations=n), (1 << 31) - 1),
+        (lambda m, n: m["runs"][0].update(encoder=json.loads('{"a":' * n + "1" + "}" * n)), 7),
+        (lambda m, n: m["runs"][0].update(encoder={"a": [0] * n}), 997),
     ],
-    ids=["runs", "ranges", "roots", "parts", "text", "kinds", "lists", "encoder"],
+    ids="runs ranges roots parts text kinds lists encoder column name type comment kind time "
+    "locations depth nodes".split(),
 )
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
@@ -299,3 +316,23 @@ def test_a_delta_table_has_a_commit_more() -> None:
     for wrong in (None, {}, {"table": "0b6c", "version": -1}, {"table": "", "version": 1}):
         with pytest.raises(CorruptError):
             parse_manifest(edited(lambda record, wrong=wrong: record.update(commit=wrong)))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            lambda m: m["stats"].update(nulls=True),
+            r"manifest\.stats\.nulls is not an integer from 0",
+        ),
+        (lambda m: m["stats"].update(more=1), r"manifest\.stats has an unknown member 'more'"),
+        (lambda m: m.update(options=[]), r"manifest\.options is not an object"),
+        (lambda m: m["runs"].append(1), r"manifest\.runs\[1\] is not an object"),
+    ],
+)
+def test_damage_is_told_with_its_place(
+    change: Callable[[dict[str, Any]], object], problem: str
+) -> None:
+    """By the names of the members that lead there."""
+    with pytest.raises(CorruptError, match=problem):
+        parse_manifest(edited(change))

@@ -53,3 +53,16 @@ def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, 
     claimed = target in {pending.target for pending in pending_writes(store, home)}
     assert claimed >= there
     assert (there, claimed) == (death < 1, death < 3)
+
+
+def test_files_of_other_names_are_no_claims(tmp_path: Path) -> None:
+    """Those before and after a claim in the order of names hide it from nobody."""
+    home, store = f"file:{tmp_path}", LocalStore()
+    assert list(pending_writes(store, home)) == []
+    store.mkdirs(pending_writes_dir(home))
+    for name in (".crc", "run-", "zz"):
+        store.create(join(pending_writes_dir(home), name), b"")
+    note_run(store, home, RUN)
+    note_file_list(store, home, LIST)
+    targets = sorted(pending.target for pending in pending_writes(store, home))
+    assert targets == sorted([run_dir(home, RUN), locations_file(home, LIST)])

@@ -73,10 +73,13 @@ def test_ill_formed_values_are_no_registration(value: str) -> None:
 
 def test_a_value_of_a_kilobyte_is_not_written() -> None:
     """The value stays below 1 KB; the message says which setting shortens it."""
-    fits = Registration(UUID, ("c",), "file:/" + "x" * 900)
+    short = Registration(UUID, ("c",), "file:/")
+    most = 1023 - len(render_registration(short))
+    fits = Registration(UUID, ("c",), "file:/" + "x" * most)
     assert parse_registration(render_registration(fits)) == fits
     with pytest.raises(InvalidInputError, match=r"spark\.sieve\.path"):
-        render_registration(Registration(UUID, ("c",), "file:/" + "x" * 1000))
+        render_registration(Registration(UUID, ("c",), "file:/" + "x" * (most + 1)))
+    assert parse_registration(render_registration(fits) + " ") is None
 
 
 def test_keys() -> None:
@@ -85,6 +88,17 @@ def test_keys() -> None:
     for name in ("", "x" * 129, "a\nb", "a\0"):
         with pytest.raises(InvalidInputError):
             property_key(name)
+    for name in ("x", "x" * 128):
+        assert registrations({property_key(name): VALUE}) == {name: SAMPLE}
+
+
+def test_a_column_has_up_to_a_hundred_parts() -> None:
+    """One at least, and none is empty."""
+    found = parse_registration(changed(column=["a"] * 100))
+    assert found is not None
+    assert len(found.column) == 100
+    for column in ([], ["a", ""], ["a"] * 101):
+        assert parse_registration(changed(column=column)) is None
 
 
 def test_registrations_among_properties() -> None:

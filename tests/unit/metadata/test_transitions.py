@@ -13,6 +13,7 @@ from sieve.metadata.transitions import (
     Disable,
     Drop,
     Enable,
+    Follow,
     Refresh,
     SetOptions,
     check_successor,
@@ -120,3 +121,19 @@ def test_a_broken_chain_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match="cannot follow"):
             check_successor(base, proposed)
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_an_index_follows_its_table(moved: bool) -> None:
+    """Files that moved with it have their root there, and a Delta table's log is still the same.
+
+    A table that was renamed alone has its files where they were; a copy has files of its own.
+    """
+    old, new = SAMPLE.table.location, "file:/w/renamed"
+    base = replace(SAMPLE, roots=(old, "file:/elsewhere"), commit=Commit("0b6c", 7))
+    table = replace(SAMPLE.table, table="renamed", location=f"{new}/")
+    after = next_version(base, Follow(table, moved), ID, BY)
+    check_successor(base, after)
+    assert after.table == table
+    assert after.roots == (new if moved else old, "file:/elsewhere")
+    assert after.commit == (base.commit if moved else None)

@@ -56,8 +56,9 @@ class Table:
         self.expected: tuple[Expected, ...] = ()
 
     def files(self) -> tuple[DataFile, ...]:
-        """The next listing; the last one again and again."""
-        return tuple(self.listings.pop(0) if len(self.listings) > 1 else self.listings[0])
+        """The next listing; the last one again and again, each time with records of its own."""
+        listing = self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
+        return tuple(map(replace, listing))
 
     def tiling(self) -> Tiling:
         """The locations, of equal lengths in each file."""

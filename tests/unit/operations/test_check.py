@@ -245,3 +245,30 @@ def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
     assert check(table, made) == WHOLE[:2]
     table.values[1][0] = [2.0, NAN, 5.0]
     assert check(table, made)[1] == ("1", LOST, "NaN (1 rows in the file, 0 in the index)")
+
+
+@pytest.mark.parametrize(
+    ("seen", "listed", "lost"),
+    [
+        ((2, 1, 1), (2, 1, 1), False),
+        ((3, 1, 1), (3, 1, 1), False),
+        ((3, 1, 1), (3, 2, 1), True),
+        ((6, 3, 3), (6, 3, 3), False),
+        ((3, 2, 1), (2, 2, 1), True),
+    ],
+)
+def test_a_file_is_whole_where_the_list_counts_its_rows(
+    seen: tuple[int, int, int], listed: tuple[int, int, int], lost: bool
+) -> None:
+    """One of NULLs and NaNs alone has no key to lose; keys that count as such are all lost."""
+    ranges = SimpleNamespace(
+        **{
+            name: np.array([count])
+            for name, count in zip(("rows", "nulls", "nans"), listed, strict=True)
+        }
+    )
+    index: Any = SimpleNamespace(
+        locations=lambda: SimpleNamespace(every_range=ranges),
+        manifest=SimpleNamespace(null_proof=True),
+    )
+    assert bool(_loss(index, 0, _Seen(*seen))) is lost

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 
 from sieve.errors import InvalidInputError, SieveError, UnavailableError
-from sieve.operations.create import refuse_taken
+from sieve.operations.create import _undo, refuse_taken
+from sieve.storage.local import LocalStore
 from tests.fake_spark import MetastoreFault, Session, Warehouse, registrations, without_spark
 
+STORE = LocalStore()
 CREATE = "CREATE SIEVE INDEX ON t (id)"
 
 
@@ -73,6 +77,16 @@ def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> Non
         assert not warehouse.root.exists() or list(warehouse.root.iterdir()) == []
 
 
+def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    """The store is not asked for anything."""
+    warehouse = Warehouse(tmp_path)
+    warehouse.create_table("t", [[1]])
+    calls: list[str] = []
+    with without_spark(), pytest.raises(InvalidInputError, match="1 to 128 characters"):
+        Session(warehouse, calls.append).sql(f"CREATE SIEVE INDEX {'x' * 129} ON t (id)")
+    assert [call for call in calls if "mkdirs" in call or "create" in call] == []
+
+
 def test_names_are_taken_in_any_case() -> None:
     """By another index, or by one of the same statement."""
     refuse_taken(["a", "b"], ["c"], "shop.t")
@@ -80,3 +94,59 @@ def test_names_are_taken_in_any_case() -> None:
         refuse_taken(["a", "B"], ["c", "b"], "shop.t")
     with pytest.raises(InvalidInputError, match="index a is asked for twice"):
         refuse_taken(["a", "b", "A"], [], "shop.t")
+
+
+class Undone:
+    """A table that does not let go of one registration, and notes what it is asked."""
+
+    def __init__(self, stays: str) -> None:
+        self.asked: list[tuple[object, ...]] = []
+        self._stays = stays
+
+    def unregister(self, name: str, own: object) -> None:
+        """Take a registration away."""
+        self.asked.append((name, own))
+        if name == self._stays:
+            raise UnavailableError("SIEVE_X", "no answer")
+
+    def register(self, name: str, registration: object, *, in_place_of: object) -> None:
+        """Put a registration in the place of another."""
+        self.asked.append((name, registration, in_place_of))
+
+
+def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
+    """All others of a failed CREATE go, and those that it was to replace have their names again."""
+
+    def begun(name: str) -> Any:
+        folder = tmp_path / name
+        folder.mkdir()
+        wanted = SimpleNamespace(name=name)
+        return SimpleNamespace(
+            wanted=wanted, registration=f"new {name}", store=STORE, directory=f"file:{folder}"
+        )
+
+    every = [begun(name) for name in "abcd"]
+    table: Any = Undone("b")
+    replaced: Any = {"c": SimpleNamespace(registration="old c")}
+    _undo(table, every, every[:3], replaced)
+    assert table.asked == [("a", "new a"), ("b", "new b"), ("c", "old c", "new c")]
+    assert [folder.name for folder in tmp_path.iterdir()] == ["b"]
+
+
+def test_what_is_left_of_a_replaced_index_is_told(tmp_path: Path) -> None:
+    """The new one is in use; a store that does not delete the old one fails no statement."""
+    warehouse = Warehouse(tmp_path)
+    warehouse.create_table("t", [[1]])
+
+    def refuse(what: str) -> None:
+        if what.startswith("before delete"):
+            raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "no right to delete")
+
+    with without_spark():
+        Session(warehouse).sql(CREATE)
+        (old,) = registrations(warehouse.properties("t"))
+        rows = Session(warehouse, refuse).sql(CREATE.replace("CREATE", "CREATE OR REPLACE"))
+    (new,) = registrations(warehouse.properties("t"))
+    assert "files of the one before are left: no right to delete" in str(rows)
+    assert len(list(warehouse.root.iterdir())) == 2
+    assert old != new or registrations(warehouse.properties("t")) != {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -129,3 +131,14 @@ def test_only_the_registration_of_what_is_not_ours_goes(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="cannot be looked at now: silent"):
         dropped(Table(calls), one, calls)
     assert calls == ["changing", "unregister v"]
+
+
+def test_a_damaged_index_that_a_later_release_wrote_stays(tmp_path: Path) -> None:
+    """Whose it is, that release can tell."""
+    one = found(tmp_path, Failed)
+    path = tmp_path / SAMPLE.index / "versions" / "1.json"
+    body = re.sub(rb'"format":\d+', b'"format":99', path.read_bytes().partition(b',"checksum"')[0])
+    seal = sha256(body + b"}").hexdigest().encode()
+    path.write_bytes(body + b',"checksum":"%s"}' % seal)
+    assert not end_index(one, FIRST, HERE)
+    assert (tmp_path / SAMPLE.index / "versions").is_dir()

@@ -207,3 +207,14 @@ def test_a_column_without_keys_takes_its_file_list() -> None:
     assert found.share == found.bytes / 24
     (empty,) = estimated(Table("bigint", [[[]], [[]]], MB), AUTO)
     assert (empty.share, empty.bytes > 0) == (0.0, True)
+
+
+def test_a_query_for_null_reads_the_files_that_hold_one() -> None:
+    """And one for NOT NULL those with a key."""
+    table = Table("bigint", [[[1, 2]], [[3, None]], [[None, None]], [[4]]], MB)
+    for op, match in (("is null", 2), ("is not null", 3)):
+        asked = Asked(
+            parse({"op": op, "col": ["v"]}), frozenset(file.path for file in table.files())
+        )
+        (found,) = estimated(table, IndexOptions("intervals"), asked=asked)
+        assert found.asked == Reads(4, match, match * MB, understood=True)

@@ -17,6 +17,7 @@ from sieve.metadata.records import IndexUuid, TableIdentity
 from sieve.metadata.registration import Registration
 from sieve.operations.damaged import owner_of_damaged
 from sieve.operations.orphans import orphans
+from sieve.storage.interface import READ_LIMIT
 from sieve.storage.local import LocalStore
 from tests.unit.metadata.manifest_sample import SAMPLE
 from tests.unit.operations.index_folder import FIRST, LATER, STORE, index
@@ -143,3 +144,31 @@ def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
     assert reasons(tmp_path, {FIRST: {SAMPLE.name: there}}) == []
     elsewhere = Registration(OTHER, SAMPLE.column, "file:/elsewhere")
     assert reasons(tmp_path, {FIRST: {SAMPLE.name: elsewhere}}) == []
+
+
+def test_an_index_whose_versions_cannot_be_read_is_none(tmp_path: Path) -> None:
+    """What does not answer says nothing, nor what answers rightly only the second time."""
+    folder = index(tmp_path, FIRST)
+    read: list[str] = []
+
+    class Mute(LocalStore):
+        """A store that does not read versions."""
+
+        def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
+            if "/versions/" in uri:
+                raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "no answer")
+            return LocalStore.read(self, uri, limit)
+
+    class Wrong(LocalStore):
+        """A store whose first answer is damaged."""
+
+        def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
+            read.append(uri)
+            data = LocalStore.read(self, uri, limit)
+            versions = [one for one in read if "/versions/" in one]
+            return data[:-9] if len(versions) == 1 and "/versions/" in uri else data
+
+    assert list(orphans(STORE, f"file:{tmp_path}", "sales", {}, 0)) != []
+    assert list(orphans(Mute(), f"file:{tmp_path}", "sales", {}, 0)) == []
+    assert list(orphans(Wrong(), f"file:{tmp_path}", "sales", {}, 0)) == []
+    assert f"{folder}/versions/1.json" in read

@@ -169,6 +169,9 @@ def test_indexes_are_selected_by_name_or_column() -> None:
     for name, words in (("a_siev", r"did you mean a_sieve"), ("zz", "it has a_sieve, b_sieve")):
         with pytest.raises(InvalidInputError, match=words):
             select(indexes, "t", name, None)
+    many = {f"a{k}_sieve": one for k in range(4)}
+    with pytest.raises(InvalidInputError, match=r"did you mean \w+, \w+, \w+\?$"):
+        select(many, "t", "a_sieve", None)
     with pytest.raises(InvalidInputError, match="it has no index"):
         select({}, "t", "a", None)
     with pytest.raises(InvalidInputError, match=r"no index on b\.d"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -46,3 +48,13 @@ def test_an_intersection_asks_for_hashes_that_either_side_knows() -> None:
     assert intersect(POINTS, RANGE).intervals.tolist() == [[5, 5]]
     assert hashes_of(intersect(POINTS, asked((5, 7), hashes=[50, 70]))) == [50]
     assert hashes_of(intersect(RANGE, RANGE)) is None
+
+
+@pytest.mark.parametrize("name", ["null", "nan"])
+def test_an_intersection_asks_for_null_and_nan_where_both_sides_do(name: str) -> None:
+    """And a union where one does."""
+    none = np.empty((0, 2), np.int64)
+    sides = {asked: KeyRanges(none, **{name: asked}) for asked in (False, True)}
+    for one, other in itertools.product(sides, repeat=2):
+        both, either = intersect(sides[one], sides[other]), unite([sides[one], sides[other]])
+        assert (getattr(both, name), getattr(either, name)) == (one and other, one or other)

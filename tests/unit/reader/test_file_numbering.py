@@ -241,3 +241,12 @@ def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) ->
     assert numberings.by_name(alone.name).paths == alone.paths
     with pytest.raises(UnsupportedError):
         numberings.by_name(both.name)
+
+
+def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
+    """Those of the other versions are unknown to it."""
+    none = opened(tmp_path, "a", cut([0], {}).chosen(np.zeros(1, np.bool_)))
+    two = opened(tmp_path, "b", cut([0, 1], {1: [10]}))
+    files = numbered(none, two)
+    assert files.ordinals[none.manifest.id].tolist() == [-1, -1, -1]
+    assert files.ordinals[two.manifest.id].tolist() == [0, 1, 2]

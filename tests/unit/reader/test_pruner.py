@@ -19,7 +19,10 @@ import pytest
 from sieve.encoding.encoder import Encoder
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import IndexUuid, VersionId, identity_from
+from sieve.predicate.evaluate import Verdict
 from sieve.predicate.tree import parse
+from sieve.reader import pruner
+from sieve.reader.bulkhead import Bulkhead
 from sieve.reader.pruner import Pruner, narrows
 from sieve.reader.version_cache import why_unusable
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
@@ -485,3 +488,35 @@ def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -
     assert (answer["used"], answer["reasons"]) == (["x@3"], {})
     answer = table.prune(equals("x", 5), asked | {"in_part": False})
     assert ("skip" in answer, answer["reasons"]) == (False, {"index-corrupt": 1})
+
+
+@pytest.mark.parametrize("columns", [("x", "y"), ("y", "x")])
+def test_each_group_of_versions_is_a_proof(
+    monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...]
+) -> None:
+    """Of three encoders on one column and one on another, each rules out what it can."""
+    keeps = {"a": 0b1110, "b": 0b1101, "c": 0b1011, "d": 0b0111}
+    groups = {"x": [("a",), ("b",), ("c",)], "y": [("d",)]}
+
+    def bits(version: str) -> np.ndarray:
+        return np.array([keeps[version] >> k & 1 for k in range(4)], np.bool_)
+
+    def evaluated(_: object, over: Mapping[Any, Any], __: int) -> Verdict:
+        keep = np.logical_and.reduce([bits(version) for (version,) in over.values()])
+        return Verdict(keep, frozenset(over), ())
+
+    monkeypatch.setattr(pruner, "NumberedVersions", lambda group, _files, _partial: group)
+    monkeypatch.setattr(pruner, "evaluate", evaluated)
+    groups = {name: groups[name] for name in columns}
+    keep, used = pruner.might_match(None, groups, SimpleNamespace(n=4), partial=False)
+    assert (keep.any(), used) == (False, {"x", "y"})
+
+
+def test_a_blocked_index_leaves_the_others_to_serve(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose store does not answer other scans either; it is the first that is asked."""
+    monkeypatch.setattr(Bulkhead, "blocked", lambda _self, wanted, _timeout: set(wanted[:1]))
+    answer = table.prune(both(equals("x", 25), equals("y", 25)))
+    assert answer["used"] == ["y@1"]
+    assert answer["reasons"] == {"error": 1}

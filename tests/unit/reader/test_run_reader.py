@@ -300,10 +300,13 @@ def test_hashes_outside_the_ranges_are_corrupt() -> None:
         parse_run_file(run_file_bytes([map_row([-6, 7], [0, 1], 2)]), file)
 
 
-def test_overlapping_segments_are_corrupt() -> None:
+@pytest.mark.parametrize(
+    "ends", [[(0, 9), (9, 12)], [(-9, -3), (0, 5), (5, 12)], [(-9, 0), (0, 5), (6, 12)]]
+)
+def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
     """A key in two segments would be looked for in one of them only."""
-    data, _ = told([segment(0, 9, 0), segment(9, 12, 1)])
-    file = RunFileRef(name(0), len(data), "", ((0, 12),), ())
+    data, _ = told([segment(first, last, k % 2) for k, (first, last) in enumerate(ends)])
+    file = RunFileRef(name(0), len(data), "", ((-9, 12),), ())
     with pytest.raises(CorruptError, match="overlap"):
         parse_run_file(data, file)
 

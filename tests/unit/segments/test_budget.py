@@ -88,6 +88,7 @@ def test_attempts_go_from_the_expected_price_to_the_right_one(
         (50.0, 200.0, 4.0, np.log(96 / 50) / np.log(4)),
         (89.0, 101.0, 1.3, np.log(96 / 89) / np.log(101 / 89)),
         (0.0, 200.0, 4.0, 0.8),
+        (1.0, 1000.0, 100.0, np.log(96) / np.log(1000)),
         (89.9, 1e9, 1e14, 0.2),
     ],
 )

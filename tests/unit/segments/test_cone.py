@@ -132,6 +132,13 @@ def test_neighbours_beyond_2_to_the_53_stay_apart():
     assert contents(segment) == [{i: 1} for i in range(5)]
 
 
+def test_an_empty_chunk_among_others_ends_nothing():
+    """A task's batch may have no row."""
+    chunks = [chunk([], []), chunk([1, 2], [0, 0]), chunk([], []), chunk([3], [0])]
+    (segment,) = cut_segments(chunks)
+    assert (segment.first, segment.last, contents(segment)) == (1, 3, [{0: 3}])
+
+
 def test_nothing_makes_no_segments():
     """No chunks, or empty ones, give no segment."""
     assert list(cut_segments([])) == []
@@ -139,12 +146,13 @@ def test_nothing_makes_no_segments():
 
 
 @pytest.mark.parametrize(
-    "options", [{"error": 0}, {"max_keys": 0}, {"max_keys": 1 << 25}, {"hole": 0}]
+    "options", [{"error": 0}, {"max_keys": 0}, {"max_keys": (1 << 24) + 1}, {"hole": 0}]
 )
 def test_parameters_out_of_range_are_refused(options):
     """The message names all three with their bounds."""
     with pytest.raises(InvalidInputError, match="max_keys"):
         list(cut_segments([], **options))
+    assert list(cut_segments([], error=1, max_keys=1 << 24, hole=1)) == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from sieve.arrays.bit_packing import pack
 from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
-from sieve.segments.hash_map import fuse_function
+from sieve.segments.hash_map import fuse_function, posting_lists
 from sieve.segments.hash_map.format import CHECK_BYTES, HEAD, build_map, decode_map
 from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
 
@@ -189,6 +189,8 @@ def test_later_layouts_are_named_as_such(shape, layout):
         ({"lists": 0}, "2 postings in 0 lists"),
         ({"bits": 25}, "25 bits"),
         ({"window_bits": 255}, "windows of 255 bits"),
+        ({"window_bits": 19}, "windows of 19 bits"),
+        ({"windows": (1 << 24) + 1, "window_bits": 0}, "16777217 windows"),
         ({"windows": (1 << 32) - 1}, "windows"),
         ({"windows": 1 << 24, "window_bits": 18}, "cells"),
         ({"windows": 0}, "3 keys in 0 cells"),
@@ -271,3 +273,16 @@ def test_after_some_attempts_a_map_gets_more_room():
     few = fuse_function.Layout.of(10_000).n_cells / 10_000
     assert few == pytest.approx(0.875 + 0.25 * 6 / 4, abs=0.06)
     assert fuse_function.Layout.of(0).n_cells == 0
+
+
+def test_sets_of_one_digest_stay_apart(monkeypatch):
+    """Where digests collide, what they are made of decides: no set takes another's place."""
+    monkeypatch.setattr(posting_lists, "mixed", np.ones_like)
+    sets = [(0, 3), (0, 1), (0, 1), (0, 2), (0, 3), (1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 3)]
+    hashes = np.repeat(np.arange(len(sets), dtype=np.uint64), [len(one) for one in sets])
+    segment = decode_map(build_map(hashes, np.concatenate(sets).astype(np.int32), 4, 8))
+    # Neighbours alike are one list; one that others separate from its like is kept again.
+    assert len(segment.lists) == 7
+    for number, one in enumerate(sets):
+        found = segment.locations_of(np.array([number], np.uint64))
+        assert np.flatnonzero(found).tolist() == list(one)

@@ -80,6 +80,8 @@ def test_a_budget_bounds_what_travels():
     assert more - 64 == 2 * (less - 64)
     assert overprovisioned_most(0, 1000, 10, 8000.0) - 64 == (more - 64) / 2
     assert overprovisioned_most(0, 0, 0, 0.0) == 64
+    assert overprovisioned_most(1, 1, 1, 8000.0) == 64 + 12_000
+    assert overprovisioned_most(0, 0, 1, 8000.0) == 64 + 6_000
     assert overprovisioned_threshold(200, 1e6) < overprovisioned_threshold(200, 1e4)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable
 
 import numpy as np
@@ -15,8 +16,8 @@ from sieve.segments.budget import choose_price, prices_for, within_budget
 from sieve.segments.intervals import Intervals, concatenated, cut_location
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding
-from sieve.segments.shapes.format import SHAPE_INTERVALS, Cells, decode, encode
-from sieve.segments.shapes.grid import MAX_PIECES, Grid
+from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_RUNS, Cells, decode, encode
+from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, fitted, plan
 
 HEAD = "<BBqqIIIBB"
@@ -277,6 +278,31 @@ def test_a_stretch_without_intervals_takes_no_bytes():
     assert list(nothing.emit(1e-3)) == []
 
 
+@pytest.mark.parametrize(("last", "cells"), [(GREATEST, None), (GREATEST - 1, (1 << 64) - 1)])
+def test_a_grid_has_fewer_cells_than_64_bits_can_count(last, cells):
+    """All codes one by one are a cell too many; with one code less, they have 2^64 - 1 cells."""
+    grid = Grid.of(LEAST, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
+    assert (grid and grid.cells) == cells
+
+
+@pytest.mark.parametrize("locations", [1, 2, 3, 4])
+def test_entries_have_their_places_where_64_bits_end(locations):
+    """A position that counts locations, too, is not written where the last one has no number."""
+    last = (1 << 64) // locations - 1
+    begin = np.array([0, *[last - 1] * locations, *[last] * locations], np.uint64)
+    grid = Grid.of(LEAST, LEAST + last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
+    if grid is None:
+        grid = Grid.of(LEAST, LEAST + last - 1, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
+        begin = begin[: 1 + locations]
+    location = np.resize(np.arange(locations, dtype=np.int32), len(begin) - 1)
+    cells = Cells(grid, begin, begin, np.append(np.int32(0), location))
+    for shape in (SHAPE_INTERVALS, SHAPE_RUNS):
+        found = decode(encode(cells, shape))
+        assert found.low.tolist() == grid.first_codes(begin).tolist()
+        assert found.high.tolist() == found.low.tolist()
+        assert found.location.tolist() == cells.location.tolist()
+
+
 @pytest.mark.parametrize(
     ("head", "rest", "problem"),
     [
@@ -285,6 +311,8 @@ def test_a_stretch_without_intervals_takes_no_bytes():
         ((2, 1, 20, 19, *GOOD[4:]), {}, "head"),
         ((*GOOD[:4], 0, *GOOD[5:]), {}, "head"),
         ((*GOOD[:4], 1 << 25, *GOOD[5:]), {}, "head"),
+        ((*GOOD[:4], (1 << 24) + 1, *GOOD[5:]), {}, "head"),
+        ((*GOOD[:4], 1 << 24, *GOOD[5:]), {}, "ends inside an array|of another length"),
         ((*GOOD[:7], 2, 0), {}, "head"),
         ((*GOOD[:6], 0, 0, 0), {}, "location"),
         ((*GOOD[:5], 1 << 31, 1, 0, 0), {}, "location"),
@@ -415,3 +443,37 @@ def test_a_failure_between_leaves_nothing() -> None:
     with pytest.raises(OSError, match="disk"):
         within_budget(make, 100, held.remove)
     assert held == []
+
+
+def test_what_repeats_far_apart_is_read():
+    """A byte of Deflate's may be told as that of 32 KB before: no reader has a smaller window."""
+    draw = np.random.default_rng(4)
+    numbers = draw.integers(0, 256, 30_000).astype(np.uint8)
+    symbols = np.concatenate([numbers, numbers])
+    coder = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
+    deflated = coder.compress(symbols.tobytes()) + coder.flush()
+    assert len(deflated) < 40_000
+    payload = struct.pack("<BI", 2, len(deflated)) + deflated
+    found, at = integer_coding.decode(payload, 0, len(symbols))
+    assert (found.tolist(), at) == (symbols.tolist(), len(payload))
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_stream_has_its_end_where_its_numbers_end(ended):
+    """One that lacks its last block, and one with bytes after it, are refused."""
+    coder = zlib.compressobj(6, zlib.DEFLATED, -15)
+    made = coder.compress(bytes([7, 8, 9])) + coder.flush(zlib.Z_SYNC_FLUSH)
+    deflated = made + coder.flush()
+    assert integer_coding.decode(struct.pack("<BI", 2, len(deflated)) + deflated, 0, 3)
+    wrong = deflated + b"\0" if ended else made
+    with pytest.raises(CorruptError, match="another length"):
+        integer_coding.decode(struct.pack("<BI", 2, len(wrong)) + wrong, 0, 3)
+
+
+def test_widths_of_pieces_have_six_significant_bits():
+    """They are rounded down, and a narrow one not at all."""
+    powers = [1 << k for k in range(64)]
+    widths = sorted({w + d for w in powers for d in (-1, 0, 1) if w + d > 0} | {(1 << 64) - 1})
+    mantissa, exponent = short_widths(np.array(widths, np.uint64))
+    for width, m, e in zip(widths, mantissa.tolist(), exponent.tolist(), strict=True):
+        assert (m, e) == ((width, 0) if width < 64 else (width >> e, width.bit_length() - 6))

@@ -67,6 +67,9 @@ def test_spending_stops_at_whichever_comes_first() -> None:
     assert chosen(stop(), (1, far), (20, far), (50, close), (100, close), (900, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (900, far), (1100, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (30, far), (40, far)) == 3
+    # The budget itself may be spent, and no byte more.
+    assert chosen(stop(), (1, far), (20, far), (30, far), (1000, far)) == 3
+    assert chosen(stop(), (1, far), (20, far), (30, far), (1001, far)) == 2
     # Even the highest price may cost more.
     assert chosen(stop(), (2000, far), (3000, far)) == 0
 

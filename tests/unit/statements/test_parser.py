@@ -119,11 +119,41 @@ def test_a_long_line_is_cut_around_the_place() -> None:
     assert line[carets.index("^")] == "x"
 
 
+@pytest.mark.parametrize(
+    ("literal", "value"),
+    [
+        ("'it''s'", "it's"),
+        ("'it\"\"s'", 'it""s'),
+        ("'a\\'b'", "a'b"),
+        ("'\\\\''x'", "\\'x"),
+        ("r'a\\nb'", "a\\nb"),
+        ("'a\\nb'", "a\nb"),
+        ("'\\u0041\\101'", "AA"),
+    ],
+)
+def test_texts_are_unescaped_as_spark_does(literal: str, value: str) -> None:
+    """A doubled quote is one, a backslash escapes, and a raw text is as it stands."""
+    made = parse_statement(f"CREATE SIEVE INDEX ON t (c) COMMENT {literal}")
+    assert isinstance(made, CreateIndex)
+    assert made.comment == value
+
+
+def test_the_caret_stands_under_the_word_as_it_is_shown() -> None:
+    """A letter with an accent of its own takes one cell, and a Chinese one two."""
+    for before, cells in (("e\u0301e\u0301", 2), ("\u8868\u8868", 4), ("ee", 2)):
+        with pytest.raises(InvalidInputError) as refusal:
+            parse_statement(f"DROP SIEVE INDEX `{before}` x ON t")
+        carets = refusal.value.message.splitlines()[-1]
+        assert carets == " " * (2 + len("DROP SIEVE INDEX ``") + cells + 1) + "^"
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_as_editors_count_them(end: str) -> None:
     """Line ends of every system advance the line number by one."""
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 3, column 2: "):
         parse_statement(f"SHOW SIEVE{end}INDEXES{end} wrong")
+    with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 2, column 12: "):
+        parse_statement(f"{end}SHOW SIEVE wrong")
 
 
 # Letters that break naive quoting, and pieces of the language itself.

@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.java_gateway import launch_gateway
 
 from sieve.errors import InvalidInputError, UnavailableError, UnknownOutcomeError, UnsupportedError
+from sieve.storage import hdfs
 from sieve.storage.hdfs import HadoopStore
 from sieve.storage.interface import GoneError
 from sieve.storage.open import store_for
@@ -224,3 +225,35 @@ def test_nobody_else_is_let_in_while_rights_change(
     else:
         assert store.restrict("hdfs:/f", like) == Permissions("me", "us", final)
     assert calls == [alone, *(["acl"] if has_acl else []), "owner", "owner", final]
+
+
+def test_a_name_that_is_taken_is_in_doubt_where_the_draft_cannot_be_asked(jvm: Any) -> None:
+    """The rename may have been ours: no reply to the draft's deletion tells."""
+    for lost in (Py4JNetworkError("cut"), Py4JJavaError("", jvm.java.io.IOException("cut"))):
+
+        def delete(*_: object, lost: Exception = lost) -> bool:
+            raise lost
+
+        with pytest.raises(UnknownOutcomeError, match="f exists, but may be ours"):
+            hdfs._was_moved(SimpleNamespace(delete=delete), None, "file:/t/f")
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_draft_that_cannot_be_written_is_removed(
+    jvm: Any, conf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
+) -> None:
+    """Whether the disk is full or the bridge fails."""
+    drafts: list[str] = []
+
+    def write(_: object, fs: Any, draft: Any, __: bytes) -> None:
+        drafts.append(draft.getName())
+        fs.create(draft).close()
+        if full:
+            raise Py4JJavaError("", jvm.java.io.IOException("no room"))
+        raise Py4JNetworkError("no bridge")
+
+    monkeypatch.setattr(HadoopStore, "_write", write)
+    with pytest.raises(UnavailableError, match="no room" if full else "no bridge"):
+        HadoopStore(jvm, conf, frozenset({"file"})).create(f"file:{tmp_path}/f", b"x")
+    assert len(drafts) == 1
+    assert [file for file in tmp_path.iterdir() if not file.name.endswith(".crc")] == []

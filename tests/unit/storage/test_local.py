@@ -218,8 +218,9 @@ def test_lists_of_rights_count_as_closed() -> None:
 def test_behind_a_folder_of_another_group() -> None:
     """Members of the file's group pass a folder of another group only as others."""
     file = Permissions("a", "g", 0o755)
-    assert behind(file, Permissions("a", "h", 0o750)).mode == 0o700
-    assert behind(file, Permissions("a", "h", 0o751)).mode == 0o755
+    for other in ("f", "h"):
+        assert behind(file, Permissions("a", other, 0o750)).mode == 0o700
+        assert behind(file, Permissions("a", other, 0o751)).mode == 0o755
     assert behind(file, Permissions("a", "g", 0o750)).mode == 0o750
 
 
@@ -417,3 +418,15 @@ def test_only_names_that_this_host_knows_are_given(
     monkeypatch.setattr(os, "chown", lambda _, uid, gid: calls.append((uid, gid)))
     LocalStore().restrict(f"file:{tmp_path}/d", Permissions(owner, group, 0o700))
     assert calls == given
+
+
+def test_a_draft_that_is_gone_has_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that fails after somebody has deleted the draft may or may not have taken effect."""
+
+    def link(source: str, _: str) -> None:
+        Path(source).unlink()
+        failing(errno.EIO)()
+
+    monkeypatch.setattr(os, "link", link)
+    with pytest.raises(UnknownOutcomeError, match=f"file:{tmp_path}/f may or may not"):
+        LocalStore().create(f"file:{tmp_path}/f", b"x")

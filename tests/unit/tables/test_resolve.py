@@ -66,6 +66,15 @@ def test_an_unknown_table_is_told_with_names_like_it(parts: list[str], told: str
         open_table(driver(None), None, Session(), parts)  # type: ignore[arg-type]
 
 
+def test_three_names_like_it_are_told() -> None:
+    """However many there are."""
+    tables = driver(None).tables()
+    tables.names = lambda *_: json.dumps([f"orders{k}" for k in range(5)])
+    shim = SimpleNamespace(tables=lambda: tables)
+    with pytest.raises(InvalidInputError, match=r"did you mean \w+, \w+, \w+\?$"):
+        open_table(shim, None, Session(), ["orders"])  # type: ignore[arg-type]
+
+
 def test_another_error_of_spark_is_told_as_it_is() -> None:
     """A table that the user may not see is not one that there is none of."""
     with pytest.raises(AnalysisException):

@@ -1,0 +1,64 @@
+"""An interpreter that has loaded the libraries of the tests, and forks for each run of pytest.
+
+To load them takes longer than most runs. It reads a line of JSON a run, ``[arguments, log, CPU
+seconds]``, and writes the run's process id when it begins and its exit code when it has ended.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import sys
+
+# Nothing of the project: a mutant is to be loaded from its file.
+_LIBRARIES = (
+    "hypothesis.extra.numpy",
+    "lark",
+    "pandas",
+    "pyarrow.compute",
+    "pyarrow.parquet",
+    "pyspark.sql.functions",
+    "pytest",
+)
+_MEMORY = 8 << 30
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    for name in _LIBRARIES:
+        importlib.import_module(name)
+    for line in sys.stdin:
+        arguments, log, cpu_seconds = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            _run(arguments, log, cpu_seconds)
+        sys.stdout.write(f"{pid}\n")
+        sys.stdout.flush()
+        _, status = os.waitpid(pid, 0)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
+def _run(arguments: list[str], log: str, cpu_seconds: int) -> None:
+    """Run pytest in this process, and end it."""
+    code = 1
+    try:
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        told = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        for descriptor in (1, 2):
+            os.dup2(told, descriptor)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        import pytest
+
+        code = int(pytest.main(arguments))
+        sys.stdout.flush()
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    main()
