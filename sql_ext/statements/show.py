@@ -209,7 +209,7 @@ def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]
     if options.automatic:
         wanted = [IndexOptions(options.shape, budget) for budget in FRONTIER] + wanted
     return [
-        estimate_row(column, estimate)
+        estimate_row(table, column, estimate)
         for column in columns
         for estimate in estimate_index(table, column, wanted, asked, at.environment)
     ]
