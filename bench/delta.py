@@ -3,7 +3,9 @@
 TPC-H's lineitem of the demo, in 400 files in the order of arrival with 2 % late rows, converted to
 Delta with its statistics. The demo's queries run on this table with Delta alone and with Sieve, and
 on two copies that are rewritten to as many files: Z-ordered by the columns that the queries ask,
-and with liquid clustering by them. All must return the same rows.
+and with liquid clustering by them. All must return the same rows. Beside the files read stands how
+many files of the table hold a match, and below the table which queries are slower with Sieve than
+with Delta alone, by more than the times of Delta alone differ.
 
 Then commits on the table by order key, each with and without the index in turn: the table is
 restored in between. Those with the index are followed by REFRESH. Times are medians. Last, a query
@@ -51,10 +53,18 @@ class Measured:
     seconds: list[float] = field(default_factory=list)
 
     @property
+    def median(self) -> float:
+        """Seconds of a run."""
+        return statistics.median(self.seconds)
+
+    def is_slower(self, other: Measured) -> bool:
+        """Whether it takes longer than another, by more than the runs of that one differ."""
+        return self.median - other.median > max(other.seconds) - min(other.seconds)
+
+    @property
     def cells(self) -> tuple[str, str, str]:
         """For a table: files, megabytes, milliseconds."""
-        median = statistics.median(self.seconds)
-        return str(self.files), f"{self.bytes / 1e6:,.1f}", f"{median * 1000:,.0f}"
+        return str(self.files), f"{self.bytes / 1e6:,.1f}", f"{self.median * 1000:,.0f}"
 
 
 class Bench:
@@ -94,15 +104,21 @@ class Bench:
         """Runs the demo's queries by every way."""
         shown = Table(box=box.SIMPLE, title="queries")
         shown.add_column("", no_wrap=True)
+        shown.add_column("hold a\nmatch", justify="right")
         for way in _WAYS:
             for column in (f"{way}\nfiles", "\nMB", "\nms"):
                 shown.add_column(column, justify="right")
+        slower: list[str] = []
         for query in (q for q in demo_queries(self.scale) if q.table in KEYS):
             measured = self.measure(query, {
                 way: (query.sql.replace(query.table, query.table + end, 1), on)
                 for way, (end, on) in _WAYS.items()
             })  # fmt: skip
-            shown.add_row(query.title, *(c for one in measured.values() for c in one.cells))
+            cells = (c for one in measured.values() for c in one.cells)
+            shown.add_row(query.title, str(self._holding(query)), *cells)
+            if measured["Sieve"].is_slower(measured["Delta alone"]):
+                slower.append(query.title)
+        shown.caption = _slower(slower)
         return shown
 
     def commits(self) -> Table:
@@ -140,10 +156,14 @@ class Bench:
         shown = Table(box=box.SIMPLE, title=f"{BY_ORDER} VERSION AS OF 0")
         for column in ("", "Delta alone\nfiles", "\nMB", "\nms", "Sieve\nfiles", "\nMB", "\nms"):
             shown.add_column(column, justify="right" if column else "left")
+        slower: list[str] = []
         for query in (q for q in demo_queries(self.scale) if q.table == BY_ORDER):
             past = query.sql.replace(BY_ORDER, f"{BY_ORDER} VERSION AS OF 0", 1)
             measured = self.measure(query, {"off": (past, False), "on": (past, True)})
             shown.add_row(query.title, *(c for one in measured.values() for c in one.cells))
+            if measured["on"].is_slower(measured["off"]):
+                slower.append(query.title)
+        shown.caption = _slower(slower)
         return shown
 
     def measure(self, query: Query, ways: dict[str, tuple[str, bool]]) -> dict[str, Measured]:
@@ -196,6 +216,12 @@ class Bench:
             f"FROM {BY_ORDER} WHERE {where}"
         )
 
+    def _holding(self, query: Query) -> int:
+        """Files of the table with a row that the query's conditions let pass."""
+        holding = "SELECT count(DISTINCT _metadata.file_path) FROM {} WHERE {}"
+        ((files,),) = self.spark.sql(holding.format(query.table, query.where)).collect()
+        return int(files)
+
     def _files(self, table: str) -> int:
         return int(self.spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]["numFiles"])
 
@@ -203,6 +229,11 @@ class Bench:
         started = time.perf_counter()
         self.spark.sql(statement).collect()
         return time.perf_counter() - started
+
+
+def _slower(titles: Sequence[str]) -> str:
+    """What is below a table of queries."""
+    return f"slower with Sieve than with Delta alone: {', '.join(titles) or 'none'}"
 
 
 def main() -> None:

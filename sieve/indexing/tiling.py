@@ -13,8 +13,9 @@ from sieve.arrays.dtypes import Counts, Flags
 from sieve.metadata.file_list import FileState, Locations
 from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.options import IndexOptions
-from sieve.metadata.text_formats import TEXT_FORMATS, splits_keep_lines
+from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.tables.data_file import DataFile
+from sieve.tables.formats import reads_whole_files
 from sieve.tables.table import CatalogTable
 
 LEAST_RANGE: Final = 1 << 20
@@ -119,7 +120,7 @@ def tile(
     """
     whole, info = whole_files([file.length for file in files]), table.info
     is_text = info.format_name in TEXT_FORMATS
-    if options.granularity == "file" or (is_text and not splits_keep_lines(info.fingerprint_parts)):
+    if options.granularity == "file" or reads_whole_files(info.format_name, info.fingerprint_parts):
         return whole
     large = [k for k, file in enumerate(files) if file.length >= range_bytes]
     if not large:

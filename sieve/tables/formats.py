@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sieve.errors import SieveError, UnsupportedError
-from sieve.metadata.text_formats import TEXT_FORMATS, has_void, lines_vary
+from sieve.metadata.text_formats import TEXT_FORMATS, has_void, lines_vary, splits_keep_lines
 
 INDEXED = ("parquet", "orc", "csv", "json", "hudi", "delta")
 """Formats that can be indexed."""
@@ -36,6 +36,20 @@ _HUDI = {
     "bootstrap": "a Hudi table made by bootstrap, whose files lie partly in another table: copy it "
     "(CREATE TABLE ... USING hudi AS SELECT ...)",
 }
+
+
+def reads_whole_files(format_name: str, parts: Mapping[str, str]) -> bool:
+    """Whether scans never read ranges of a table's files, however large these are.
+
+    Args:
+        format_name: the format.
+        parts: the parts of the reader's fingerprint.
+    """
+    if format_name in UNCHANGING:
+        return True
+    return format_name in TEXT_FORMATS and (
+        parts.get("option.multiline", "").lower() == "true" or not splits_keep_lines(parts)
+    )
 
 
 def refuse_kind(name: str, kind: str) -> SieveError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.auto_budget import map_left_out
@@ -17,6 +17,7 @@ from sieve.operations.registered_index import Disabled, Ready, RegisteredIndex, 
 from sieve.reader.version_reader import read_locations
 from sieve.tables.column import Column
 from sieve.tables.file_status import file_statuses
+from sieve.tables.formats import reads_whole_files
 from sieve.tables.table import CatalogTable
 from sql_ext.statements.commands import quote
 from sql_ext.statements.context import Row
@@ -26,6 +27,9 @@ _KINDS = {
     "absent": "a key that does not occur",
     "range": "a range of 0.05% of the domain",
 }
+
+_WHOLE = {"delta": "files of Delta tables", "hudi": "file slices of Hudi tables"}
+"""What is always read whole."""
 
 _SHOWN = {"new": "new", "unsettled": "new", "changed": "changed"}
 """File statuses as DESCRIBE shows them; every other status counts as indexed."""
@@ -82,17 +86,41 @@ def advice(
 
 def advice_on(manifest: Manifest) -> str | None:
     """Advice on the index of a version, with the statement to run; None if there is none."""
+    return ". ".join(_problems(manifest)) or None
+
+
+def _problems(manifest: Manifest) -> Iterator[str]:
+    options = manifest.next_options or manifest.options
+    without_effect = _of_granularity(options, manifest.format_name, manifest.fingerprint_parts)
+    if without_effect is not None:
+        yield without_effect
     limit = map_left_out(manifest)
-    if limit is None:
-        stats = manifest.stats
-        return advice(stats.expected, stats.locations_total, stats.bytes_total, manifest.type)
-    more = "more bytes" if limit == "bytes" else "longer to build"
-    table = manifest.table
-    on = f"{quote(manifest.name)} ON {quote(table.database)}.{quote(table.table)}"
+    if limit is not None:
+        more = "more bytes" if limit == "bytes" else "longer to build"
+        table = manifest.table
+        on = f"{quote(manifest.name)} ON {quote(table.database)}.{quote(table.table)}"
+        yield (
+            f"a map would find the file of a key for = and IN, but takes {more} than an index "
+            f"takes unasked: ALTER SIEVE INDEX {on} SET OPTIONS (shape = 'map'), then REFRESH "
+            f"SIEVE INDEX {on}"
+        )
+        return
+    stats = manifest.stats
+    words = advice(stats.expected, stats.locations_total, stats.bytes_total, manifest.type)
+    if words is not None:
+        yield words
+
+
+def _of_granularity(
+    options: IndexOptions, format_name: str, parts: Mapping[str, str]
+) -> str | None:
+    """Advice where ranges are asked for, and scans of the table read none."""
+    if options.granularity != "range" or not reads_whole_files(format_name, parts):
+        return None
+    what = _WHOLE.get(format_name, "text files with such records, encoding or separator")
     return (
-        f"a map would find the file of a key for = and IN, but takes {more} than an index takes "
-        f"unasked: ALTER SIEVE INDEX {on} SET OPTIONS (shape = 'map'), then REFRESH SIEVE INDEX "
-        f"{on}"
+        f"granularity = 'range' has no effect: {what} are read whole; give granularity = 'file', "
+        "or none"
     )
 
 
@@ -153,7 +181,7 @@ def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
             yield f"bytes read for {query}", f"{size}; at least {kind.exact_bytes:.0f}"
 
 
-def estimate_row(column: Column, estimate: Estimate) -> Row:
+def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row:
     """The row of an index that does not exist."""
     read = {kind.kind: kind for kind in estimate.expected}
     kinds: list[float | int | None] = []
@@ -161,10 +189,11 @@ def estimate_row(column: Column, estimate: Estimate) -> Row:
         kind = read.get(name)
         size = None if kind is None or kind.bytes is None else round(kind.bytes)
         kinds += [None if kind is None else round(kind.files, 2), size]
-    asked, words = estimate.asked, None
+    asked, info = estimate.asked, table.info
+    words = _of_granularity(estimate.options, info.format_name, info.fingerprint_parts)
     if asked is not None and not asked.understood:
         words = "this index has no part in the predicate"
-    elif estimate.options.automatic:
+    elif words is None and estimate.options.automatic:
         words = advice(estimate.expected, estimate.files, estimate.bytes_total, column.type)
     return (
         str(column),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -207,9 +207,9 @@ def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]
     at.check_executors(table, [column.type for column in columns])
     wanted = [options]
     if options.automatic:
-        wanted = [IndexOptions(options.shape, budget) for budget in FRONTIER] + wanted
+        wanted = [replace(options, budget=budget) for budget in FRONTIER] + wanted
     return [
-        estimate_row(column, estimate)
+        estimate_row(table, column, estimate)
         for column in columns
         for estimate in estimate_index(table, column, wanted, asked, at.environment)
     ]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import delta_jars
 import pytest
+from command import sieve
 from delta_tables import AUDITED, ROWS, create, insert
 from driver import DriverError, driver
 from pyspark.errors import PySparkException
@@ -106,6 +107,29 @@ def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
     assert sorted(lab.sql("SELECT * FROM t")) == [(42, "m"), (77, "m")]
 
 
+def test_ranges_that_have_no_effect_are_told(lab: Lab) -> None:
+    """Files are read whole, whatever the option `granularity` says."""
+    create(lab)
+    insert(lab, ROWS)
+    words = "granularity = 'range' has no effect: files of Delta tables are read whole"
+    with lab.settings({"spark.sieve.range.bytes": "100", "parquet.block.row.count.limit": "2"}):
+        ((*_, change, advice),) = lab.sql(
+            "CREATE SIEVE INDEX ON t (id) OPTIONS (granularity = 'range')"
+        )
+        assert change == "created"
+        assert advice.startswith(words)
+        assert lab.facts()["advice"].startswith(words)
+        (scan,) = lab.explain("SELECT * FROM t WHERE id = 42")
+        assert (scan["files_read"], scan["ranges_total"]) == (1, scan["files_total"])
+        lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+        lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (granularity = 'file')")
+        assert [row[-1] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [None]
+        assert "advice" not in lab.facts()
+        found = lab.sql("ESTIMATE SIEVE INDEX ON t (id) OPTIONS (granularity = 'range')")
+        assert len(found) > 1
+        assert all(row[-1].startswith(words) for row in found)
+
+
 def test_optimize_reads_all_files(lab: Lab) -> None:
     """Files that are compacted are read whole; an index of their partition picks none of them."""
     create(lab, more="PARTITIONED BY (v)")
@@ -132,6 +156,24 @@ def test_extensions_in_the_other_order(tmp_path: Path) -> None:
         assert one.files("SELECT * FROM t WHERE id = 42") == 1
         with pytest.raises(DriverError, match="SIEVE_SYNTAX_ERROR"):
             one.sql("CREATE SIEVE INDEX t")
+
+
+def test_the_command_line_knows_delta_tables(tmp_path: Path) -> None:
+    """`sieve sql --delta` sets the catalog and both extensions; the jars may be one's own."""
+    statements = (
+        (
+            "CREATE TABLE t USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true') AS "
+            "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(100)"
+        ),
+        "CREATE SIEVE INDEX ON t (id)",
+        "DELETE FROM t WHERE id = 43",
+        "SELECT concat('rows: ', count(*), ' ', sum(id)) FROM t WHERE id IN (42, 43)",
+        "EXPLAIN SIEVE SELECT * FROM t WHERE id IN (3, 42)",
+    )
+    jars = ",".join(map(str, delta_jars.jars()))
+    told = sieve(tmp_path, "sql", "--delta", "--jars", jars, "-e", "; ".join(statements))
+    assert "rows: 1 42" in told
+    assert "id_sieve@1" in told
 
 
 def _skipped_by(lab: Lab, statement: str) -> int:

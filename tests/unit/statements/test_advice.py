@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from sieve.metadata.options import IndexOptions
@@ -8,6 +12,7 @@ from sieve.operations.estimate import Estimate
 from sieve.tables.column import Column
 from sql_ext.statements import describe
 from sql_ext.statements.describe import advice
+from tests.unit.metadata.manifest_sample import SAMPLE
 
 
 def _advice(expected: float, total: int, type_name: str) -> str | None:
@@ -66,11 +71,44 @@ def test_describe_has_bytes_beside_files() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("format_name", "parts", "words"),
+    [
+        ("delta", {}, "files of Delta tables"),
+        ("hudi", {}, "file slices of Hudi tables"),
+        ("json", {"option.multiline": "TRUE"}, "text files"),
+        ("csv", {"option.linesep": "||"}, "text files"),
+        ("csv", {}, None),
+        ("parquet", {}, None),
+    ],
+)
+def test_ranges_in_vain_are_told(
+    format_name: str, parts: dict[str, str], words: str | None
+) -> None:
+    """Of an index that exists, has these options after the next REFRESH, or does not exist yet."""
+    ranges = IndexOptions(granularity="range")
+    table: Any = SimpleNamespace(
+        info=SimpleNamespace(format_name=format_name, fingerprint_parts=parts)
+    )
+    own: Any = {"format_name": format_name, "fingerprint_parts": parts, "next_options": None}
+    one = replace(SAMPLE, **own)
+    estimate = Estimate(ranges, ("intervals",), 5000, 0.01, 2.0, 4, 100 * MB, (), None)
+    found = (
+        describe.advice_on(replace(one, options=ranges)),
+        describe.advice_on(replace(one, next_options=ranges)),
+        describe.estimate_row(table, Column(("id",), "bigint"), estimate)[-1],
+    )
+    for told in found:
+        assert (told is None) if words is None else f"no effect: {words}" in (told or "")
+    assert describe.advice_on(one) is None
+
+
 def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
     """Not those of as many files of mean size; NULL for a kind without a probe."""
     present = Expected("present", 1.5, 1.0, 4.0, 90 * MB + 0.4, 80 * MB)
     estimate = Estimate(
         IndexOptions(), ("intervals",), 5000, 0.01, 2.0, 4, 100 * MB, (present,), None
     )
-    row = describe.estimate_row(Column(("id",), "bigint"), estimate)
+    table: Any = SimpleNamespace(info=SimpleNamespace(format_name="parquet", fingerprint_parts={}))
+    row = describe.estimate_row(table, Column(("id",), "bigint"), estimate)
     assert row[7:13] == (1.5, 90 * MB, None, None, None, None)

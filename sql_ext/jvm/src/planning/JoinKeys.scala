@@ -121,7 +121,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
     plan match {
       case _ if isFrozen(plan) => plan
       case p: Project if p.projectList.forall(_.deterministic) || Delta.isOfMerge(p) =>
-        replaced(p, into(p.child, replaceAlias(key, getAliasMap(p))))
+        replaced(p, narrowed(p, into(p.child, replaceAlias(key, getAliasMap(p)))))
       case f: Filter if f.condition.deterministic => replaced(f, into(f.child, key))
       case a: Aggregate if a.aggregateExpressions.forall(_.deterministic) =>
         val below = replaceAlias(key, getAliasMap(a))
@@ -150,6 +150,11 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
       case _ => plan
     }
   }
+
+  /** A child with a filter at its scan. Spark plans it apart from what is not deterministic, and would read all columns. */
+  private def narrowed(p: Project, child: LogicalPlan): LogicalPlan =
+    if ((child eq p.child) || p.projectList.forall(_.deterministic)) child
+    else Project(child.output.filter(p.references.contains), child)
 
   private def replaced(plan: LogicalPlan, children: LogicalPlan*): LogicalPlan =
     if (children.zip(plan.children).forall { case (a, b) => a eq b }) plan
