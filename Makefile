@@ -109,11 +109,12 @@ format: $(VENV_DONE) ## let ruff lay out the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix --quiet .
 
-# A file system for test drivers that starts no process for each file; both lines of Spark load it.
-$(QUICK_FILES): tests/quick_files.scala | $(VENV_DONE)
+# A file system for test drivers that starts no process for each file, and a metastore that reads
+# less; both lines of Spark load them.
+$(QUICK_FILES): tests/quick_files.scala tests/quick_metastore.scala | $(VENV_DONE)
 	@mkdir -p build
 	@$${JAVA_HOME:+$$JAVA_HOME/bin/}java -Xss8m -cp "$(PYSPARK)/jars/*" scala.tools.nsc.Main \
-	  -usejavacp -d $@ $<
+	  -usejavacp -d $@ $^
 
 $(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar $(QUICK_FILES)
 	@$(BIN)/python tests/class_archive.py $@ >build/class-archive.log 2>&1 || \

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from py4j.java_gateway import JavaClass, JavaPackage, JVMView
 from pyspark.sql import DataFrame, SparkSession
 
 from sieve.client.spark_conf import wiring
@@ -24,6 +25,24 @@ INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Settings for queries over a few hundred rows, too few to pay for compiling each query."""
+COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""Settings for a query over millions of rows, where others are interpreted."""
+FRUGAL = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    # Spark's shells log nothing below warnings, but only after they have made each message.
+    "spark.log.level": "WARN",
+    # What the UI would show of each plan.
+    "spark.sql.ui.explainMode": "simple",
+    # Spark clears a buffer of a block for each broadcast (4 MB) and of a page for each sort or
+    # aggregation (32 MB), and tests have a few kB for them: a tenth of a query's CPU time.
+    "spark.broadcast.blockSize": "128k",
+    "spark.buffer.pageSize": "1m",
+}
+"""Settings of any driver of the tests, for it has few rows and two cores."""
 RANGES = {
     "spark.sieve.range.bytes": "400",
     "parquet.block.row.count.limit": "25",
@@ -31,6 +50,7 @@ RANGES = {
 }
 """Settings that cut the small files of tests into ranges; Parquet of Spark 3.5 has no limit."""
 
+_METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _QUICK_FILES = Path(__file__).parent.parent / "build" / "quick-files.jar"
 
 
@@ -125,6 +145,13 @@ class Lab:
             self.spark.sql(f"DROP DATABASE {name} CASCADE")
 
 
+def together(queries: Iterable[str]) -> str:
+    """A query with the rows of many, numbered, for a fraction of what each takes by itself."""
+    row = "to_json(struct(*), map('ignoreNullFields', 'false'))"
+    branches = (f"SELECT {k} AS k, {row} AS r FROM ({query})" for k, query in enumerate(queries))
+    return " UNION ALL ".join(branches)
+
+
 def files_read(frame: DataFrame) -> int:
     """Sum of "number of files read" over the scans of an executed query."""
     return sum(
@@ -149,37 +176,64 @@ def scans(plan: Any) -> Iterator[Any]:
             yield from scans(nested.apply(k))
 
 
+def remember_names() -> None:
+    """Makes py4j ask the JVM once only what a name such as ``org.apache`` is.
+
+    To know a package from a class, Java looks into each jar of Spark, for each part of a name and
+    for each package that PySpark imports: a thirtieth of a query's CPU time.
+    """
+
+    def remembering(ask: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+        def found(self: Any, name: str) -> Any:
+            it = ask(self, name)
+            if isinstance(it, JavaClass | JavaPackage):
+                vars(self)[name] = it
+            return it
+
+        return found
+
+    for kind in (JVMView, JavaPackage):
+        if kind.__getattr__.__module__ != __name__:
+            kind.__getattr__ = remembering(kind.__getattr__)
+
+
 def start_session(folder: Path, **conf: str) -> SparkSession:
     """A local session on an embedded Derby metastore below ``folder``, as spark-sql has it."""
+    remember_names()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     options = f"-Dderby.system.home={folder} -Duser.timezone=UTC {DERBY}"
-    settings = wiring(shim_jar(find_spark(os.environ))) | {
-        "spark.master": "local[2]",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.hadoop.javax.jdo.option.ConnectionURL": (
-            f"jdbc:derby:;databaseName={folder}/metastore;create=true"
-        ),
-        "spark.driver.extraJavaOptions": options,
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "2g",
-        "spark.sql.session.timeZone": "UTC",
-        # Spark clears a buffer of a block for each broadcast (4 MB) and of a page for each sort or
-        # aggregation (32 MB), and tests have a few kB for them: a tenth of a query's CPU time.
-        "spark.broadcast.blockSize": "128k",
-        "spark.buffer.pageSize": "1m",
-        # A busy test machine must not cause a time-out; tests of time-outs set their own.
-        "spark.sieve.prune.timeout": "30s",
-        "spark.sieve.start.timeout": "120s",
-    }
+    settings = (
+        wiring(shim_jar(find_spark(os.environ)))
+        | FRUGAL
+        | {
+            "spark.master": "local[2]",
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+            _METASTORE: f"jdbc:derby:;databaseName={folder}/metastore;create=true",
+            "spark.driver.extraJavaOptions": options,
+            "spark.ui.showConsoleProgress": "false",
+            "spark.driver.memory": "2g",
+            "spark.sql.session.timeZone": "UTC",
+            # A busy test machine must not cause a time-out; tests of time-outs set their own.
+            "spark.sieve.prune.timeout": "30s",
+            "spark.sieve.start.timeout": "120s",
+        }
+    )
+    quick = _QUICK_FILES.exists() and "spark.jars" not in conf
     # Spark looks up jars by the file system's class before it has the jar with that class.
-    if _QUICK_FILES.exists() and "spark.jars" not in conf:
+    if quick:
         jars = (shim_jar(find_spark(os.environ)), _QUICK_FILES)
         settings["spark.jars"] = ",".join(f"local:{jar}" for jar in jars)
         settings["spark.hadoop.fs.file.impl"] = "org.apache.spark.sql.sieve.tests.QuickFiles"
+    # No other process writes to a metastore of a session's own.
+    if quick and _METASTORE not in conf:
+        store = "org.apache.spark.sql.sieve.tests.QuickMetastore"
+        settings["spark.hadoop.hive.metastore.rawstore.impl"] = store
     builder = SparkSession.builder.appName("sieve-tests")
     for key, value in (settings | conf).items():
         builder = builder.config(key, value)
-    return builder.enableHiveSupport().getOrCreate()
+    spark = builder.enableHiveSupport().getOrCreate()
+    if quick:
+        tests = spark._jvm.org.apache.spark.sql.sieve.tests
+        tests.QuickSettings.strip(spark._jsc.hadoopConfiguration())
+    return spark

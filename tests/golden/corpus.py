@@ -7,9 +7,9 @@ statement's rows stand in the ``.out`` file beside it, sorted. Annotations stand
     --! files <= 2 of 20      with the index at most 2 files are read, without it 20 (also: = )
     --! modes on strict       the statement is run in these modes only (EXPLAIN SIEVE, say)
 
-Every file is run without the index and with it in strict mode. Those of ``EVERY_MODE`` are also run
-with the settings as they come and through the Thrift server; Spark compiles their queries, and
-interprets those of the others.
+Every file is run without the index and with it in strict mode; without the index only if that is
+not known to pass (``proven``). Those of ``EVERY_MODE`` are also run with the settings as they come
+and through the Thrift server; Spark compiles their queries, and interprets those of the others.
 
 ``{{3..9 step 2}}`` in a statement stands for ``3, 5, 7, 9``: long lists would bury the rest.
 """

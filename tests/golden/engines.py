@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pyhive.exc import OperationalError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from spark_session import files_read
+from spark_session import INTERPRETED, files_read
 
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "off": {"spark.sieve.enabled": "false"},
@@ -63,6 +63,9 @@ class SparkEngine:
         try:
             frame = self._spark.sql(sql)
             plan = frame._jdf.queryExecution().executedPlan()
+            # Run by itself, a plan does not tell its tasks what the session has set.
+            for key in INTERPRETED:
+                self._spark.sparkContext.setLocalProperty(key, self._spark.conf.get(key, None))
             lines = self._spark._jvm.org.apache.spark.sql.execution.HiveResult.hiveResultString(
                 plan
             )

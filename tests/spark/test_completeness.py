@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pyspark.sql import functions as sf
-from spark_session import INTERPRETED, Lab
+from spark_session import INTERPRETED, Lab, together
 
 from sieve.indexing import column_profile
 from sieve.indexing.build_run import build_run
@@ -216,13 +216,16 @@ def test_malformed_text_gives_the_same_rows_in_every_projection(
             f"(mode '{mode}', columnNameOfCorruptRecord 'broken') LOCATION '{tmp_path}'"
         )
         lab.sql("CREATE SIEVE INDEX ON t (a, c)")
-        for columns in ("a", "a, b", "*", "count(*)"):
-            for value in (6, 7, 8, 19):
-                lab.check(f"SELECT {columns} FROM t WHERE a = {value}", exactly=FILES)
-            for test in ("a IS NULL", "NOT (a <=> 5)"):
-                lab.check(f"SELECT {columns} FROM t WHERE {test}", exactly=FILES)
-            lab.check(f"SELECT {columns} FROM t WHERE a IS NOT NULL AND c IS NOT NULL")
-            lab.check(f"SELECT {columns} FROM t WHERE c = 1 OR a = 15")
+        projections = ("a", "a, b", "*", "count(*)")
+        everywhere = [f"a = {value}" for value in (6, 7, 8, 19)] + ["a IS NULL", "NOT (a <=> 5)"]
+        others = ("a IS NOT NULL AND c IS NOT NULL", "c = 1 OR a = 15")
+        queries = [
+            f"SELECT {some} FROM t WHERE {test}" for some in projections for test in everywhere
+        ]
+        lab.check(together(queries), exactly=FILES * len(queries))
+        lab.check(
+            together(f"SELECT {p} FROM t WHERE {test}" for p in projections for test in others)
+        )
 
 
 def test_csv_with_stray_quotes_beside_other_columns_is_refused(lab: Lab, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 from pyspark.sql import SparkSession
-from spark_session import Lab
+from spark_session import FRUGAL, INTERPRETED, Lab
 
 import sieve
 
@@ -51,7 +51,11 @@ def test_the_page_on_python_is_true(tmp_path: Path) -> None:
     page = (HOME / "docs" / "python.md").read_text(encoding="utf-8")
     code = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     printed = "".join(re.findall(r"```\n```\n(.*?)```", page, re.DOTALL))
-    environ = {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "PYTHONPATH": str(HOME)}
+    # A folder of settings would stand on the class path, and the class archive not be used.
+    quick = [word for k, v in (FRUGAL | INTERPRETED).items() for word in ("--conf", f"{k}={v}")]
+    environ = {**os.environ, "PYTHONPATH": str(HOME)}
+    environ.pop("SPARK_CONF_DIR", None)
+    environ["PYSPARK_SUBMIT_ARGS"] = " ".join([*quick, "pyspark-shell"])
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,

@@ -1,0 +1,46 @@
+"""What is proven once is proven for the very same statements, rows and Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import proven
+import pytest
+from corpus import EVERY_MODE, read_script
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of the corpus whose mode ``off`` has passed, to be changed."""
+    for name in ("integers.sql", "integers.out", "off.json"):
+        (tmp_path / name).write_bytes(Path(__file__).with_name(name).read_bytes())
+    monkeypatch.setattr(proven, "RECORD", tmp_path / "off.json")
+    proven.record(read_script(tmp_path / "integers.sql"))
+    assert proven.is_proven(read_script(tmp_path / "integers.sql"))
+    return tmp_path / "integers.sql"
+
+
+@pytest.mark.parametrize("suffix", [".sql", ".out"])
+def test_other_statements_or_rows_are_not_proven(copied: Path, suffix: str) -> None:
+    """One more line in either file is another file."""
+    with copied.with_suffix(suffix).open("a") as file:
+        file.write("\n")
+    assert not proven.is_proven(read_script(copied))
+
+
+def test_another_spark_is_not_proven(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releases differ in what they answer."""
+    monkeypatch.setattr("pyspark.__version__", "4.1.0")
+    assert not proven.is_proven(read_script(copied))
+
+
+def test_a_file_of_every_mode_is_run_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That nothing is skipped where Sieve is switched off is seen in these."""
+    monkeypatch.setattr(proven, "RECORD", tmp_path / "off.json")
+    (tmp_path / "off.json").write_text("{}")
+    for name in sorted(EVERY_MODE):
+        script = read_script(Path(__file__).with_name(f"{name}.sql"))
+        proven.record(script)
+        assert not proven.is_proven(script)
