@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from sieve.encoding.split_points import Point, Splits, packed_size
+from sieve.indexing import choose_split_points
 from sieve.indexing.choose_split_points import Fronts, _alphabet, split
 
 PAGES = [b"a.com/x1", b"a.com/x2", b"a.com/y1", b"b.org/1", b"b.org/2", b"c"]
@@ -116,3 +119,12 @@ def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes
     found = made(sorted([*plain, b"~aaaaaaa", b"~bbbbbbb"][:200]), 1, 0)
     assert found is not None
     assert found.alphabet == alphabet
+
+
+def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
+    """Where several cuts are as good, each side has half of the neighbours that share most."""
+    steps = [9, 9, 2, 9, 2, 9, 9, 9, 2]
+    for first in (0, 3):
+        fronts: Any = SimpleNamespace(shared=np.array([0] * first + steps))
+        group = choose_split_points._Group(0, first, first + 10, 2)
+        assert choose_split_points._middle(fronts, group, 5) == first + 5
