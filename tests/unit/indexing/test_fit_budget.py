@@ -51,3 +51,13 @@ def test_intervals_are_tried_where_several_tasks_share_them(
         Stop(1e-6, 1 << 20, 0, (), {}),
     )
     assert (found, asked) == (("tried", [1e-6]) if tried else (None, []))
+
+
+@pytest.mark.parametrize(
+    ("cuts", "share", "files"),
+    [(1, 1.0, 1), (500_000, 1.0, 1), (500_001, 1.0, 2), (500_001, 0.25, 5)],
+)
+def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: int) -> None:
+    """Of the whole column, of which windows hold a share."""
+    profile: Any = SimpleNamespace(sample=SimpleNamespace(share=share))
+    assert fit_budget.run_files(cuts, profile) == files
