@@ -37,6 +37,7 @@ def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
     assert owner_of_damaged(STORE, index(tmp_path / "a", FIRST, LATER, None)) == LATER
     assert owner_of_damaged(STORE, index(tmp_path / "b", None, None)) == FIRST
     assert owner_of_damaged(STORE, index(tmp_path / "c")) is None
+    assert owner_of_damaged(STORE, index(tmp_path / "d", LATER, None)) == LATER
 
 
 def test_an_index_that_can_be_read_after_all_is_not_damaged(tmp_path: Path) -> None:
