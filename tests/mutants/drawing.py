@@ -94,6 +94,13 @@ class _Bare(ast.NodeTransformer):
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         return None if node.arg in _GUARDS else self.generic_visit(node)
 
+    def visit_arguments(self, node: ast.arguments) -> ast.AST:
+        """How calls must name what they give."""
+        node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+        node.defaults += [default for default in node.kw_defaults if default is not None]
+        node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
+        return self.generic_visit(node)
+
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None
         return node
