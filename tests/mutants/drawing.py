@@ -109,6 +109,12 @@ class _Bare(ast.NodeTransformer):
         node.annotation = ast.Constant(None)
         return self.generic_visit(node)
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """A record without fields of its own is one by its base."""
+        if node.bases and not any(isinstance(part, ast.AnnAssign) for part in node.body):
+            node.decorator_list = []
+        return self.generic_visit(node)
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
         return self.generic_visit(node)
