@@ -259,6 +259,8 @@ def test_other_types_are_refused_by_name(spark_type):
     ("spark_type", "array"),
     [
         ("int", pa.array([1], pa.int64())),
+        ("bigint", pa.array([1], pa.int32())),
+        ("int", pa.array([1], pa.uint32())),
         ("timestamp", pa.array([1]).cast(pa.timestamp("ns"))),
         ("decimal(9,2)", pa.array([Decimal("1.5")], pa.decimal128(9, 1))),
         ("string", pa.array([b"x"])),

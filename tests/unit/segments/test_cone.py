@@ -163,6 +163,8 @@ def test_parameters_out_of_range_are_refused(options):
         [chunk([1], [-1])],
         [chunk([1], [0], [0])],
         [chunk([1, 2], [0])],
+        [chunk([1], [0], [1, 1])],
+        [chunk([1], [0, 1], [1])],
     ],
 )
 def test_pairs_that_would_lose_rows_are_refused(chunks):

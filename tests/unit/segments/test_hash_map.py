@@ -144,6 +144,13 @@ def test_pairs_that_make_no_map_are_refused(hashes, locations, n_locations, bits
         build_map(np.array(hashes, np.uint64), np.array(locations, np.int32), n_locations, bits)
 
 
+def test_a_fingerprint_has_up_to_24_bits():
+    """And may have none."""
+    for bits in (0, 24):
+        segment = decode_map(build_map(np.array([1, 5], np.uint64), np.array([0, 3]), 5, bits))
+        assert np.flatnonzero(segment.locations_of(np.array([5], np.uint64))).tolist() == [3]
+
+
 @pytest.mark.parametrize("name", ["MAX_KEYS", "MAX_POSTINGS"])
 def test_too_much_for_one_segment_is_refused(name):
     """Limits of readers hold for writers."""
