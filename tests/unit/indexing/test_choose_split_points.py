@@ -128,3 +128,13 @@ def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
         fronts: Any = SimpleNamespace(shared=np.array([0] * first + steps))
         group = choose_split_points._Group(0, first, first + 10, 2)
         assert choose_split_points._middle(fronts, group, 5) == first + 5
+
+
+@pytest.mark.parametrize(("second", "points"), [(b"a\1", [b"", b"a\1"]), (b"a\0", [b""])])
+def test_a_point_that_would_end_in_a_zero_byte_is_none(second: bytes, points: list[bytes]) -> None:
+    """A value compares with a point as if zeros followed both; its group joins the one before."""
+    rows = [list(value.ljust(4, b"\0")) for value in (b"", second)]
+    fronts: Any = SimpleNamespace(shared=np.array([1]), bytes=np.array(rows, np.uint8))
+    groups = [choose_split_points._Group(0, 0, 1, 0), choose_split_points._Group(0, 1, 2, 2)]
+    found = choose_split_points._points(fronts, groups)
+    assert [point.start for point in found] == points
