@@ -326,6 +326,7 @@ def test_encoders_survive_json(encoder):
         {"type": 1},
         {"type": "string", "prefix": 5},
         {"type": "string", "prefix": "!"},
+        {"type": "string", "prefix": "e!A=="},
         {"type": "int", "prefix": "eA=="},
         {"type": "no such type"},
     ],

@@ -293,3 +293,14 @@ def test_sets_of_one_digest_stay_apart(monkeypatch):
     for number, one in enumerate(sets):
         found = segment.locations_of(np.array([number], np.uint64))
         assert np.flatnonzero(found).tolist() == list(one)
+
+
+@pytest.mark.parametrize(("each", "most"), [(2, 1.03), (3, 1.1)])
+def test_the_estimate_of_sets_is_close(each, most):
+    """Of two locations only the distance counts, for their number takes no bit."""
+    draw = np.random.default_rng(1)
+    hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))
+    sets = np.array([np.sort(draw.choice(300, each, replace=False)) for _ in hashes], np.int32)
+    lists = len(np.unique(sets, axis=0))
+    size = len(build_map(np.repeat(hashes, each), sets.ravel(), 300, 4))
+    assert size <= estimate_bytes(4000, 300, 4, lists, each * lists) <= most * size
