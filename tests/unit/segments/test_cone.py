@@ -9,8 +9,9 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import InvalidInputError
+from sieve.metadata.options import IndexOptions
 from sieve.segments.blocks import cone
-from sieve.segments.blocks.cone import Segment, cut_segments
+from sieve.segments.blocks.cone import DEFAULT_ERROR, Segment, cut_segments
 from sieve.segments.blocks.key_groups import Keys
 
 
@@ -130,6 +131,11 @@ def test_neighbours_beyond_2_to_the_53_stay_apart():
     keys = [(1 << 62) + i for i in range(5)]
     (segment,) = cut_segments([chunk(keys, [0, 1, 2, 3, 4])])
     assert contents(segment) == [{i: 1} for i in range(5)]
+
+
+def test_the_default_error_is_that_of_an_index() -> None:
+    """Which users are told of."""
+    assert IndexOptions("sieve").error == DEFAULT_ERROR
 
 
 def test_an_empty_chunk_among_others_ends_nothing():
