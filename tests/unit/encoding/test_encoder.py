@@ -362,6 +362,7 @@ def test_damaged_encoders_are_corrupt(form):
         (Encoder("double"), -struct.unpack("<q", struct.pack("<d", 0.1))[0], "-0.1"),
         (Encoder("decimal(10,2)"), -5, "-0.05"),
         (Encoder("decimal(10,2)"), 0, "0.00"),
+        (Encoder("decimal(10,1)"), 5, "0.5"),
         (Encoder("decimal(10,0)"), 12, "12"),
         (Encoder("string", b"ab"), int.from_bytes(b"c".ljust(8, b"\0"), "big") + LEAST, "abc"),
         (Encoder("string", b"ab"), LEAST, ""),

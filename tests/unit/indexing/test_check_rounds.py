@@ -43,6 +43,12 @@ FILES = run_ref(
 )
 
 
+def test_a_run_of_just_the_limit_is_one_round() -> None:
+    """With a byte less for it, there are several."""
+    assert len(rounds_of(FILES, FILES.bytes)) == 1
+    assert len(rounds_of(FILES, FILES.bytes - 1)) > 1
+
+
 def test_a_small_run_is_one_round() -> None:
     """All of it, by codes and by hashes; without maps by codes alone."""
     (only,) = rounds_of(FILES)

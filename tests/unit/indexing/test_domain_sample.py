@@ -169,3 +169,12 @@ def test_a_window_begins_at_the_least_code_of_its_share() -> None:
         assert np.all(query_model.up_to(found) >= share)
         above = found > sample[0]
         assert np.all(query_model.up_to(found[above] - 1) < share[above])
+
+
+def test_what_a_query_asks_for_behind_the_first_window_is_kept() -> None:
+    """At its end; what lies before all windows has none to stand in."""
+    asked = np.array([[-20, -10], [20, 30]], np.int64)
+    sample = DomainSample(np.array([0, 100]), np.array([10, 110]), asked, 0.5)
+    assert sample.codes(np.array([25])).tolist() == sample.codes(np.array([10])).tolist()
+    for code in (-15, 15, 50):
+        assert sample.codes(np.array([code])).tolist() == []
