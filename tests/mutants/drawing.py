@@ -94,12 +94,25 @@ class _Bare(ast.NodeTransformer):
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         return None if node.arg in _GUARDS else self.generic_visit(node)
 
+    def visit_arguments(self, node: ast.arguments) -> ast.AST:
+        """How calls must name what they give."""
+        node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+        node.defaults += [default for default in node.kw_defaults if default is not None]
+        node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
+        return self.generic_visit(node)
+
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         node.annotation = ast.Constant(None)
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """A record without fields of its own is one by its base."""
+        if node.bases and not any(isinstance(part, ast.AnnAssign) for part in node.body):
+            node.decorator_list = []
         return self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:

@@ -252,7 +252,7 @@ class Reach:
             tests = {file for file in self._seconds if file.startswith(folder) and "::" not in file}
         files = {test.partition("::")[0] for test in tests}
         of_unit = {file for file in files if file.startswith("tests/unit/")}
-        rounds = [files] if len(tests) > _MOST_TESTS else [tests, of_unit]
+        rounds = [files] if len(tests) > _MOST_TESTS else [tests, of_unit - tests]
         return [
             sorted(some, key=lambda test: (self._seconds[test], test)) for some in rounds if some
         ]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from sieve.indexing import hash_map_tasks
-from sieve.indexing.build_hash_map import _counts
+from sieve.indexing import build_hash_map, hash_map_tasks
+from sieve.indexing.build_hash_map import SharedPairs, _counts
 from tests import fake_frames
 from tests.fake_frames import Frame
 
@@ -42,3 +44,34 @@ def test_keys_are_counted_by_their_smallest_hashes(
     parts = [[{"pairs": pairs, "smallest": smallest}] for pairs, smallest in tasks]
     frame: Any = Frame(types, parts)
     assert _counts(frame) == counted
+
+
+@pytest.mark.parametrize(
+    ("rows", "parts"), [([], 1), ([0, 5], 1), ([10, 10], 1), ([10, 10, 1], 2), ([50, 1], 3)]
+)
+def test_pairs_travel_in_as_many_parts_as_there_may_be_maps(
+    monkeypatch: pytest.MonkeyPatch, rows: list[int], parts: int
+) -> None:
+    """Each row may be a pair; what is partly read proves nothing and is left out."""
+    asked: list[Any] = []
+    monkeypatch.setattr(build_hash_map, "_PAIRS_PER_MAP", 20)
+    monkeypatch.setattr(build_hash_map, "map_batches", lambda *_: None)
+    monkeypatch.setattr(hash_map_tasks, "pack_hashes", lambda *given: asked.append(given))
+    monkeypatch.setattr(build_hash_map, "sf", SimpleNamespace(col=lambda _: Key()))
+    partial = np.arange(len(rows)) == 1
+    sample: Any = SimpleNamespace(encoder=SimpleNamespace(exact=True), domain_sample=None)
+    values: Any = SimpleNamespace(select=lambda *_: None)
+    seen: Any = SimpleNamespace(rows=np.array(rows, np.int64), partial=partial)
+    SharedPairs(values, sample, seen)
+    ((_, _, made, proves),) = asked
+    assert made == parts
+    assert (proves is None) == (len(rows) < 2)
+    assert proves is None or proves.tolist() == (~partial).tolist()
+
+
+class Key:
+    """A column of Spark."""
+
+    def alias(self, _: str) -> Key:
+        """The same under another name."""
+        return self

@@ -12,7 +12,7 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_codes
-from sieve.indexing.check_rounds import by_runs, ordinals_in, rounds_of, shared_rounds
+from sieve.indexing.check_rounds import _common, by_runs, ordinals_in, rounds_of, shared_rounds
 from sieve.indexing.check_task import _shown, look_up_keys
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import RunFileRef, RunId, RunRef
@@ -41,6 +41,12 @@ FILES = run_ref(
     # Lies over another one's range: none that a build makes, and none to lose a key by.
     file_ref(3, [(45, 60)], []),
 )
+
+
+def test_a_run_of_just_the_limit_is_one_round() -> None:
+    """With a byte less for it, there are several."""
+    assert len(rounds_of(FILES, FILES.bytes)) == 1
+    assert len(rounds_of(FILES, FILES.bytes - 1)) > 1
 
 
 def test_a_small_run_is_one_round() -> None:
@@ -244,3 +250,22 @@ def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> N
     """Two files of 100 bytes make one of 200; the third begins the next."""
     run = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(3)))
     assert [one.codes[0] for one in rounds_of(run, limit)][:2] == begins
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "common"),
+    [
+        ((0, 5), (3, 9), (3, 5)),
+        ((0, 5), (5, 9), (5, 5)),
+        ((5, 9), (0, 5), (5, 5)),
+        ((0, 5), (6, 9), None),
+        ((2, 3), (0, 9), (2, 3)),
+        (None, (0, 9), None),
+        ((0, 9), None, None),
+    ],
+)
+def test_what_two_ranges_share_may_be_one_code(
+    one: tuple[int, int] | None, other: tuple[int, int] | None, common: tuple[int, int] | None
+) -> None:
+    """It would be asked in no round otherwise."""
+    assert _common(one, other) == common

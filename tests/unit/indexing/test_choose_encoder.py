@@ -223,3 +223,20 @@ def test_a_whole_sample_has_the_neighbours_of_the_table() -> None:
     values = pa.chunked_array([pa.array(range(1000))])
     spare = [module._spare_bits(values, rows) for rows in (0, 1000, 2000, 4000)]
     assert spare == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(0.0, False), (1e-9, True)])
+def test_another_encoder_must_gain_more_than_a_little(
+    monkeypatch: pytest.MonkeyPatch, gain: float, taken: bool
+) -> None:
+    """Just as much as counts for nothing is too little, for strings and for decimals alike."""
+    for type_name, values in (("string", URLS), ("decimal(38,2)", [Decimal(k) for k in range(9)])):
+        asked: list[Encoder] = []
+
+        def told_apart(encoder: Encoder, *_: object, asked: list[Encoder] = asked) -> float:
+            asked.append(encoder)
+            return 0.25 if len(asked) == 1 else 0.25 + module._GAIN + gain
+
+        monkeypatch.setattr(module, "_told_apart", told_apart)
+        assert (chosen(type_name, values) != asked[0]) is taken
+        assert len(asked) > 1

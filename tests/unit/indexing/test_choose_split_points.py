@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from sieve.encoding.split_points import Point, Splits, packed_size
+from sieve.indexing import choose_split_points
 from sieve.indexing.choose_split_points import Fronts, _alphabet, split
 
 PAGES = [b"a.com/x1", b"a.com/x2", b"a.com/y1", b"b.org/1", b"b.org/2", b"c"]
@@ -116,3 +119,22 @@ def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes
     found = made(sorted([*plain, b"~aaaaaaa", b"~bbbbbbb"][:200]), 1, 0)
     assert found is not None
     assert found.alphabet == alphabet
+
+
+def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
+    """Where several cuts are as good, each side has half of the neighbours that share most."""
+    steps = [9, 9, 2, 9, 2, 9, 9, 9, 2]
+    for first in (0, 3):
+        fronts: Any = SimpleNamespace(shared=np.array([0] * first + steps))
+        group = choose_split_points._Group(0, first, first + 10, 2)
+        assert choose_split_points._middle(fronts, group, 5) == first + 5
+
+
+@pytest.mark.parametrize(("second", "points"), [(b"a\1", [b"", b"a\1"]), (b"a\0", [b""])])
+def test_a_point_that_would_end_in_a_zero_byte_is_none(second: bytes, points: list[bytes]) -> None:
+    """A value compares with a point as if zeros followed both; its group joins the one before."""
+    rows = [list(value.ljust(4, b"\0")) for value in (b"", second)]
+    fronts: Any = SimpleNamespace(shared=np.array([1]), bytes=np.array(rows, np.uint8))
+    groups = [choose_split_points._Group(0, 0, 1, 0), choose_split_points._Group(0, 1, 2, 2)]
+    found = choose_split_points._points(fronts, groups)
+    assert [point.start for point in found] == points

@@ -152,3 +152,9 @@ def test_bytes_that_hardly_count() -> None:
     assert profile(share=0.5).little == 40_000
     assert profile().payback(IndexOptions()).file == 10 * MB
     assert profile(share=0.5).payback(IndexOptions(payback=3)).file == 1.5 * MB
+
+
+def test_the_smallest_windows_have_a_byte_for_intervals() -> None:
+    """However small a share of the column they hold."""
+    found = profile([10 << 30], share=1e-6)
+    assert (found.budget(AUTO), found.intervals_budget(AUTO, "auto")) == (1073, 1)

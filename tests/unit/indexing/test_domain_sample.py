@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.indexing.domain_sample import DomainSample, windows
+from sieve.indexing.domain_sample import DomainSample, _code_at, windows
 from sieve.segments.query_model import QueryModel
 
 NOTHING = np.empty((0, 2), np.int64)
@@ -158,3 +158,23 @@ def test_the_model_of_windows_knows_its_shares() -> None:
     seen = DomainSample(np.array([0]), np.array([10]), NOTHING, 0.5).of_mass(query_model)
     assert seen is not None
     assert (seen.length, seen.keys) == (11 / 31, 2 / 4)
+
+
+def test_a_window_begins_at_the_least_code_of_its_share() -> None:
+    """However wide the domain: up to it there is the share, and not up to the code before."""
+    for sample in (np.arange(0, 10**6, 7), np.array([LEAST, -5, 0, 1 << 40, GREATEST])):
+        query_model = QueryModel.of_sample(sample)
+        share = np.array([0.01, 0.3, 0.5, 0.77, 0.99])
+        found = _code_at(query_model, share)
+        assert np.all(query_model.up_to(found) >= share)
+        above = found > sample[0]
+        assert np.all(query_model.up_to(found[above] - 1) < share[above])
+
+
+def test_what_a_query_asks_for_behind_the_first_window_is_kept() -> None:
+    """At its end; what lies before all windows has none to stand in."""
+    asked = np.array([[-20, -10], [20, 30]], np.int64)
+    sample = DomainSample(np.array([0, 100]), np.array([10, 110]), asked, 0.5)
+    assert sample.codes(np.array([25])).tolist() == sample.codes(np.array([10])).tolist()
+    for code in (-15, 15, 50):
+        assert sample.codes(np.array([code])).tolist() == []

@@ -51,3 +51,43 @@ def test_intervals_are_tried_where_several_tasks_share_them(
         Stop(1e-6, 1 << 20, 0, (), {}),
     )
     assert (found, asked) == (("tried", [1e-6]) if tried else (None, []))
+
+
+@pytest.mark.parametrize(
+    ("cuts", "share", "files"),
+    [(1, 1.0, 1), (500_000, 1.0, 1), (500_001, 1.0, 2), (500_001, 0.25, 5)],
+)
+def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: int) -> None:
+    """Of the whole column, of which windows hold a share."""
+    profile: Any = SimpleNamespace(sample=SimpleNamespace(share=share))
+    assert fit_budget.run_files(cuts, profile) == files
+
+
+@pytest.mark.parametrize("shape", ["map", "auto", "intervals"])
+def test_beside_a_map_intervals_are_written_at_the_price_that_pays(
+    monkeypatch: pytest.MonkeyPatch, shape: str
+) -> None:
+    """At once, whatever they take; without a map, one task looks for the price."""
+    written: list[str] = []
+    for name in ("write_stretches", "write_whole", "write_until"):
+        monkeypatch.setattr(
+            fit_budget.segment_tasks,
+            name,
+            lambda *given, name=name: written.append(f"{name} {given[1:2]}") or name,
+        )
+    monkeypatch.setattr(fit_budget, "map_batches", lambda _pieces, step, _schema: step)
+    model = QueryModel.of_sample(np.arange(100))
+    profile: Any = SimpleNamespace(
+        sample=SimpleNamespace(query_model=model, share=1.0),
+        n_files=4,
+        weights=None,
+        intervals_budget=lambda *_: 1 << 20,
+    )
+    seen: Any = SimpleNamespace(cuts=(10, 0, 99))
+    stop = Stop(0.25, 1 << 20, 0, (), {})
+    nothing: Any = None
+    make = fit_budget._priced(nothing, seen, profile, IndexOptions(shape), lambda _: None, stop)
+    step: Any = make(2.0)
+    assert step == ("write_stretches" if shape == "map" else "write_until")
+    if shape == "map":
+        assert written == ["write_stretches (0.5,)"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from sieve.indexing.column_profile import Profile
 from sieve.indexing.column_sample import Sample
 from sieve.indexing.probes import (
     EACH,
+    Probes,
+    _read,
     expectations,
     files_read,
     least_read,
@@ -134,3 +137,25 @@ def test_a_map_tells_values_of_one_code_apart() -> None:
     """Then the least for its codes is not the least for a value, which may be a single file."""
     assert may_pay(3.0, 3.0, of="string")
     assert not may_pay(1.0, 1.0, of="string")
+
+
+@pytest.mark.parametrize("has_maps", [False, True])
+def test_a_map_narrows_what_probes_of_one_key_read(has_maps: bool) -> None:
+    """Each by the hash of its own key; ranges read what the intervals say."""
+    points = np.array([[7, 7], [3, 3], [5, 5], [2, 6]], np.int64)
+    hashes = np.array([3, 1 << 63, 2, 0], np.uint64)
+    probes = Probes(points, np.array([0, 0, 1, 2]), hashes)
+
+    def locations_of(asked: np.ndarray) -> np.ndarray:
+        (one,) = asked.tolist()
+        return np.arange(10) < {3: 1, 1 << 63: 2, 2: 4}[one]
+
+    run: Any = SimpleNamespace(
+        has_maps=has_maps,
+        locations_in=lambda asked: np.arange(10) < asked[0, 0],
+        locations_of=locations_of,
+    )
+    read, size = _read(probes, run, np.arange(10) * 100)
+    kept = [1, 2, 4, 2] if has_maps else [7, 3, 5, 2]
+    assert read.tolist() == kept
+    assert size.tolist() == [100 * n * (n - 1) // 2 for n in kept]

@@ -32,6 +32,7 @@ def rows(master: str) -> Frame:
         ("yarn", "file:/t/w", True),
         ("yarn", "hdfs://host/t/w", False),
         ("yarn", "s3a://bucket/w", False),
+        ("yarn", "abfs://host/w", False),
         ("local-cluster[2,1,1024]", "s3a://bucket/w", False),
     ],
 )

@@ -19,10 +19,10 @@ from sieve.metadata.creation_record import (
     write_creation_record,
 )
 from sieve.metadata.paths import CREATION_RECORD, REGISTERED
-from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.storage.local import LocalStore
 from tests.unit.metadata.manifest_sample import SAMPLE
 
+DAY_MS = 24 * 3600 * 1000
 MARKS = ("versions/1.json", REGISTERED)
 
 
@@ -97,7 +97,7 @@ class Noting(LocalStore):
         LocalStore.delete(self, uri)
 
     def now_ms(self, _directory: str) -> int:
-        return 2 * FLOOR_MS
+        return 2 * DAY_MS
 
 
 def test_an_index_is_deleted_from_its_registration_to_its_creation_record(tmp_path: Path) -> None:
@@ -115,16 +115,14 @@ def test_an_index_is_deleted_from_its_registration_to_its_creation_record(tmp_pa
     assert f"file:{tmp_path}/j/{REGISTERED}" not in other.deleted
 
 
-def begun(
-    root: Path, number: int, age_ms: int = FLOOR_MS, *names: str, table: object = None
-) -> str:
+def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: object = None) -> str:
     """The folder of an index that a CREATE has begun."""
     folder = root / f"{SAMPLE.index[:-1]}{number}"
     written(folder, *names)
     folder.mkdir(parents=True, exist_ok=True)
     of = table or SAMPLE.table
     write_creation_record(LocalStore(), f"file:{folder}", f"v{number}", of)  # type: ignore[arg-type]
-    at = (2 * FLOOR_MS - age_ms) / 1000
+    at = (2 * DAY_MS - age_ms) / 1000
     os.utime(folder / CREATION_RECORD, (at, at))
     return f"file:{folder}"
 
@@ -132,11 +130,11 @@ def begun(
 def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
     """Of this table, if it never was registered; nothing else is touched."""
     other = replace(SAMPLE.table, table="other")
-    dead = begun(tmp_path, 0, FLOOR_MS, "runs/1/part")
+    dead = begun(tmp_path, 0, DAY_MS, "runs/1/part")
     left = [
-        begun(tmp_path, 1, FLOOR_MS - 1000),
-        begun(tmp_path, 2, FLOOR_MS, REGISTERED),
-        begun(tmp_path, 3, FLOOR_MS, table=other),
+        begun(tmp_path, 1, DAY_MS - 1000),
+        begun(tmp_path, 2, DAY_MS, REGISTERED),
+        begun(tmp_path, 3, DAY_MS, table=other),
         begun(tmp_path, 4),
     ]
     (tmp_path / "notes").mkdir()
@@ -152,7 +150,7 @@ def test_creation_records_are_those_of_our_folders(tmp_path: Path) -> None:
     folder = begun(tmp_path, 0, 0, REGISTERED)
     (record,) = creation_records(LocalStore(), f"file:{tmp_path}", [])
     assert (record.folder, record.name, record.table) == (folder, "v0", SAMPLE.table)
-    assert (record.written_ms, record.registered) == (2 * FLOOR_MS, True)
+    assert (record.written_ms, record.registered) == (2 * DAY_MS, True)
     assert list(creation_records(LocalStore(), f"file:{tmp_path}", [SAMPLE.index[:-1] + "0"])) == []
     path = tmp_path / folder.rpartition("/")[2] / CREATION_RECORD
     whole = json.loads(path.read_bytes())

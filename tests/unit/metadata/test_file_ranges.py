@@ -190,6 +190,10 @@ def test_a_list_has_as_many_locations_as_its_version_says() -> None:
         with pytest.raises(CorruptError):
             check_list(many, number, slots)
     check_list(many.chosen(np.zeros(400, np.bool_)), 0, 0)
+    below = replace(many, slots=np.append(many.slots[1:], -2))
+    with pytest.raises(CorruptError):
+        check_list(below, 400, 400)
+    check_list(replace(many, slots=np.append(many.slots[1:], -1)), 400, 400)
 
 
 def test_counts_of_other_ranges_are_damage() -> None:

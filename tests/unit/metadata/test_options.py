@@ -42,6 +42,9 @@ def test_error_names_its_shape() -> None:
         ("0.001%", "0.001%", 64 << 10),
         ("64mb", "64MB", 64 << 20),
         ("1 B", "1B", 1),
+        ("3KB", "3KB", 3 << 10),
+        ("2gb", "2GB", 2 << 30),
+        ("1TB", "1TB", 1 << 40),
     ],
 )
 def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int) -> None:

@@ -78,6 +78,7 @@ def follow(
     [
         # A rename moves the files, so their root moves with them.
         (RENAMED, ("file:/w/renamed", "file:/else")),
+        (replace(WAS, table="archive", location="file:/w/a"), ("file:/w/a", "file:/else")),
         (replace(WAS, table="renamed"), ("file:/w/orders", "file:/else")),
         # SET LOCATION does not.
         (replace(WAS, location="file:/w/new"), ("file:/w/orders", "file:/else")),

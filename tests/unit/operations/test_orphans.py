@@ -12,7 +12,6 @@ import pytest
 from sieve.errors import UnavailableError
 from sieve.metadata.manifest import render_manifest
 from sieve.metadata.paths import CREATION_RECORD, REGISTERED
-from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import IndexUuid, TableIdentity
 from sieve.metadata.registration import Registration
 from sieve.operations.damaged import owner_of_damaged
@@ -22,6 +21,7 @@ from sieve.storage.local import LocalStore
 from tests.unit.metadata.manifest_sample import SAMPLE
 from tests.unit.operations.index_folder import FIRST, LATER, STORE, index
 
+DAY_MS = 24 * 3600 * 1000
 OTHER = IndexUuid("1" * 8 + SAMPLE.index[8:])
 
 
@@ -37,6 +37,7 @@ def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
     assert owner_of_damaged(STORE, index(tmp_path / "a", FIRST, LATER, None)) == LATER
     assert owner_of_damaged(STORE, index(tmp_path / "b", None, None)) == FIRST
     assert owner_of_damaged(STORE, index(tmp_path / "c")) is None
+    assert owner_of_damaged(STORE, index(tmp_path / "d", LATER, None)) == LATER
 
 
 def test_an_index_that_can_be_read_after_all_is_not_damaged(tmp_path: Path) -> None:
@@ -82,17 +83,17 @@ class Clocked(LocalStore):
     """A store whose clock stands at the end of the second day."""
 
     def now_ms(self, _directory: str) -> int:
-        return 2 * FLOOR_MS
+        return 2 * DAY_MS
 
 
 @pytest.mark.parametrize(
     ("registered", "floor_ms", "age_ms", "why"),
     [
         # A running CREATE gets a day, and more where the floor is higher.
-        (False, 0, FLOOR_MS, ["its CREATE did not come to an end"]),
-        (False, 0, FLOOR_MS - 1000, []),
-        (False, FLOOR_MS + 5000, FLOOR_MS + 4000, []),
-        (False, FLOOR_MS + 5000, FLOOR_MS + 5000, ["its CREATE did not come to an end"]),
+        (False, 0, DAY_MS, ["its CREATE did not come to an end"]),
+        (False, 0, DAY_MS - 1000, []),
+        (False, DAY_MS + 5000, DAY_MS + 4000, []),
+        (False, DAY_MS + 5000, DAY_MS + 5000, ["its CREATE did not come to an end"]),
         (True, 0, 0, ["its table is gone"]),
         (True, 5000, 5000, ["its table is gone"]),
         (True, 5000, 4000, []),
@@ -106,7 +107,7 @@ def test_an_orphan_has_an_age(
     folder = tmp_path / SAMPLE.index
     if not registered:
         (folder / REGISTERED).unlink()
-    at = (2 * FLOOR_MS - age_ms) / 1000
+    at = (2 * DAY_MS - age_ms) / 1000
     os.utime(folder / CREATION_RECORD, (at, at))
     found = list(orphans(Clocked(), f"file:{tmp_path}", "sales", {}, floor_ms))
     assert [one.why for one in found] == why

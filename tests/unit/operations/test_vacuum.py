@@ -13,13 +13,12 @@ import pytest
 from sieve.errors import UnavailableError
 from sieve.metadata.history import Retention
 from sieve.metadata.manifest import render_manifest
-from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import LocationsRef, PartRef, RunId, VersionId
 from sieve.operations.vacuum import Vacuumed, vacuum_index
 from sieve.storage.local import LocalStore
 from tests.unit.metadata.manifest_sample import SAMPLE
 
-DAY = FLOOR_MS
+DAY = 24 * 3600 * 1000
 ALL = Retention(1, 0.0)
 
 

@@ -458,3 +458,13 @@ def test_the_why_of_an_unknown_part_is_cut():
     """It is shown to a user."""
     assert parse({"op": "unknown", "why": "w" * 1001}).why == "w" * 1000
     assert parse({"op": "unknown"}) == Unknown("not understood", ())
+
+
+def test_columns_are_named_in_what_is_not_parsed() -> None:
+    """At any depth, whatever stands beside them."""
+    node = {
+        "op": "and",
+        "col": ["a", "b"],
+        "args": [{"col": ["c"]}, 5, {"args": [None, {"names": ["d", 7]}, "x"]}, {"col": [3]}],
+    }
+    assert set(_names_in(node)) == {"a", "c", "d"}

@@ -9,8 +9,9 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import InvalidInputError
+from sieve.metadata.options import IndexOptions
 from sieve.segments.blocks import cone
-from sieve.segments.blocks.cone import Segment, cut_segments
+from sieve.segments.blocks.cone import DEFAULT_ERROR, Segment, cut_segments
 from sieve.segments.blocks.key_groups import Keys
 
 
@@ -132,6 +133,11 @@ def test_neighbours_beyond_2_to_the_53_stay_apart():
     assert contents(segment) == [{i: 1} for i in range(5)]
 
 
+def test_the_default_error_is_that_of_an_index() -> None:
+    """Which users are told of."""
+    assert IndexOptions("sieve").error == DEFAULT_ERROR
+
+
 def test_an_empty_chunk_among_others_ends_nothing():
     """A task's batch may have no row."""
     chunks = [chunk([], []), chunk([1, 2], [0, 0]), chunk([], []), chunk([3], [0])]
@@ -163,6 +169,8 @@ def test_parameters_out_of_range_are_refused(options):
         [chunk([1], [-1])],
         [chunk([1], [0], [0])],
         [chunk([1, 2], [0])],
+        [chunk([1], [0], [1, 1])],
+        [chunk([1], [0, 1], [1])],
     ],
 )
 def test_pairs_that_would_lose_rows_are_refused(chunks):

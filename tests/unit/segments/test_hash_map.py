@@ -144,6 +144,13 @@ def test_pairs_that_make_no_map_are_refused(hashes, locations, n_locations, bits
         build_map(np.array(hashes, np.uint64), np.array(locations, np.int32), n_locations, bits)
 
 
+def test_a_fingerprint_has_up_to_24_bits():
+    """And may have none."""
+    for bits in (0, 24):
+        segment = decode_map(build_map(np.array([1, 5], np.uint64), np.array([0, 3]), 5, bits))
+        assert np.flatnonzero(segment.locations_of(np.array([5], np.uint64))).tolist() == [3]
+
+
 @pytest.mark.parametrize("name", ["MAX_KEYS", "MAX_POSTINGS"])
 def test_too_much_for_one_segment_is_refused(name):
     """Limits of readers hold for writers."""
@@ -286,3 +293,14 @@ def test_sets_of_one_digest_stay_apart(monkeypatch):
     for number, one in enumerate(sets):
         found = segment.locations_of(np.array([number], np.uint64))
         assert np.flatnonzero(found).tolist() == list(one)
+
+
+@pytest.mark.parametrize(("each", "most"), [(2, 1.03), (3, 1.1)])
+def test_the_estimate_of_sets_is_close(each, most):
+    """Of two locations only the distance counts, for their number takes no bit."""
+    draw = np.random.default_rng(1)
+    hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))
+    sets = np.array([np.sort(draw.choice(300, each, replace=False)) for _ in hashes], np.int32)
+    lists = len(np.unique(sets, axis=0))
+    size = len(build_map(np.repeat(hashes, each), sets.ravel(), 300, 4))
+    assert size <= estimate_bytes(4000, 300, 4, lists, each * lists) <= most * size

@@ -126,3 +126,10 @@ def test_shares_of_a_thinned_sample():
     seen_once = (3 * MOST_KEYS - 10) / (3 * MOST_KEYS + 10)
     assert model.unseen == pytest.approx(1 - (1 - seen_once) / 3)
     assert len(QueryModel.of_sample(np.arange(MOST_KEYS)).codes) == MOST_KEYS
+
+
+def test_beyond_all_keys_nothing_is_asked():
+    """Neither below the least nor above the greatest; nor is a range that is wider than nothing."""
+    query_model = QueryModel.of_sample(np.array([10, 20, 30]))
+    first, last = np.array([LEAST, 1, 31, 40]), np.array([0, 9, 39, GREATEST])
+    assert query_model.shares(first, last) == pytest.approx(np.zeros((6, 4)), abs=0)

@@ -477,3 +477,14 @@ def test_widths_of_pieces_have_six_significant_bits():
     mantissa, exponent = short_widths(np.array(widths, np.uint64))
     for width, m, e in zip(widths, mantissa.tolist(), exponent.tolist(), strict=True):
         assert (m, e) == ((width, 0) if width < 64 else (width >> e, width.bit_length() - 6))
+
+
+def test_a_class_is_of_64_bits_at_most():
+    """A number has no more; the bytes for 65 are there."""
+    for bits in (64, 65):
+        payload = struct.pack("<BI", 1, 8) + b"\1\3\0\xfc\xff" + bytes([bits] * 3) + bytes(24)
+        if bits == 64:
+            assert integer_coding.decode(payload, 0, 3)[0].tolist() == [1 << 63] * 3
+        else:
+            with pytest.raises(CorruptError, match="impossible class"):
+                integer_coding.decode(payload, 0, 3)

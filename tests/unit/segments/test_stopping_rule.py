@@ -87,6 +87,7 @@ def test_bytes_of_one_block_do_not_count() -> None:
     trials = (1, exact), (3, exact), (6, exact), (9, exact)
     assert chosen(stop(), *trials) == 0
     assert chosen(replace(stop(), free=5), *trials) == 2
+    assert chosen(replace(stop(), free=6), *trials) == 2
     assert chosen(replace(stop(), free=50), *trials) == 3
 
 

@@ -430,3 +430,20 @@ def test_a_draft_that_is_gone_has_no_link(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "link", link)
     with pytest.raises(UnknownOutcomeError, match=f"file:{tmp_path}/f may or may not"):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
+
+
+def test_a_file_is_its_owners_alone_until_it_has_its_permissions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From its first moment on."""
+    modes: list[int] = []
+    real = os.open
+
+    def opened(path: str, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_CREAT:
+            modes.append(mode)
+        return real(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", opened)
+    LocalStore().create(f"file:{tmp_path}/f", b"x")
+    assert modes == [0o600]

@@ -316,6 +316,10 @@ def test_a_bucket_that_is_written_to_by_one_driver_alone_is_told_of_once(
         assert alone.create(f"{HOME}/{name}", b"x")
     (line,) = caplog.messages
     assert line.startswith("s3a://bucket: Hadoop 3.3.6 cannot ask for it")
-    s3._lacks["s3a://bucket"] = ""
+    s3._lacks.clear()
+    with pytest.raises(UnsupportedError):
+        bucket.store().create(f"{HOME}/h", b"x")
+    s3._lacks.clear()
+    bucket.capable = True
     assert alone.create(f"{HOME}/h", b"x")
     assert len(caplog.messages) == 1

@@ -43,7 +43,8 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
             cause = SimpleNamespace(getCondition=lambda: condition, getCause=lambda: None)
             error._origin = cause  # type: ignore[attr-defined]
             raise error
-        return SimpleNamespace(kind=lambda: kind)
+        # A word that is made anew each time, as py4j has it.
+        return SimpleNamespace(kind=lambda: "".join(kind))
 
     def names(_session: object, database: str) -> str:
         return json.dumps(["orders", "lineitem"] if database == "shop" else ["elsewhere"])

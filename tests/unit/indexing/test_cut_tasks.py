@@ -1,0 +1,29 @@
+"""The codes that a build task cuts: sorted and distinct in whatever order rows come."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sieve.indexing.cut_tasks import _distinct
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [
+        [7],
+        [7, 7],
+        [1, 2, 3],
+        [3, 2, 1],
+        [2, 1],
+        [1, 1, 2, 2, 0],
+        [*range(40), 5],
+        [*range(100, 0, -1)],
+        [5, *range(40)],
+    ],
+)
+def test_codes_in_any_order_are_counted_in_theirs(codes: list[int]) -> None:
+    """Ascending, descending, with a few late ones, or all alike."""
+    found, counts = _distinct(np.array(codes, np.int64))
+    expected, times = np.unique(codes, return_counts=True)
+    assert (found.tolist(), counts.tolist()) == (expected.tolist(), times.tolist())
