@@ -7,6 +7,9 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j2
 endif
 
+# Front ends and Python workers start anew by the hundred: each would compile all code again.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN     := .venv/bin
 SPARK35 := 3.5.9
 HUDI    := 1.2.0

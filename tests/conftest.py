@@ -27,7 +27,7 @@ JVM_OPTIONS = (
 os.environ.setdefault("JDK_JAVA_OPTIONS", JVM_OPTIONS)
 # A heap starts with a 64th of the machine's memory, a third of it for new objects: they would be
 # collected every second, and what lives a little longer be copied each time.
-_HEAP = "-Xms768m -Xmn320m"
+_HEAP = "-Xms896m -Xmn512m"
 # Uses the class archive that `make test` has made, if any: it halves a driver's start-up time.
 _ARCHIVE = Path(__file__).parent.parent / "build" / "spark-4.1.jsa"
 _ARCHIVED = f"-XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable" if _ARCHIVE.exists() else ""

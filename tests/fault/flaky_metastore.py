@@ -1,4 +1,9 @@
-"""A metastore that is killed or disconnected at a given point between a request and its reply."""
+"""A metastore that is gone or disconnected at a given point between a request and its reply.
+
+It is gone for its clients, who see what they would see of a killed server: connections that end,
+and others that are refused. The server itself lives on behind a proxy, for starting it anew takes
+as long as three of the tests. `test_two_drivers` kills one.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +37,10 @@ class CutMetastore:
 
     Attributes:
         conf: settings of a Spark that uses it.
-        before: predicate on a client's request; if true, the server is killed before the request
+        before: predicate on a client's request; if true, the server is gone before the request
             reaches it.
-        after: the same, but the server is killed after its reply, and the reply is dropped.
-        hangs_up: cut the connection instead of killing the server.
+        after: the same, but the server is gone after its reply, and the reply is dropped.
+        hangs_up: cut the connection alone, and the server is still there.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -43,6 +48,8 @@ class CutMetastore:
         self._port, self._outer = free_port(), free_port()
         self._door: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._open: set[socket.socket] = set()
+        self._gone = False
         self.before: Callable[[bytes], bool] = never
         self.after: Callable[[bytes], bool] = never
         self.hangs_up = False
@@ -60,29 +67,36 @@ class CutMetastore:
         self._command = metastore.command(find_spark(os.environ), os.environ, site, self._port)
 
     def start(self) -> None:
-        """Starts the server, for the first time or again."""
+        """Starts the server, or lets clients reach it again."""
         self.before = self.after = never
-        self.hangs_up = False
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command, cwd=self._folder, stdout=log, stderr=subprocess.STDOUT
-            )
-        wait_until(lambda: self._reach() is not None, "the metastore serves")
+        self.hangs_up = self._gone = False
+        if self._process is None:
+            with (self._folder / "log").open("ab") as log:
+                self._process = subprocess.Popen(
+                    self._command, cwd=self._folder, stdout=log, stderr=subprocess.STDOUT
+                )
+            wait_until(lambda: self._reach() is not None, "the metastore serves")
         self._door = socket.create_server(("localhost", self._outer))
         threading.Thread(target=self._serve, args=(self._door,), daemon=True).start()
 
-    def kill(self) -> None:
-        """Kills the server at any point of its work; later connections are refused."""
+    def vanish(self) -> None:
+        """Is gone at any point of its work: connections end, later ones are refused."""
+        self._gone = True
         if self._door is not None:
             # A thread blocked in `accept` would keep the socket open.
             with contextlib.suppress(OSError):
                 self._door.shutdown(socket.SHUT_RDWR)
             self._door.close()
+        for connection in [*self._open]:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """Ends the server."""
+        self.vanish()
         if self._process is not None:
             self._process.kill()
             self._process.wait(60)
-            # A killed Derby leaves this lock file; it would otherwise look for its owner's process.
-            (self._folder / "metastore_db" / "db.lck").unlink(missing_ok=True)
 
     def _reach(self) -> socket.socket | None:
         try:
@@ -104,8 +118,9 @@ class CutMetastore:
         doomed = threading.Event()
         answering = threading.Thread(target=self._answer, args=(server, client, doomed))
         answering.start()
+        self._open |= {client, server}
         with client, server, contextlib.suppress(OSError):
-            while request := client.recv(1 << 20):
+            while (request := client.recv(1 << 20)) and not self._gone:
                 if self.before(request):
                     self._fail()
                     break
@@ -114,10 +129,11 @@ class CutMetastore:
                 server.sendall(request)
             server.shutdown(socket.SHUT_RDWR)
             answering.join()
+        self._open -= {client, server}
 
     def _fail(self) -> None:
         if not self.hangs_up:
-            self.kill()
+            self.vanish()
 
     def _answer(
         self, server: socket.socket, client: socket.socket, doomed: threading.Event

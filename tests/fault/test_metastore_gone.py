@@ -21,7 +21,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
     made = CutMetastore(tmp_path_factory.mktemp("metastore"))
     made.start()
     yield made
-    made.kill()
+    made.end()
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def is_registration(request: bytes) -> bool:
 
 def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) -> None:
     """Statements fail and change nothing; afterwards the index is as it was."""
-    server.kill()
+    server.vanish()
     before = set(root(server).rglob("*"))
     for statement in (
         "REFRESH SIEVE INDEX ON shop.t FULL", "ALTER SIEVE INDEX id_sieve ON shop.t DISABLE",
