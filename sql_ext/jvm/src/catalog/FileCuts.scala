@@ -7,6 +7,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.io.compress.CompressionCodecFactory
 import org.apache.orc.OrcFile
+import org.apache.parquet.HadoopReadOptions
 import org.apache.parquet.bytes.BytesUtils
 import org.apache.parquet.hadoop.{ParquetFileReader, ParquetFileWriter}
 import org.apache.parquet.hadoop.util.HadoopInputFile
@@ -72,7 +73,8 @@ object FileCuts {
 
   private def rowGroups(path: Path, conf: Configuration): (Seq[Long], Long) = {
     val file = HadoopInputFile.fromPath(path, conf)
-    val reader = ParquetFileReader.open(file)
+    // Without options it reads Hadoop's files of settings again, for each file.
+    val reader = ParquetFileReader.open(file, HadoopReadOptions.builder(conf, path).build())
     val starts =
       try reader.getRowGroups.asScala.filter(_.getRowCount > 0).map(_.getStartingPos).toSeq
       finally reader.close()
