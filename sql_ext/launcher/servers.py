@@ -7,6 +7,7 @@ start time, so a reused pid is never mistaken for the server.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -59,7 +60,7 @@ def running(kind: str) -> list[Server]:
             server = Server(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError):
             continue  # half-written by a start that died: it names no process to stop
-        if _born(server.pid) == server.born:
+        if _is_alive(server):
             servers.append(server)
     return servers
 
@@ -107,13 +108,19 @@ def start(
 def stop(server: Server) -> None:
     """Stops a server: SIGTERM, and after 30 s SIGKILL. Removes its record, also of a dead one."""
     for sign, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
-        if _born(server.pid) != server.born:
+        if not _is_alive(server):
             break
-        os.kill(server.pid, sign)
+        with contextlib.suppress(ProcessLookupError):  # It may end at any time.
+            os.kill(server.pid, sign)
         deadline = time.monotonic() + seconds
-        while _born(server.pid) == server.born and time.monotonic() < deadline:
+        while _is_alive(server) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
     _record(server).unlink(missing_ok=True)
+
+
+def _is_alive(server: Server) -> bool:
+    """Whether its process runs; one that had ended before it was looked at was born at no time."""
+    return server.born != "" and _born(server.pid) == server.born
 
 
 def the_one(kind: str, port: int | None) -> Server:

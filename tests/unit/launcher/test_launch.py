@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import socket
@@ -290,6 +291,19 @@ def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
     with pytest.raises(UnavailableError, match=r"no luck.*metastore-\d+\.log"):
         servers.start("metastore", port, command, os.environ, "localhost")
     assert servers.running("metastore") == []
+
+
+def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
+    """It may be gone before anything is known of its process: nothing is stopped in its place."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    gone = servers.Server("metastore", port, process.pid, "")
+    servers.RUN_DIR.mkdir(exist_ok=True)
+    record = servers.RUN_DIR / f"metastore-{port}.json"
+    record.write_text(json.dumps({"kind": "metastore", "port": port, "pid": gone.pid, "born": ""}))
+    assert servers.running("metastore") == []
+    servers.stop(gone)
+    assert not record.exists()
 
 
 def test_a_foreign_listener_is_not_taken_for_ours(port: int) -> None:
