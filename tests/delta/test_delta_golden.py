@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyspark
 import pytest
-from corpus import read_script
+from corpus import Script, read_script
 from engines import Result, SparkEngine
+from py4j.protocol import Py4JJavaError
 from running import answers, differences, prepare
 from spark_session import Lab
 
@@ -29,6 +31,10 @@ SETTINGS = {
 }
 
 
+# From 4.2 on Spark fails for the earliest time of all, where it gave the latest day before.
+OVERFLOW = re.compile(r"FROM ends WHERE date_trunc\(")
+
+
 class DeltaEngine(SparkEngine):
     """A session that makes Delta tables in the place of Parquet tables."""
 
@@ -43,6 +49,26 @@ class DeltaEngine(SparkEngine):
         return super().run(sql.replace("USING parquet", "USING delta"))
 
 
+def version_tuple(version: str) -> tuple[int, ...]:
+    """The numbers of a release, such as 4, 2."""
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
+def without_overflows(engine: SparkEngine, script: Script) -> Script:
+    """The script with no mode for what this Spark fails for without an index, too."""
+    engine.run("SET spark.sieve.enabled=false")
+    queries = []
+    for query in script.queries:
+        if OVERFLOW.search(query.sql):
+            with pytest.raises(Py4JJavaError, match="long overflow"):
+                engine.run(query.sql)
+            queries.append(replace(query, modes=()))
+        else:
+            queries.append(query)
+    engine.run("SET spark.sieve.enabled=true")
+    return replace(script, queries=tuple(queries))
+
+
 @pytest.mark.parametrize("path", SCRIPTS)
 def test_same_rows_of_delta_tables(lab: Lab, path: Path) -> None:
     """A statement gives the rows of its ``.out`` file, and reads no more files than it may."""
@@ -53,5 +79,7 @@ def test_same_rows_of_delta_tables(lab: Lab, path: Path) -> None:
         for key, value in SETTINGS.items():
             engine.run(f"SET {key}={value}")
         prepare(engine, script)
+        if version_tuple(pyspark.__version__) >= (4, 2):
+            script = without_overflows(engine, script)
         wrong = differences(script, "strict", answers(engine, "strict", script))
     assert not wrong, "\n".join(wrong)
