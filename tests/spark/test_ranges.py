@@ -224,6 +224,11 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
         footer = 0
     assert with_neighbour == (2, singles[0] + singles[second] - footer)
     assert with_other == (2, singles[0] + singles[third])
+    if footer:
+        # Each range by itself: the whole file, and a footer for all but the last, which has it.
+        borders = [k for k in range(1, GROUPS) if told((k - 1) * ROWS, k * ROWS)[0] == 2]
+        size = Path(local).stat().st_size
+        assert sum(singles[k] for k in (0, *borders)) == size + len(borders) * footer
 
 
 def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
