@@ -90,10 +90,11 @@ def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
 
 
 def test_ranges_of_a_scan_that_spark_wants_in_one_task(lab: Lab) -> None:
-    """Spark 4.3 may have nothing shuffled above it; other lines do not know the setting."""
+    """Spark 4.3 shuffles nothing above it, and joins its tasks; other lines lack the setting."""
     settings = RANGES | {
         "spark.sql.files.openCostInBytes": "0",
         "spark.sieve.tasks.bytes": "0",
+        "spark.sql.files.minPartitionNum": "8",
         "spark.sql.optimizer.singleTaskExecution.enabled": "true",
     }
     with lab.database("one_task"), lab.settings(settings):

@@ -5,7 +5,6 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.plans.physical.SinglePartition
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources._
@@ -83,12 +82,9 @@ trait CountedScan extends FileSourceScanExec {
       owner, relation.dataSchema, relation.partitionSchema, requiredSchema, pushedDownFilters,
       options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
       owner.sessionState.newHadoopConfWithOptions(options))
-    val packed = new RangeTasks(owner, format.isSplitable(owner, options, _), Settings.taskBytes(session)).of(files)
-    // Spark 4.3 may count on one task, and have nothing shuffled above it.
-    val tasks =
-      if (outputPartitioning == SinglePartition) Seq(FilePartition(0, packed.flatMap(_.files).toArray)) else packed
+    val tasks = new RangeTasks(owner, format.isSplitable(owner, options, _), Settings.taskBytes(session))
     new FileScanRDD(
-      owner, reader, tasks, StructType(requiredSchema ++ relation.partitionSchema),
+      owner, reader, tasks.of(files), StructType(requiredSchema ++ relation.partitionSchema),
       fileConstantMetadataColumns, format.fileConstantMetadataExtractors,
       new FileSourceOptions(CaseInsensitiveMap(options)))
   }
