@@ -35,7 +35,7 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes:
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
     // Spark counts an opening as bytes, too, and there may be more of them. In small steps: tasks of twice
-    // the bytes would be half as many as Spark has. An opening may be told to cost any number of bytes.
+    // the bytes would be half as many as Spark has. A setting may give an opening any cost.
     val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
     sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
   }
