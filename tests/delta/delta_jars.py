@@ -12,6 +12,13 @@ from sieve.client.spark_conf import EXTENSIONS
 from sieve.client.spark_home import find_spark, shim_jar
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+SMALL = {
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.shuffle.partitions": "1",
+    # VACUUM and RESTORE list folders in so many tasks: 10,000 by default.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+}
+"""Settings of sessions whose tables are small."""
 FOLDER = Path(__file__).parents[2] / "build" / "delta"
 
 
@@ -29,13 +36,9 @@ def jars() -> list[Path]:
 def conf(extensions: Sequence[str] = (EXTENSIONS, DELTA_EXTENSION)) -> dict[str, str]:
     """Settings of a session with both; the extensions in the order given."""
     paths = [str(path) for path in (shim_jar(find_spark(os.environ)), *jars())]
-    return {
+    return SMALL | {
         "spark.jars": ",".join(paths),
         "spark.driver.extraClassPath": os.pathsep.join(paths),
         "spark.sql.extensions": ",".join(extensions),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.sql.shuffle.partitions": "1",
-        # VACUUM and RESTORE list folders in so many tasks: 10,000 by default.
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     }

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 import pyspark
 from spark_session import Lab
 
+SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+"""The line of Spark, such as 4, 1."""
 NO_STATISTICS = {"delta.dataSkippingNumIndexedCols": "0"}
 MAPPED = {"delta.columnMapping.mode": "name"}
 # Delta 3.3 gives mapped columns of a replaced table other names in its files: no index knows these.
-REPLACEABLE = {} if pyspark.__version__.startswith("3.") else MAPPED
+REPLACEABLE = {} if SPARK < (4, 0) else MAPPED
 VECTORS = {"delta.enableDeletionVectors": "true"}
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
 """Settings of a session: whatever a scan has skipped is read again."""

@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pyspark
 import pytest
 from corpus import Script, read_script
+from delta_tables import SPARK
 from engines import Result, SparkEngine
 from py4j.protocol import Py4JJavaError
 from running import answers, differences, prepare
@@ -40,18 +40,13 @@ class DeltaEngine(SparkEngine):
 
     def run(self, sql: str) -> Result:
         """Rows as spark-sql prints them."""
-        if pyspark.__version__.startswith("3."):
+        if SPARK < (4, 0):
             # Delta 3.3 refuses TRUNCATE, and counts what it deletes.
             emptied = re.sub(r"^TRUNCATE TABLE", "DELETE FROM", sql)
             if emptied != sql:
                 super().run(emptied)
                 return Result(())
         return super().run(sql.replace("USING parquet", "USING delta"))
-
-
-def version_tuple(version: str) -> tuple[int, ...]:
-    """The numbers of a release, such as 4, 2."""
-    return tuple(int(part) for part in version.split(".")[:2])
 
 
 def without_overflows(engine: SparkEngine, script: Script) -> Script:
@@ -79,7 +74,7 @@ def test_same_rows_of_delta_tables(lab: Lab, path: Path) -> None:
         for key, value in SETTINGS.items():
             engine.run(f"SET {key}={value}")
         prepare(engine, script)
-        if version_tuple(pyspark.__version__) >= (4, 2):
+        if SPARK >= (4, 2):
             script = without_overflows(engine, script)
         wrong = differences(script, "strict", answers(engine, "strict", script))
     assert not wrong, "\n".join(wrong)

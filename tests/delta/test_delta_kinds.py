@@ -7,7 +7,6 @@ from pathlib import Path
 
 import delta_jars
 import pytest
-from command import sieve
 from delta_tables import AUDITED, ROWS, create, insert
 from driver import DriverError, driver
 from pyspark.errors import PySparkException
@@ -156,24 +155,6 @@ def test_extensions_in_the_other_order(tmp_path: Path) -> None:
         assert one.files("SELECT * FROM t WHERE id = 42") == 1
         with pytest.raises(DriverError, match="SIEVE_SYNTAX_ERROR"):
             one.sql("CREATE SIEVE INDEX t")
-
-
-def test_the_command_line_knows_delta_tables(tmp_path: Path) -> None:
-    """`sieve sql --delta` sets the catalog and both extensions; the jars may be one's own."""
-    statements = (
-        (
-            "CREATE TABLE t USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true') AS "
-            "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(100)"
-        ),
-        "CREATE SIEVE INDEX ON t (id)",
-        "DELETE FROM t WHERE id = 43",
-        "SELECT concat('rows: ', count(*), ' ', sum(id)) FROM t WHERE id IN (42, 43)",
-        "EXPLAIN SIEVE SELECT * FROM t WHERE id IN (3, 42)",
-    )
-    jars = ",".join(map(str, delta_jars.jars()))
-    told = sieve(tmp_path, "sql", "--delta", "--jars", jars, "-e", "; ".join(statements))
-    assert "rows: 1 42" in told
-    assert "id_sieve@1" in told
 
 
 def _skipped_by(lab: Lab, statement: str) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from delta_tables import MAPPED, NO_STATISTICS, VECTORS, create
+from delta_tables import MAPPED, NO_STATISTICS, SPARK, VECTORS, create
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from spark_session import INTERPRETED, Lab
@@ -199,13 +199,14 @@ def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
     assert lab.sql("SELECT count(*), sum(id) FROM t") == before
 
 
-def test_columns_that_a_merge_adds(lab: Lab) -> None:
+@pytest.mark.parametrize("how", ["a setting", *(["its words"] if SPARK >= (4, 0) else [])])
+def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
     """A column of the source becomes one of the table; the index is that of another reader then."""
-    kind = KINDS["vectors"]
-    make(lab, kind)
-    evolving = {"spark.databricks.delta.schema.autoMerge.enabled": "true"}
+    make(lab, KINDS["vectors"])
+    evolving = {"spark.databricks.delta.schema.autoMerge.enabled": str(how == "a setting").lower()}
+    words = "" if how == "a setting" else "WITH SCHEMA EVOLUTION "
     statement = (
-        "MERGE INTO {t} t USING (SELECT *, id * 2 AS more FROM s) s ON t.id = s.id "
+        f"MERGE {words}INTO {{t}} t USING (SELECT *, id * 2 AS more FROM s) s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     )
     with lab.settings(evolving):

@@ -7,9 +7,9 @@ import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-import pyspark
 import pytest
 from delta_history import LAYOUTS, History
+from delta_tables import SPARK
 from spark_session import Lab
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ REFUSED = {"plain": {"rename", "renew"}, "clustered": {"z-order"}}
 """Kinds of steps that Delta refuses for a layout."""
 
 # Delta 3.3 widens no INT.
-NEVER = {"widen"} if pyspark.__version__.startswith("3.") else set()
+NEVER = {"widen"} if SPARK < (4, 0) else set()
 
 
 def counted(lab: Lab) -> Counter[str]:

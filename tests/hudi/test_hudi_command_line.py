@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 
 import bundle
 import pytest
 from command import sieve
-from thrift_session import thrift_session
+from thrift_session import free_port, thrift_session
 
 pytestmark = pytest.mark.hudi
 
@@ -32,12 +31,6 @@ print(json.dumps([list(found.rows), found.files]))
 spark.stop()
 """
 QUERY = "SELECT id FROM t WHERE amount = 345 * 7919 % 1000"
-
-
-def free_port() -> int:
-    """One that nobody listens on."""
-    with socket.create_server(("localhost", 0)) as held:
-        return int(held.getsockname()[1])
 
 
 def test_a_program_a_server_and_a_shell(tmp_path: Path) -> None:

@@ -1,0 +1,63 @@
+"""``--delta`` of ``sieve thriftserver start`` and ``sql``, as a user types it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import delta_jars
+import pytest
+from command import sieve
+from thrift_session import free_port, thrift_session
+
+pytestmark = pytest.mark.delta
+
+SMALL = [
+    part
+    for key, value in delta_jars.SMALL.items()
+    for part in ("--conf", f"{key}={value}")
+]  # fmt: skip
+TABLE = (
+    "CREATE TABLE t USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', "
+    "'delta.dataSkippingNumIndexedCols' = '0') AS "
+    "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(100)"
+)
+MADE = (TABLE, "CREATE SIEVE INDEX ON t (id)", "DELETE FROM t WHERE id = 43")
+QUERY = "SELECT * FROM t WHERE id IN (42, 43)"
+
+
+def test_a_shell_with_jars_of_ones_own(tmp_path: Path) -> None:
+    """`sieve sql --delta` sets the catalog and both extensions."""
+    statements = (
+        *MADE,
+        "SELECT concat('rows: ', count(*), ' ', sum(id)) FROM t WHERE id IN (42, 43)",
+        "EXPLAIN SIEVE SELECT * FROM t WHERE id IN (3, 42)",
+    )
+    jars = ["--jars", ",".join(map(str, delta_jars.jars()))]
+    told = sieve(tmp_path, "sql", "--delta", *jars, *SMALL, "-e", "; ".join(statements))
+    assert "rows: 1 42" in told
+    assert "id_sieve@1" in told
+
+
+def test_a_server_with_the_package_of_this_spark(tmp_path: Path) -> None:
+    """Delta's package is resolved; sessions make an index and skip by it.
+
+    Under `STRICT` Delta plans another source, which needs all of the package: scans are its own.
+    """
+    port = free_port()
+    sieve(tmp_path, "thriftserver", "start", "--port", str(port), "--delta", *SMALL)
+    try:
+        with thrift_session(port) as connection, connection.cursor() as cursor:
+            for statement in MADE:
+                cursor.execute(statement)
+            cursor.execute(f"EXPLAIN SIEVE {QUERY}")
+            names = [column[0] for column in cursor.description]
+            facts = dict(zip(names, cursor.fetchone(), strict=True))
+            assert (facts["files_total"], facts["files_read"]) == (10, 1)
+            for mode in ("NONE", "STRICT"):
+                cursor.execute(f"SET spark.databricks.delta.v2.enableMode = {mode}")
+                for on in ("true", "false"):
+                    cursor.execute(f"SET spark.sieve.enabled = {on}")
+                    cursor.execute(QUERY)
+                    assert cursor.fetchall() == [(42,)], (mode, on)
+    finally:
+        sieve(tmp_path, "thriftserver", "stop", "--port", str(port))
