@@ -32,6 +32,14 @@ _hudi = click.option(
 _delta = click.option(
     "--delta", is_flag=True, help="With Delta: its package, catalog and extension."
 )
+_host = click.option(
+    "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
+)
+# The kind in the server's record, and its name.
+_SPARK_SERVERS = {
+    launch.THRIFT_SERVER_CLASS: ("thriftserver", "Thrift server"),
+    launch.CONNECT_SERVER_CLASS: ("connect-server", "Spark Connect server"),
+}
 _notes = Console(stderr=True, highlight=False)
 
 
@@ -171,9 +179,7 @@ def thriftserver() -> None:
 
 @thriftserver.command("start", context_settings=_PASS_ON)
 @click.option("--port", default=10000, show_default=True, help="TCP port to listen on.")
-@click.option(
-    "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
-)
+@_host
 @_hudi
 @_delta
 @_args
@@ -184,26 +190,12 @@ def start_thriftserver(
 
     It has no passwords unless you configure some, hence the default host.
     """
-    spark = find_spark(os.environ)
     listen = ["--hiveconf", f"hive.server2.thrift.port={port}"]
     listen += ["--hiveconf", f"hive.server2.thrift.bind.host={host}"]
-    if not any(server.port == port for server in servers.running("thriftserver")):
-        _refuse_held_metastore(spark, args)
-    # First, so that the user's own setting takes precedence; a progress bar is for terminals only.
-    quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
-    command = launch.submit_command(
-        spark,
-        os.environ,
-        [*quiet, *args, *listen],
-        launch.THRIFT_SERVER_CLASS,
-        hudi=hudi,
-        delta=delta,
+    server = _start_spark(
+        launch.THRIFT_SERVER_CLASS, port, host, [*args, *listen], hudi=hudi, delta=delta
     )
-    environ = launch.environment(spark, os.environ)
-    reached = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
-    with _notes.status("Starting the Thrift server"):
-        server = servers.start("thriftserver", port, command, environ, reached)
-    click.echo(_jdbc_url(reached, port))
+    click.echo(_jdbc_url(_reached(host), port))
     _notes.print(f"[dim]pid {server.pid}, log {server.log}; try `sieve beeline`[/dim]")
 
 
@@ -212,6 +204,42 @@ def start_thriftserver(
 def stop_thriftserver(port: int | None) -> None:
     """Stops the server that was started from this directory."""
     _stop("thriftserver", port)
+
+
+@main.group()
+def connect() -> None:
+    """The server of Spark Connect, whose clients need neither Spark nor Sieve."""
+
+
+@connect.command("start", context_settings=_PASS_ON)
+@click.option("--port", default=15002, show_default=True, help="TCP port to listen on.")
+@_host
+@_hudi
+@_delta
+@_args
+def start_connect(port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]) -> None:
+    """Starts the server; returns when it answers.
+
+    It has no passwords unless you configure some, hence the default host.
+    """
+    listen = ["--conf", f"spark.connect.grpc.binding.port={port}"]
+    listen += ["--conf", f"spark.connect.grpc.binding.address={host}"]
+    server = _start_spark(
+        launch.CONNECT_SERVER_CLASS, port, host, [*listen, *args], hudi=hudi, delta=delta
+    )
+    url = f"sc://{_reached(host)}:{port}"
+    click.echo(url)
+    _notes.print(
+        f"[dim]pid {server.pid}, log {server.log}; in Python: "
+        f'SparkSession.builder.remote("{url}").getOrCreate()[/dim]'
+    )
+
+
+@connect.command("stop")
+@click.option("--port", type=int, help="Which one, when several run here.")
+def stop_connect(port: int | None) -> None:
+    """Stops the server that was started from this directory."""
+    _stop("connect-server", port)
 
 
 @main.group("metastore")
@@ -277,6 +305,29 @@ def _refuse_held_metastore(spark: SparkHome, args: tuple[str, ...]) -> None:
     settings = launch.user_settings(spark, os.environ, given)
     if metastore.is_embedded(settings, user_conf_dir(spark, os.environ)):
         metastore.refuse_when_held(Path.cwd())
+
+
+def _start_spark(
+    main_class: str, port: int, host: str, args: list[str], *, hudi: bool, delta: bool
+) -> servers.Server:
+    """Starts one of Spark's servers, which opens the metastore."""
+    spark = find_spark(os.environ)
+    kind, name = _SPARK_SERVERS[main_class]
+    if not any(server.port == port for server in servers.running(kind)):
+        _refuse_held_metastore(spark, tuple(args))
+    # First, so that the user's own setting takes precedence; a progress bar is for terminals only.
+    quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
+    command = launch.submit_command(
+        spark, os.environ, [*quiet, *args], main_class, hudi=hudi, delta=delta
+    )
+    environ = launch.environment(spark, os.environ)
+    with _notes.status(f"Starting the {name}"):
+        return servers.start(kind, port, command, environ, _reached(host))
+
+
+def _reached(host: str) -> str:
+    """Where a server that listens on this address is reached from this machine."""
+    return "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
 
 
 def _stop(kind: str, port: int | None) -> None:

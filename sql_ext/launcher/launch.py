@@ -39,6 +39,7 @@ DELTA_PACKAGES = {
 }
 """Delta's package for each line of Spark."""
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+CONNECT_SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 # Other option names of spark-submit for these settings; they would override --conf.
 _ALIASES = {
@@ -118,8 +119,14 @@ def submit_command(
 
     Raises:
         InvalidInputError: both, but the session catalog can be of one only.
-        UnsupportedError: there is no shim jar, or no Delta, for this Spark.
+        UnsupportedError: there is no shim jar, no Delta, or no Spark Connect, for this Spark.
     """
+    if main_class == CONNECT_SERVER_CLASS and not [*(spark.path / "jars").glob("spark-connect_*")]:
+        raise UnsupportedError(
+            "SIEVE_UNSUPPORTED_SPARK",
+            f"The Spark {spark.version} at {spark.path} has no spark-connect jar; Spark 4.0 and "
+            "later come with it.",
+        )
     if hudi and delta:
         raise InvalidInputError(
             "SIEVE_INVALID_OPTION",

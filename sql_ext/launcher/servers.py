@@ -34,7 +34,7 @@ class Server:
     """One server of this working directory.
 
     Attributes:
-        kind: ``thriftserver`` or ``metastore``.
+        kind: ``thriftserver``, ``connect-server`` or ``metastore``.
         port: the TCP port it listens on.
         pid: its process.
         born: start time of the process, as the system reports it; a later process with the same pid

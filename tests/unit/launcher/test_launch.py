@@ -190,6 +190,17 @@ def test_delta_comes_with_its_package(spark_home: Path) -> None:
 
 
 @pytest.mark.usefixtures("shim")
+def test_connect_needs_a_spark_that_comes_with_it(spark_home: Path) -> None:
+    """Its server is a class of a jar that Spark 3.5 has not."""
+    spark = inspect(spark_home)
+    with pytest.raises(UnsupportedError, match=r"4\.1.*no spark-connect jar"):
+        launch.submit_command(spark, {}, [], launch.CONNECT_SERVER_CLASS)
+    (spark_home / "jars" / "spark-connect_2.13-4.1.4.jar").touch()
+    command = launch.submit_command(spark, {}, [], launch.CONNECT_SERVER_CLASS)
+    assert command[1:3] == ["--class", launch.CONNECT_SERVER_CLASS]
+
+
+@pytest.mark.usefixtures("shim")
 def test_one_session_catalog_is_of_one_of_them(spark_home: Path) -> None:
     """Hudi and Delta each replace Spark's session catalog."""
     with pytest.raises(InvalidInputError, match="choose one"):

@@ -1,0 +1,78 @@
+"""Spark Connect: the page that tells how, run by two clients that have neither Spark nor Sieve."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Site
+
+pytestmark = pytest.mark.tools
+
+HOME = Path(__file__).resolve().parents[2]
+PYTHON = HOME / "build" / "connect" / "bin" / "python"
+PAGE = HOME / "docs" / "recipes" / "connect.md"
+
+# Of the session that the page's own code gets.
+BEFORE = """
+import sys
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.remote("{url}").getOrCreate()
+spark.sql(f"CREATE DATABASE {{sys.argv[1]}}")
+spark.sql(f"USE {{sys.argv[1]}}")
+"""
+AFTER = """
+query = "SELECT * FROM visits WHERE id IN (77, 5000) ORDER BY id"
+spark.sql("INSERT INTO visits VALUES (5000, 1)")
+on = spark.sql(query).collect()
+(told,) = spark.sql("CALL sieve.refresh(table => 'visits')").collect()
+spark.conf.set("spark.sieve.enabled", sys.argv[2])
+(scan,) = spark.sql(f"EXPLAIN SIEVE {query}").collect()
+assert on == spark.sql(query).collect(), on
+try:
+    spark.sql("CREATE SIEVE INDEX ON visits (nope)").collect()
+except Exception as error:
+    failed = "SIEVE_UNKNOWN_COLUMN" in str(error)
+print(len(on), told.change, scan.files_read, scan.reasons, failed)
+"""
+
+
+def test_two_clients_at_once(site: Site) -> None:
+    """Each has its own database and settings, and what the page says that it prints."""
+    if not PYTHON.exists():
+        pytest.fail("run `make test-clients`, which installs a client of Spark Connect")
+    blocks = re.findall(r"```(?:python)?\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    _, code, printed = map(textwrap.dedent, blocks)
+    address = f"sc://localhost:{site.other_port}"
+    program = BEFORE.format(url=address) + code.replace("sc://localhost:15002", address) + AFTER
+    started = site.sieve(
+        *("connect", "start", "--port", str(site.other_port)),
+        *(*site.metastore_option, "--conf", "spark.sql.shuffle.partitions=2"),
+        *("--conf", "spark.ui.enabled=false"),
+    )
+    assert started.split() == [address]
+    try:
+        ends = {"true": "2 refreshed 2 None True", "false": "2 refreshed 21 disabled: 21 True"}
+        clients = {
+            enabled: subprocess.Popen(
+                [PYTHON, "-c", program, f"of_{enabled}", enabled],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for enabled in ends
+        }
+        for enabled, client in clients.items():
+            output, errors = client.communicate(timeout=240)
+            assert client.returncode == 0, errors[-3000:]
+            assert output == f"{printed}{ends[enabled]}\n"
+    finally:
+        stopped = site.sieve("connect", "stop", "--port", str(site.other_port))
+    assert stopped == f"Stopped the connect-server on port {site.other_port}.\n"
