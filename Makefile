@@ -224,13 +224,13 @@ build/sqlalchemy/.fetched: $(wildcard integrations/sqlalchemy/*) | $(VENV_DONE)
 	  -r integrations/sqlalchemy/requirements.txt ./integrations/sqlalchemy
 	@touch $@
 
-# A client of Spark Connect, which needs neither Spark nor Java.
-build/connect/.fetched: Makefile | $(VENV_DONE)
-	@echo "Fetching a client of Spark Connect"; rm -rf build/connect; $(BIN)/python -m venv build/connect
-	@build/connect/bin/python -m pip install --quiet --disable-pip-version-check pyspark-client==4.1.3
+# Clients that need neither Spark nor Java.
+build/clients/.fetched: tests/clients/requirements.txt | $(VENV_DONE)
+	@echo "Fetching clients"; rm -rf build/clients; $(BIN)/python -m venv build/clients
+	@build/clients/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-test-clients: setup build/dbt/.fetched build/sqlalchemy/.fetched build/connect/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, Spark Connect
+test-clients: setup build/dbt/.fetched build/sqlalchemy/.fetched build/clients/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, impyla, Spark Connect, Ibis
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
 # There is a bundle for each line of Spark; VERSION=1.0.2 takes another release of Hudi.

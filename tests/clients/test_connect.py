@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.tools
 
 HOME = Path(__file__).resolve().parents[2]
-PYTHON = HOME / "build" / "connect" / "bin" / "python"
+PYTHON = HOME / "build" / "clients" / "bin" / "python"
 PAGE = HOME / "docs" / "recipes" / "connect.md"
 
 # Of the session that the page's own code gets.
@@ -47,11 +47,12 @@ print(len(on), told.change, scan.files_read, scan.reasons, failed)
 def test_two_clients_at_once(site: Site) -> None:
     """Each has its own database and settings, and what the page says that it prints."""
     if not PYTHON.exists():
-        pytest.fail("run `make test-clients`, which installs a client of Spark Connect")
+        pytest.fail("run `make test-clients`, which installs clients")
     blocks = re.findall(r"```(?:python)?\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    _, code, printed = map(textwrap.dedent, blocks)
+    _, code, printed, more, printed_by_more = map(textwrap.dedent, blocks)
     address = f"sc://localhost:{site.other_port}"
-    program = BEFORE.format(url=address) + code.replace("sc://localhost:15002", address) + AFTER
+    program = BEFORE.format(url=address) + code.replace("sc://localhost:15002", address)
+    program += more + AFTER
     started = site.sieve(
         *("connect", "start", "--port", str(site.other_port)),
         *(*site.metastore_option, "--conf", "spark.sql.shuffle.partitions=2"),
@@ -72,7 +73,7 @@ def test_two_clients_at_once(site: Site) -> None:
         for enabled, client in clients.items():
             output, errors = client.communicate(timeout=240)
             assert client.returncode == 0, errors[-3000:]
-            assert output == f"{printed}{ends[enabled]}\n"
+            assert output == f"{printed}{printed_by_more}{ends[enabled]}\n"
     finally:
         stopped = site.sieve("connect", "stop", "--port", str(site.other_port))
     assert stopped == f"Stopped the connect-server on port {site.other_port}.\n"
