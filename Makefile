@@ -230,7 +230,14 @@ build/clients/.fetched: tests/clients/requirements.txt | $(VENV_DONE)
 	@build/clients/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-test-clients: setup build/dbt/.fetched build/sqlalchemy/.fetched build/clients/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, impyla, Spark Connect, Ibis
+# What runs notebooks, beside the Spark and the Sieve that these use.
+build/notebook/.fetched: Makefile | $(VENV_DONE)
+	@echo "Fetching what runs notebooks"; rm -rf build/notebook
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target build/notebook \
+	  nbclient==0.11.0 ipykernel==7.4.0
+	@touch $@
+
+test-clients: setup build/dbt/.fetched build/sqlalchemy/.fetched build/clients/.fetched build/notebook/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, impyla, Spark Connect, Ibis, notebooks
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
 # There is a bundle for each line of Spark; VERSION=1.0.2 takes another release of Hudi.

@@ -1,0 +1,75 @@
+"""The notebooks in `examples/`, run from first to last cell by a kernel of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.tools
+
+HOME = Path(__file__).resolve().parents[2]
+TOOLS = HOME / "build" / "notebook"
+NOTEBOOKS = sorted((HOME / "examples" / "notebooks").glob("*.ipynb"))
+
+RUN = """
+import sys
+import nbformat
+from nbclient import NotebookClient
+
+notebook = nbformat.read(sys.argv[1], 4)
+NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
+nbformat.write(notebook, "run.ipynb")
+"""
+# Times and identities, which differ from run to run.
+VARYING = ("seconds", "uuid")
+
+
+def results(path: Path) -> dict[str, dict[str, Any]]:
+    """What each cell shows: its result in text and in HTML."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return {
+        cell["id"]: {kind: "".join(text) for kind, text in output["data"].items()}
+        for cell in cells
+        for output in cell.get("outputs", ())
+        if output["output_type"] == "execute_result"
+    }
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_shows_what_it_was_saved_with(path: Path, tmp_path: Path) -> None:
+    """No cell fails; the same cells show results, and the same but for times and identities."""
+    if not TOOLS.exists():
+        pytest.fail("run `make test-clients`, which installs what runs notebooks")
+    places = os.pathsep.join([str(HOME), str(TOOLS), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, path],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    saved, found = results(path), results(tmp_path / "run.ipynb")
+    assert saved.keys() == found.keys()
+    varying = [name for name in saved if any(v in saved[name]["text/plain"] for v in VARYING)]
+    assert len(varying) * 3 < len(saved)
+    for name, shown in saved.items():
+        if name in varying:
+            # The first line has the names of the columns.
+            heads = {each["text/plain"].splitlines()[0].split()[0] for each in (shown, found[name])}
+            assert len(heads) == 1
+        else:
+            assert found[name] == shown
+
+
+def test_answers_are_tables_with_bars() -> None:
+    """What the notebooks are saved with shows shares as bars."""
+    shown = [cell for path in NOTEBOOKS for cell in results(path).values()]
+    assert sum("position:absolute" in cell.get("text/html", "") for cell in shown) > 3
