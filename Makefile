@@ -218,10 +218,10 @@ build/dbt/.fetched: integrations/dbt/requirements.txt | $(VENV_DONE)
 	@build/dbt/bin/python -m pip install --quiet --disable-pip-version-check -r integrations/dbt/requirements.txt
 	@touch $@
 
-build/sqlalchemy/.fetched: $(wildcard integrations/sqlalchemy/*) | $(VENV_DONE)
-	@echo "Fetching SQLAlchemy"; rm -rf build/sqlalchemy; $(BIN)/python -m venv build/sqlalchemy
-	@build/sqlalchemy/bin/python -m pip install --quiet --disable-pip-version-check \
-	  -r integrations/sqlalchemy/requirements.txt ./integrations/sqlalchemy
+build/sqlalchemy%/.fetched: $(wildcard integrations/sqlalchemy/*) | $(VENV_DONE)
+	@echo "Fetching SQLAlchemy$*"; rm -rf $(@D); $(BIN)/python -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -r integrations/sqlalchemy/requirements$*.txt ./integrations/sqlalchemy
 	@touch $@
 
 # Clients that need neither Spark nor Java.
@@ -237,7 +237,7 @@ build/notebook/.fetched: Makefile | $(VENV_DONE)
 	  nbclient==0.11.0 ipykernel==7.4.0
 	@touch $@
 
-test-clients: setup build/dbt/.fetched build/sqlalchemy/.fetched build/clients/.fetched build/notebook/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, impyla, Spark Connect, Ibis, notebooks
+test-clients: setup build/dbt/.fetched build/sqlalchemy-1.4/.fetched build/sqlalchemy-2/.fetched build/clients/.fetched build/notebook/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, impyla, Spark Connect, Ibis, notebooks
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
 # There is a bundle for each line of Spark; VERSION=1.0.2 takes another release of Hudi.

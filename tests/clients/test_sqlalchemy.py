@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.tools
 
 HOME = Path(__file__).resolve().parents[2]
-PYTHON = HOME / "build" / "sqlalchemy" / "bin" / "python"
 
 _SCRIPT = """
 import json, sys
 import pandas as pd
 from sqlalchemy import create_engine, exc, func, inspect, MetaData, select, Table
 
-engine = create_engine(f"hive+sieve://localhost:{sys.argv[1]}/alchemy")
+engine = create_engine(f"hive+sieve://localhost:{sys.argv[1]}/{sys.argv[2]}")
 seen = inspect(engine)
 try:
     seen.get_columns("nowhere")
@@ -38,10 +37,10 @@ with engine.connect() as connection:
 print(json.dumps({
     "backend": engine.url.get_backend_name(),
     "tables": seen.get_table_names(),
-    "elsewhere": seen.get_table_names(schema="alchemy"),
+    "elsewhere": seen.get_table_names(schema=sys.argv[2]),
     "views": seen.get_view_names(),
     "columns": [(c["name"], str(c["type"])) for c in seen.get_columns("t")],
-    "indexes": seen.get_indexes("t", schema="alchemy"),
+    "indexes": seen.get_indexes("t", schema=sys.argv[2]),
     "has": [seen.has_table(name) for name in ("t", "v", "nowhere")],
     "reflected": [index.name for index in table.indexes],
     "missing": missing,
@@ -51,19 +50,22 @@ print(json.dumps({
 """
 
 
-def test_sqlalchemy_and_pandas(site: Site) -> None:
+@pytest.mark.parametrize("release", ["1.4", "2"])
+def test_sqlalchemy_and_pandas(site: Site, release: str) -> None:
     """Tables, views, columns and indexes as they are; queries by SQLAlchemy and by pandas."""
-    if not PYTHON.exists():
+    python = HOME / "build" / f"sqlalchemy-{release}" / "bin" / "python"
+    database = f"alchemy_{release[0]}"
+    if not python.exists():
         pytest.fail("run `make test-clients`, which installs SQLAlchemy")
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
-        cursor.execute("CREATE DATABASE alchemy")
-        cursor.execute("USE alchemy")
+        cursor.execute(f"CREATE DATABASE {database}")
+        cursor.execute(f"USE {database}")
         for statement in tour("t")[:2]:
             cursor.execute(statement)
-        cursor.execute("CREATE VIEW v AS SELECT * FROM alchemy.t WHERE a = 7")
+        cursor.execute(f"CREATE VIEW v AS SELECT * FROM {database}.t WHERE a = 7")
     done = subprocess.run(
-        [PYTHON, "-c", _SCRIPT, str(site.thrift_port)],
+        [python, "-c", _SCRIPT, str(site.thrift_port), database],
         capture_output=True,
         text=True,
         check=False,
