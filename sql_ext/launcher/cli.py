@@ -208,7 +208,10 @@ def stop_thriftserver(port: int | None) -> None:
 
 @main.group()
 def connect() -> None:
-    """The server of Spark Connect, whose clients need neither Spark nor Sieve."""
+    """A server of Spark Connect.
+
+    Its clients need neither Spark nor Sieve nor Java.
+    """
 
 
 @connect.command("start", context_settings=_PASS_ON)

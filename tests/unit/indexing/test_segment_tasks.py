@@ -6,8 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sieve.indexing.segment_tasks import _stretches, segment_pairs
+from sieve.indexing.segment_tasks import _stretches, segment_pairs, write_whole
 from sieve.segments.blocks.format import decode_segment
+from sieve.segments.budget import prices_for
+from sieve.segments.query_model import QueryModel
+from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 
 
 def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
@@ -44,3 +47,22 @@ def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -
         [10 * k for k in range(n) if order[k] == stretch] for stretch in dict.fromkeys(order)
     ]
     assert found == expected
+
+
+@pytest.mark.parametrize("budget", [1500, 3000, 6000])
+def test_a_whole_column_leaves_some_of_its_budget_to_pages(budget: int) -> None:
+    """Payloads take most of it, and not all: the pages of the file have headers."""
+    files, pieces, domain = 60, 20, 1 << 20
+    rng = np.random.default_rng(budget)
+    first = rng.integers(0, domain, files * pieces)
+    last = first + rng.integers(0, domain >> 12, len(first))
+    location = np.repeat(np.arange(files), pieces)
+    ones = np.ones(len(first), np.int64)
+    columns = [0 * ones, location.astype(np.int32), first, last, ones, ones]
+    names = ["stretch", "location", "first", "last", "keys", "rows"]
+    batch = pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
+    model = QueryModel.of_sample(np.sort(first))
+    step = write_whole(lambda given: plan(given, model), prices_for(files, budget), budget, 1)
+    made = pa.Table.from_batches(step(iter([batch])))
+    taken = sum(len(p.as_py()) + SEGMENT_OVERHEAD for p in made["payload"])
+    assert budget / 2 < taken <= 0.98 * budget
