@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from pyhive import hive
-
-
-def free_port() -> int:
-    """One that nobody listens on."""
-    with socket.create_server(("localhost", 0)) as held:
-        return int(held.getsockname()[1])
 
 
 @contextmanager

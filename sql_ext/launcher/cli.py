@@ -228,7 +228,7 @@ def start_connect(port: int, host: str, hudi: bool, delta: bool, args: tuple[str
     listen = ["--conf", f"spark.connect.grpc.binding.port={port}"]
     listen += ["--conf", f"spark.connect.grpc.binding.address={host}"]
     server = _start_spark(
-        launch.CONNECT_SERVER_CLASS, port, host, [*listen, *args], hudi=hudi, delta=delta
+        launch.CONNECT_SERVER_CLASS, port, host, [*args, *listen], hudi=hudi, delta=delta
     )
     url = f"sc://{_reached(host)}:{port}"
     click.echo(url)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import secrets
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from command import sieve
+from ports import free_ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +40,10 @@ class Site:
         return sieve(self.folder, *args)
 
 
-def _free_ports(count: int) -> list[int]:
-    """Below those that the system gives out by itself: what is free now stays free."""
-    ports: list[int] = []
-    while len(ports) < count:
-        port = secrets.randbelow(10_000) + 20_000
-        with contextlib.suppress(OSError), socket.create_server(("localhost", port)):
-            ports.append(port)
-    return ports
-
-
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Started by the commands a user would type, stopped likewise."""
-    site = Site(tmp_path_factory.mktemp("site"), *_free_ports(4))
+    site = Site(tmp_path_factory.mktemp("site"), *free_ports(4))
     settings = {
         "spark.ui.port": site.ui_port,
         "spark.sql.shuffle.partitions": 4,

@@ -32,7 +32,7 @@ AFTER = """
 query = "SELECT * FROM visits WHERE id IN (77, 5000) ORDER BY id"
 spark.sql("INSERT INTO visits VALUES (5000, 1)")
 on = spark.sql(query).collect()
-(told,) = spark.sql("CALL sieve.refresh(table => 'visits')").collect()
+(refreshed,) = spark.sql("CALL sieve.refresh(table => 'visits')").collect()
 spark.conf.set("spark.sieve.enabled", sys.argv[2])
 (scan,) = spark.sql(f"EXPLAIN SIEVE {query}").collect()
 assert on == spark.sql(query).collect(), on
@@ -40,7 +40,7 @@ try:
     spark.sql("CREATE SIEVE INDEX ON visits (nope)").collect()
 except Exception as error:
     failed = "SIEVE_UNKNOWN_COLUMN" in str(error)
-print(len(on), told.change, scan.files_read, scan.reasons, failed)
+print(len(on), refreshed.change, scan.files_read, scan.reasons, failed)
 """
 
 
@@ -59,21 +59,22 @@ def test_two_clients_at_once(site: Site) -> None:
         *("--conf", "spark.ui.enabled=false"),
     )
     assert started.split() == [address]
+    clients: dict[str, subprocess.Popen[str]] = {}
     try:
         ends = {"true": "2 refreshed 2 None True", "false": "2 refreshed 21 disabled: 21 True"}
-        clients = {
-            enabled: subprocess.Popen(
+        for enabled in ends:
+            clients[enabled] = subprocess.Popen(
                 [PYTHON, "-c", program, f"of_{enabled}", enabled],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
             )
-            for enabled in ends
-        }
         for enabled, client in clients.items():
             output, errors = client.communicate(timeout=240)
             assert client.returncode == 0, errors[-3000:]
             assert output == f"{printed}{printed_by_more}{ends[enabled]}\n"
     finally:
+        for client in clients.values():
+            client.kill()
         stopped = site.sieve("connect", "stop", "--port", str(site.other_port))
     assert stopped == f"Stopped the connect-server on port {site.other_port}.\n"

@@ -59,7 +59,7 @@ class History:
         self.names = 0
         self.past: dict[int, State] = {}
         self.has_lost_columns = False
-        """Whether an index may be of a column that the table has no longer."""
+        """Whether an index may be of a column that the table does not have any more."""
         self.told: list[str] = []
         """Statements so far."""
 

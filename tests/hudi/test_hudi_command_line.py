@@ -8,7 +8,8 @@ from pathlib import Path
 import bundle
 import pytest
 from command import sieve
-from thrift_session import free_port, thrift_session
+from ports import free_ports
+from thrift_session import thrift_session
 
 pytestmark = pytest.mark.hudi
 
@@ -42,7 +43,7 @@ def test_a_program_a_server_and_a_shell(tmp_path: Path) -> None:
     told = sieve(tmp_path, "submit", *jars, *small, str(program)).splitlines()[-1]
     assert json.loads(told) == [["(345,)"], 1]
 
-    port = free_port()
+    (port,) = free_ports(1)
     sieve(tmp_path, "thriftserver", "start", "--port", str(port), *jars, *small)
     try:
         with thrift_session(port) as connection, connection.cursor() as cursor:
