@@ -17,7 +17,7 @@ from typing import Any
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.metadata.contents import Contents
 from sieve.metadata.json_reader import Fields
-from sieve.metadata.options import AUTO, IndexOptions, stored_options
+from sieve.metadata.options import AUTO, MANUAL, IndexOptions, stored_options
 from sieve.metadata.paths import HEX_ID, LOCATIONS_FILE, RUN_FILE, UUID
 from sieve.metadata.records import (
     BuildStats,
@@ -121,6 +121,9 @@ def render_manifest(manifest: Manifest) -> bytes:
         if options is not None and options["budget"] != AUTO:
             # Only this budget has the option.
             del options["payback"]
+        if options is not None and options["refresh"] == MANUAL:
+            # Releases without this option can read the other versions.
+            del options["refresh"]
     if manifest.commit is not None:
         # Releases without this member can read versions of other tables.
         record["commit"] = members["commit"]
@@ -248,6 +251,8 @@ def _options(fields: Fields, found: int) -> IndexOptions:
     }
     if "payback" in fields.names():
         raw["payback"] = str(fields.integer("payback"))
+    if "refresh" in fields.names():
+        raw["refresh"] = fields.text("refresh")
     if found >= RANGES_SINCE:
         raw["granularity"] = fields.text("granularity")
     try:

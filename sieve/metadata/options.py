@@ -11,12 +11,14 @@ from sieve.errors import InvalidInputError
 
 SHAPES = ("auto", "intervals", "map", "runs", "sieve")
 GRANULARITIES = ("auto", "file", "range")
+REFRESHES = ("auto", "manual")
 ERROR_RANGE = (1, 1_000_000)
 PAYBACK_RANGE = (1, 1_000_000)
 _PAYBACK = 10
-OPTION_NAMES = ("budget", "error", "granularity", "payback", "shape")
+OPTION_NAMES = ("budget", "error", "granularity", "payback", "refresh", "shape")
 AUTO = "auto"
 """The budget of an index that stops growing when further bytes no longer pay back."""
+MANUAL = "manual"
 MAP_BUDGET = "50%"
 """Default budget of a map: up to four bytes per key of eight bytes."""
 
@@ -44,6 +46,9 @@ class IndexOptions:
             index must save one byte of the table, 1 to 1,000,000.
         granularity: what the index points at, one of `GRANULARITIES`: whole files, or the byte
             ranges of large files, such as row groups; ``auto`` takes what reads fewer bytes.
+        refresh: one of `REFRESHES`: ``auto``, any driver with Sieve that writes to the table
+            refreshes the index; ``manual``, only one whose session has spark.sieve.refresh.auto.
+            It changes no byte of the runs.
     """
 
     shape: str = "auto"
@@ -51,6 +56,7 @@ class IndexOptions:
     error: int = 100
     payback: int = _PAYBACK
     granularity: str = AUTO
+    refresh: str = MANUAL
 
     @property
     def automatic(self) -> bool:
@@ -142,6 +148,8 @@ def _read(given: Mapping[str, str], options: IndexOptions) -> IndexOptions:
     if "granularity" in given:
         granularity = _word("granularity", given["granularity"], GRANULARITIES)
         options = replace(options, granularity=granularity)
+    if "refresh" in given:
+        options = replace(options, refresh=_word("refresh", given["refresh"], REFRESHES))
     if "budget" in given:
         options = replace(options, budget=_budget(given["budget"]))
     if "error" in given:

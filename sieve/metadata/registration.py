@@ -1,6 +1,7 @@
 """Registration: the table property that makes Spark sessions find an index.
 
-The property ``sieve.index.<name>`` is written once, at CREATE, and holds nothing that changes.
+The property ``sieve.index.<name>`` is written at CREATE and holds what Spark must know of an index
+without asking: where it is, and whether a write to the table is to be followed by a refresh.
 Anyone who may alter the table can write it too, so its value is bounded before it is parsed, and an
 invalid value is ignored.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from sieve.errors import InvalidInputError
+from sieve.metadata.options import AUTO
 from sieve.metadata.paths import UUID
 from sieve.metadata.records import IndexUuid
 from sieve.storage.interface import join
@@ -43,11 +45,13 @@ class Registration:
         uuid: the index's identity; the name in the property is only for users.
         column: path of the indexed column, exact case.
         root: URI of the folder that contains the index's own folder, which is named by the uuid.
+        follows: whether a refresh follows each write to the table (option ``refresh = 'auto'``).
     """
 
     uuid: IndexUuid
     column: tuple[str, ...]
     root: str
+    follows: bool = False
 
     @property
     def directory(self) -> str:
@@ -82,6 +86,8 @@ def render_registration(registration: Registration) -> str:
         "column": registration.column,
         "root": registration.root,
     }
+    if registration.follows:
+        record["refresh"] = AUTO
     value = json.dumps(record, separators=(",", ":"))
     if len(value) > VALUE_LIMIT:
         raise InvalidInputError(
@@ -105,7 +111,7 @@ def parse_registration(value: str) -> Registration | None:
     uuid, column, root = (record.get(key) for key in ("uuid", "column", "root"))
     if not _matches(uuid, UUID) or not _is_root(root) or not _is_path(column):
         return None
-    return Registration(IndexUuid(uuid), tuple(column), root)
+    return Registration(IndexUuid(uuid), tuple(column), root, record.get("refresh") == AUTO)
 
 
 def registrations(properties: Mapping[str, str]) -> dict[str, Registration]:

@@ -112,7 +112,9 @@ def _changed(base: Manifest, change: Change) -> Manifest:
         case Drop():
             return replace(base, state="dropped")
         case SetOptions(options):
-            return replace(base, next_options=None if options == base.options else options)
+            # When to refresh is no matter of the runs, so it applies at once and rebuilds nothing.
+            built = replace(base.options, refresh=options.refresh)
+            return replace(base, options=built, next_options=None if options == built else options)
         case Follow(table, moved):
             old, new = (identity.location.rstrip("/") for identity in (base.table, table))
             roots = tuple(new if moved and root == old else root for root in base.roots)
@@ -121,8 +123,9 @@ def _changed(base: Manifest, change: Change) -> Manifest:
             return replace(base, table=table, roots=roots, commit=commit)
         case Refresh(contents):
             wanted = base.next_options or base.options
-            left = None if wanted == contents.options else wanted
-            return replace(base, **contents.members(), next_options=left)
+            built = replace(contents.options, refresh=wanted.refresh)
+            left = None if wanted == built else wanted
+            return replace(base, **contents.members() | {"options": built}, next_options=left)
 
 
 def _refuse_dropped(base: Manifest) -> None:

@@ -17,7 +17,7 @@ from sieve.metadata.commit import publish
 from sieve.metadata.contents import Contents
 from sieve.metadata.creation_record import delete_index, remove_abandoned, write_creation_record
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.paths import REGISTERED, pending_writes_dir, versions_dir
 from sieve.metadata.pending_writes import release
 from sieve.metadata.records import IndexUuid, VersionId
@@ -92,7 +92,7 @@ def create_indexes(
     _sweep(table, environment)
     try:
         for one in wanted:
-            begun.append(_begin(table, one, environment))
+            begun.append(_begin(table, one, options, environment))
             versions.append(_build(table, begun[-1], options, comment, environment))
             built()
         environment.check_cancelled()
@@ -135,11 +135,15 @@ def check_wanted(table: CatalogTable, one: Wanted, options: IndexOptions) -> Non
         )
 
 
-def _begin(table: CatalogTable, one: Wanted, environment: Environment) -> _Begun:
+def _begin(
+    table: CatalogTable, one: Wanted, options: IndexOptions, environment: Environment
+) -> _Begun:
     info = table.info
     root = environment.root_for_new(info.database_location)
     store = environment.open_store(root)
-    registration = Registration(IndexUuid(str(uuid.uuid4())), one.column.key, root)
+    registration = Registration(
+        IndexUuid(str(uuid.uuid4())), one.column.key, root, options.refresh == AUTO
+    )
     directory = join(root, registration.uuid)
     try:
         store.mkdirs(directory)

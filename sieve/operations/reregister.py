@@ -8,6 +8,7 @@ from sieve.environment import Environment
 from sieve.errors import SieveError
 from sieve.metadata.commit import newest
 from sieve.metadata.creation_record import creation_records
+from sieve.metadata.options import AUTO
 from sieve.metadata.records import IndexUuid, same_table
 from sieve.metadata.registration import Registration
 from sieve.operations.registered_index import RegisteredIndex, is_gone
@@ -54,6 +55,7 @@ def reregister(
             uuid = IndexUuid(base_name(record.folder))
             environment.check_shared(root, info.identity.database)
             environment.changing()
-            table.register(manifest.name, Registration(uuid, manifest.column, root))
+            follows = manifest.options.refresh == AUTO
+            table.register(manifest.name, Registration(uuid, manifest.column, root, follows))
             adopted.append(manifest.name)
     return adopted

@@ -12,18 +12,18 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from sieve.errors import InvalidInputError, SieveError, UnsupportedError
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import registrations
 from sieve.operations.create import Wanted, create_indexes
 from sieve.operations.drop import end_index
 from sieve.operations.refresh import RefreshMode
-from sieve.operations.registered_index import Disabled, Ready, open_index
+from sieve.operations.registered_index import Disabled, Ready, only_usable, open_index
 from sieve.operations.reregister import reregister
 from sieve.storage.java_errors import conditions
 from sieve.tables.table import resolve_column
@@ -32,7 +32,7 @@ from sql_ext.frontend.error_report import error_report
 from sql_ext.statements import commands
 from sql_ext.statements.context import StatementContext
 from sql_ext.statements.ddl import bring_up, follow
-from sql_ext.statements.declared import build_lacking, find_lacking
+from sql_ext.statements.declared import Lacking, build_lacking, find_lacking
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +61,27 @@ class _Definition:
     comment: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """Writes of a table that one refresh follows.
+
+    Attributes:
+        anew: whether one of them replaced the table.
+        every: whether one of their sessions has all indexes refreshed
+            (``spark.sieve.refresh.auto``), not only those with the option ``refresh = 'auto'``.
+    """
+
+    anew: bool = False
+    every: bool = False
+
+    def __or__(self, other: _Write) -> _Write:
+        return _Write(self.anew or other.anew, self.every or other.every)
+
+    def refreshes(self, options: IndexOptions) -> bool:
+        """Whether an index with these options is refreshed after the writes."""
+        return self.every or options.refresh == AUTO
+
+
 class Followers:
     """Event handler: serialises the refreshes of each table and tracks their state.
 
@@ -70,19 +91,21 @@ class Followers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Tables in progress, each with the writes since then: whether a write replaced the table.
-        self._missed: dict[Table, set[bool]] = {}
+        # Tables in progress, each with the writes since then.
+        self._missed: dict[Table, _Write | None] = {}
         self._failed: OrderedDict[Table, str] = OrderedDict()
         self._dropped: OrderedDict[Table, list[_Definition]] = OrderedDict()
 
     def state(self, database: str, table: str) -> str:
-        """State of a table's automatic refresh: ``refreshing``, ``failed: why``, or ""."""
+        """State of a table's automatic refresh: ``refreshing``, ``failed: why``, or "".
+
+        ``stale: why``, where the session that wrote had not asked for the refresh that failed.
+        """
         key = (database.lower(), table.lower())
         with self._lock:
             if key in self._missed:
                 return "refreshing"
-            why = self._failed.get(key)
-        return "" if why is None else f"failed: {why}"
+            return self._failed.get(key, "")
 
     def clear(self, database: str, table: str) -> None:
         """Clears a failure: a refresh of the table has succeeded, or the table is gone."""
@@ -98,7 +121,8 @@ class Followers:
             at: the context of a statement.
 
         Returns:
-            ``again``: whether the table was written meanwhile; ``anew``: whether it was replaced.
+            ``again``: whether the table was written meanwhile; ``anew`` and ``every`` of these
+            writes.
         """
         identity = identity_from(body["table"])
         match body["event"]:
@@ -111,8 +135,9 @@ class Followers:
                 table = at.table(commands.TableName((identity.database, identity.table)))
                 reregister(table, at.indexes(table), at.environment)
             case "written":
-                missed = self._write(_key(identity), body["anew"] == "true", at)
-                return {"again": bool(missed), "anew": any(missed)}
+                write = _Write(body["anew"] == "true", body["every"] == "true")
+                missed = self._write(_key(identity), write, at)
+                return {"again": missed is not None} | asdict(missed or _Write())
         return {}
 
     def _drop(self, identity: TableIdentity, body: Mapping[str, Any], at: StatementContext) -> None:
@@ -153,29 +178,36 @@ class Followers:
         while len(self._dropped) > _REMEMBERED:
             self._dropped.popitem(last=False)
 
-    def _write(self, key: Table, anew: bool, at: StatementContext) -> set[bool]:
+    def _write(self, key: Table, write: _Write, at: StatementContext) -> _Write | None:
         with self._lock:
             if key in self._missed:
                 # The thread that refreshes this table reports it, and the shim sends another event.
-                self._missed[key].add(anew)
-                return set()
-            self._missed[key] = set()
+                self._missed[key] = write | (self._missed[key] or _Write())
+                return None
+            self._missed[key] = None
             # A write from before the drop does not need the definitions; the write that replaced
             # the table does.
-            ended = self._dropped.pop(key, []) if anew else []
+            dropped = self._dropped.pop(key, []) if write.anew else []
+            ended = [one for one in dropped if write.refreshes(one.options)]
+            if len(ended) < len(dropped):
+                self._dropped[key] = [one for one in dropped if one not in ended]
         why = ""
         try:
-            _catch_up(key, ended, at)
+            _catch_up(key, ended, write, at)
         except Exception as error:
             # No user waits for this refresh, so the state shows the error. Queries stay correct.
             of = error_report(error)
             what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
             if _OVERTAKEN & conditions(error):
                 log.info("what was written to %s.%s is of no use any more: %s", *key, what)
+            elif write.every:
+                why = f"failed: {what}"
+                log.exception("the indexes of %s.%s were not refreshed: %s", *key, what)
             else:
-                why = what
-                log.exception("the indexes of %s.%s were not refreshed: %s", *key, why)
-            if anew:
+                # The session has not asked for it, and may not be allowed to do it.
+                why = f"stale: {what}"
+                log.info("the indexes of %s.%s were not refreshed: %s", *key, what)
+            if write.anew:
                 # The table may have been dropped again meanwhile.
                 with self._lock:
                     self._remember(key, self._dropped.get(key, []), ended)
@@ -188,12 +220,13 @@ class Followers:
             return self._missed.pop(key)
 
 
-def _catch_up(key: Table, ended: list[_Definition], at: StatementContext) -> None:
-    """Refreshes the indexes of a table, and builds missing ones.
+def _catch_up(key: Table, ended: list[_Definition], write: _Write, at: StatementContext) -> None:
+    """Refreshes the indexes of a table that writes are to be followed by, and builds missing ones.
 
     Args:
         key: the table.
         ended: definitions of indexes to create again; unprocessed ones remain in the list.
+        write: the writes.
         at: the context of a statement.
     """
     name = commands.TableName(key)
@@ -217,9 +250,13 @@ def _catch_up(key: Table, ended: list[_Definition], at: StatementContext) -> Non
         ended.pop(0)
     indexes = at.indexes(table)
     lacking = find_lacking(table, indexes)
+    if not write.refreshes(lacking.options):
+        lacking = Lacking()
     remade = {one.name for one in lacking.wanted}
     try:
         others = [one for one in indexes.values() if one.name not in remade]
+        if not write.every:
+            others = [one for one in only_usable(others) if write.refreshes(one.manifest.options)]
         bring_up(table, others, RefreshMode.INCREMENTAL, at)
     finally:
         # An index that cannot be refreshed must not prevent others from being built.

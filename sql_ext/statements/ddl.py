@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -12,7 +13,7 @@ from pyspark.errors import PySparkException
 from sieve.errors import ConflictError, InvalidInputError, SieveError, UnavailableError
 from sieve.metadata.creation_record import report_if_dropped
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.transitions import Disable, Enable, SetOptions
 from sieve.operations.alter import change_index, follow_table
@@ -22,6 +23,7 @@ from sieve.operations.indexed_column import dropped_column, indexed_column
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import (
     RegisteredIndex,
+    Usable,
     check_reachable,
     is_gone,
     only_usable,
@@ -221,6 +223,7 @@ def bring_up(
         except ConflictError as error:
             conflict = error
         else:
+            _register_refresh(table, index, manifest)
             change = change_between(index.manifest, manifest)
             if change == "unchanged" and index.name in followed:
                 change = "refreshed"
@@ -285,9 +288,17 @@ def _alter(
     changed = change(index.manifest)
     with report_if_dropped(index.name, index.store, index.directory):
         manifest = change_index(index, changed, at.environment)
+    _register_refresh(table, index, manifest)
     at.invalidate(index.directory)
     _announce(table)
     return [(index.name, manifest.state)]
+
+
+def _register_refresh(table: CatalogTable, index: Usable, manifest: Manifest) -> None:
+    """Registers whether a refresh follows each write, if the registration says otherwise."""
+    registered = replace(index.registration, follows=manifest.options.refresh == AUTO)
+    if registered != index.registration:
+        table.register(index.name, registered)
 
 
 def _announce(table: CatalogTable) -> None:

@@ -9,7 +9,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.indexing.auto_budget import map_left_out
 from sieve.indexing.probes import files_read, least_read
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import AUTO, IndexOptions
+from sieve.metadata.options import AUTO, MANUAL, IndexOptions
 from sieve.metadata.records import BuildStats, Expected
 from sieve.operations.estimate import Estimate
 from sieve.operations.indexed_column import dropped_column
@@ -276,7 +276,8 @@ def _moved(table: CatalogTable, manifest: Manifest) -> str:
 
 def _options(options: IndexOptions) -> str:
     granularity = f", granularity = {options.granularity}" if options.granularity != AUTO else ""
+    refresh = f", refresh = {options.refresh}" if options.refresh != MANUAL else ""
     if options.shape == "sieve":
-        return f"shape = sieve, error = {options.error}{granularity}"
+        return f"shape = sieve, error = {options.error}{granularity}{refresh}"
     payback = f", payback = {options.payback}" if options.automatic else ""
-    return f"shape = {options.shape}, budget = {options.budget}{payback}{granularity}"
+    return f"shape = {options.shape}, budget = {options.budget}{payback}{granularity}{refresh}"

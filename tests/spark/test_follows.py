@@ -162,6 +162,39 @@ def test_what_is_written_is_refreshed(lab: Lab) -> None:
             assert version(lab) == before
 
 
+def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
+    """With the option refresh = 'auto', though the session that writes does not ask for it."""
+    with lab.database("asked"), lab.setting("spark.sieve.refresh.auto", "false"):
+        create(lab)
+        create(lab, "u")
+        before = folder(lab).stat().st_ino
+        lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (refresh = 'auto')")
+        for table in ("t", "u"):
+            lab.sql(f"INSERT INTO {table} SELECT id FROM range(40, 50, 1, 1)")
+        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 45") == 1)
+        lab.check("SELECT * FROM t WHERE id = 45", exactly=1)
+        assert lab.facts(table="u")["files new"] == "1"
+        assert "refresh = auto" in lab.facts()["options"]
+        lab.spark.sql("SELECT id + 100 AS id FROM t").write.mode("overwrite").saveAsTable("v")
+        lab.sql("CREATE SIEVE INDEX ON v (id) OPTIONS (refresh = 'auto')")
+        lab.spark.range(200, 240, 1, 4).write.mode("overwrite").saveAsTable("v")
+        soon(lambda: version(lab, "v") > 0 and reads(lab, "SELECT * FROM v WHERE id = 205") == 1)
+        lab.check("SELECT * FROM v WHERE id = 205", exactly=1)
+        lab.sql(
+            "CREATE TABLE d USING parquet TBLPROPERTIES ('sieve.columns' = 'id', "
+            "'sieve.options' = 'refresh = auto') AS SELECT id FROM range(0, 40, 1, 4)"
+        )
+        soon(lambda: indexed(lab, "d") == {"id_sieve"})
+        lab.check("SELECT * FROM d WHERE id = 5", exactly=1)
+        lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (refresh = 'manual')")
+        lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
+        # Writes are reported one after the other.
+        lab.sql("INSERT INTO d SELECT id FROM range(50, 60, 1, 1)")
+        soon(lambda: reads(lab, "SELECT * FROM d WHERE id = 55") == 1)
+        assert lab.facts()["files new"] == "1"
+        assert folder(lab).stat().st_ino == before
+
+
 def test_what_is_written_before_a_rename_is_refreshed_after_it(lab: Lab) -> None:
     """Whether the table has its new name before its refresh begins, while it runs, or after it."""
     with lab.database("written_renamed"), lab.setting("spark.sieve.refresh.auto", "true"):

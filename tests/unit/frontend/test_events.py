@@ -39,7 +39,7 @@ def told(warehouse: Warehouse, **more: Any) -> dict[str, Any]:
     """What the driver says of table t in an event."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
-    return {"table": {key: info[key] for key in identity}, **more}
+    return {"table": {key: info[key] for key in identity}, "every": "true", **more}
 
 
 def drop(warehouse: Warehouse, followers: Followers, session: Session) -> None:
@@ -175,3 +175,93 @@ def test_an_index_that_is_dropped_meanwhile_keeps_none_from_its_refresh(
         Session(warehouse, dropped_meanwhile).sql("REFRESH SIEVE INDEX ON t")
     (left,) = Session(warehouse).sql("SHOW SIEVE INDEXES ON t")
     assert (left[2], left[7], left[9]) == ("b", 3, 6)
+
+
+def files(warehouse: Warehouse) -> dict[str, int]:
+    """How many files each index has."""
+    return {row[2]: row[9] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")}
+
+
+def follow(warehouse: Warehouse, index: str) -> None:
+    """Have every write followed by a refresh of an index."""
+    Session(warehouse).sql(f"ALTER SIEVE INDEX {index} ON t SET OPTIONS (refresh = 'auto')")
+
+
+def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
+    """Where the session that writes has not; the others wait."""
+    follow(warehouse, "a")
+    warehouse.append("t", range(100, 110))
+    followers = Followers()
+    written = told(warehouse, event="written", anew="false", every="false")
+    answer = followers.act(written, Session(warehouse).at())
+    assert answer == {"again": False, "anew": False, "every": False}
+    assert files(warehouse) == {"a": 5, "b": 4}
+    followers.act(written | {"every": "true"}, Session(warehouse).at())
+    assert files(warehouse) == {"a": 5, "b": 5}
+
+
+def test_a_refresh_that_no_session_asked_for_leaves_the_index_stale(warehouse: Warehouse) -> None:
+    """Where it fails, as for a writer without rights, SHOW says why; the next one clears it."""
+    follow(warehouse, "a")
+    warehouse.append("t", range(100, 110))
+    followers = Followers()
+    written = told(warehouse, event="written", anew="false", every="false")
+    refused = Session(warehouse, refusing(lambda call: call.startswith("before create")))
+    followers.act(written, refused.at())
+    assert followers.state("SHOP", "T").startswith("stale: [SIEVE_STORE_UNAVAILABLE] refused")
+    followers.act(written, Session(warehouse).at())
+    assert followers.state("shop", "t") == ""
+    assert files(warehouse) == {"a": 5, "b": 4}
+
+
+@pytest.mark.parametrize("every", ["false", "true"])
+@pytest.mark.parametrize("anew", ["false", "true"])
+def test_writes_during_a_refresh_are_reported_together(
+    warehouse: Warehouse, every: str, anew: str
+) -> None:
+    """What any of them asks for, the next round does."""
+    follow(warehouse, "a")
+    warehouse.append("t", range(100, 110))
+    followers = Followers()
+    plain = told(warehouse, event="written", anew="false", every="false")
+    answers: list[Any] = []
+
+    def meanwhile(call: str) -> None:
+        if call.startswith("before create") and not answers:
+            writes = (plain | {"every": every}, plain | {"anew": anew}, plain)
+            answers.extend(followers.act(write, Session(warehouse).at()) for write in writes)
+            assert followers.state("shop", "t") == "refreshing"
+
+    last = followers.act(plain, Session(warehouse, meanwhile).at())
+    assert answers == [{"again": False, "anew": False, "every": False}] * 3
+    assert last == {"again": True, "anew": anew == "true", "every": every == "true"}
+
+
+def test_a_replaced_table_gets_those_indexes_back_that_ask_for_it(warehouse: Warehouse) -> None:
+    """The others wait for a session that has all of them."""
+    follow(warehouse, "b")
+    followers = Followers()
+    drop(warehouse, followers, Session(warehouse))
+    table(warehouse)
+    written = told(warehouse, event="written", anew="true", every="false")
+    followers.act(written, Session(warehouse).at())
+    assert files(warehouse) == {"b": 4}
+    followers.act(written | {"every": "true"}, Session(warehouse).at())
+    assert files(warehouse) == {"a": 4, "b": 4}
+
+
+def test_a_declaration_may_ask_for_the_building(warehouse: Warehouse) -> None:
+    """In its options; else its index waits for a session or for REFRESH."""
+    Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
+    declared = {"sieve.columns": "id"}
+    warehouse.alter("t", lambda before: before | declared)
+    followers = Followers()
+    written = told(warehouse, event="written", anew="false", every="false")
+    followers.act(written, Session(warehouse).at())
+    assert files(warehouse) == {}
+    declared["sieve.options"] = "refresh = 'auto'"
+    warehouse.alter("t", lambda before: before | declared)
+    followers.act(written, Session(warehouse).at())
+    assert files(warehouse) == {"id_sieve": 4}
+    (registration,) = registrations(warehouse.properties("t")).values()
+    assert '"refresh":"auto"' in registration

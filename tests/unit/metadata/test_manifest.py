@@ -307,6 +307,15 @@ def test_measurements_of_earlier_formats_have_no_bytes() -> None:
     assert parse_manifest(render_manifest(found)) == found
 
 
+def test_an_index_that_follows_writes_has_an_option_more() -> None:
+    """In force and for the next refresh; the others are as earlier releases wrote them."""
+    auto = replace(SAMPLE.options, refresh="auto")
+    follows = replace(SAMPLE, options=auto, next_options=replace(auto, budget="2%"))
+    assert parse_manifest(render_manifest(follows)) == follows
+    assert render_manifest(follows).count(b'"refresh":"auto"') == 2
+    assert b"refresh" not in render_manifest(SAMPLE)
+
+
 def test_a_delta_table_has_a_commit_more() -> None:
     """Only manifests of Delta tables have this member; it is read back, and none else is taken."""
     commit = Commit("0b6c", 7)

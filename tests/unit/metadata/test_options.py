@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sieve.errors import InvalidInputError
@@ -22,6 +24,8 @@ def test_what_is_not_given_stays() -> None:
     assert parse_options({}, before) == before
     assert parse_options({"error": "4"}, before) == IndexOptions("sieve", error=4)
     assert parse_options({"shape": "runs"}, before) == IndexOptions("runs", error=3)
+    before = IndexOptions("map", budget="30%")
+    assert parse_options({"refresh": "AUTO"}, before) == replace(before, refresh="auto")
 
 
 def test_error_names_its_shape() -> None:
@@ -80,13 +84,10 @@ def test_error_out_of_range(text: str) -> None:
 
 def test_unknown_option_names_what_exists() -> None:
     """A misspelt option is answered with the likely one and the list of all."""
-    with pytest.raises(
-        InvalidInputError, match=r"did you mean 'error'.*budget, error, granularity, payback, shape"
-    ):
+    every = "budget, error, granularity, payback, refresh, shape"
+    with pytest.raises(InvalidInputError, match=rf"did you mean 'error'.*{every}"):
         parse_options({"eror": "5"})
-    with pytest.raises(
-        InvalidInputError, match="options are: budget, error, granularity, payback, shape"
-    ) as caught:
+    with pytest.raises(InvalidInputError, match=f"options are: {every}") as caught:
         parse_options({"zzz": "5"})
     assert "did you mean" not in caught.value.message
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,6 +35,14 @@ def test_round_trip() -> None:
 def test_unknown_members_do_not_count() -> None:
     """A later release may add members."""
     assert parse_registration(changed(hint=7)) == SAMPLE
+
+
+def test_an_index_that_follows_writes_says_so() -> None:
+    """By a member that others leave out, as earlier releases do."""
+    follows = replace(SAMPLE, follows=True)
+    assert json.loads(render_registration(follows)) == json.loads(VALUE) | {"refresh": "auto"}
+    assert parse_registration(render_registration(follows)) == follows
+    assert parse_registration(changed(refresh="manual")) == SAMPLE
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,21 @@ def test_options_wait_for_the_refresh() -> None:
     )
 
 
+def test_when_to_refresh_is_set_at_once_and_rebuilds_nothing() -> None:
+    """Alone or beside options that wait; a refresh that began before it does not undo it."""
+    built = replace(SAMPLE.options, refresh="auto")
+    alone = next_version(SAMPLE, SetOptions(built), ID, BY)
+    assert (alone.options, alone.next_options) == (built, None)
+    waiting = replace(WAITING, refresh="auto")
+    both = next_version(SAMPLE, SetOptions(waiting), ID, BY)
+    assert (both.options, both.next_options) == (built, waiting)
+    later = VersionId("3" * 32)
+    refreshed = next_version(both, REFRESH, later, BY)
+    assert (refreshed.options, refreshed.next_options) == (waiting, None)
+    back = next_version(alone, SetOptions(SAMPLE.options), later, BY)
+    assert (back.options, back.next_options) == (SAMPLE.options, None)
+
+
 @pytest.mark.parametrize("name", [field.name for field in fields(Contents)])
 def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
     """No field of what was built stays as it was in the version before."""

@@ -50,6 +50,8 @@ def named(root: Path, number: int, name: str, table: TableIdentity = FIRST) -> N
     """An index of a name, with one version."""
     folder = index(root, table, uuid=UUIDS[number]).removeprefix("file:")
     made = replace(SAMPLE, index=UUIDS[number], version=1, parent=None, table=table, name=name)
+    if name == "other":
+        made = replace(made, options=replace(made.options, refresh="auto"))
     made = replace(made, id=VersionId(f"{1:032x}"))
     (Path(folder) / "versions" / "1.json").write_bytes(render_manifest(made))
 
@@ -76,7 +78,7 @@ def test_every_lost_index_is_registered_whatever_lies_beside_it(tmp_path: Path) 
     assert table.reregister() == ["lost", "other"]
     assert table.registered == {
         "lost": Registration(UUIDS[5], SAMPLE.column, root),
-        "other": Registration(UUIDS[7], SAMPLE.column, root),
+        "other": Registration(UUIDS[7], SAMPLE.column, root, follows=True),
     }
     assert table.calls == [f"shared {root} {FIRST.database}", "changing", "register"] * 2
 

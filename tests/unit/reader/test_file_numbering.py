@@ -250,3 +250,14 @@ def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
     files = numbered(none, two)
     assert files.ordinals[none.manifest.id].tolist() == [-1, -1, -1]
     assert files.ordinals[two.manifest.id].tolist() == [0, 1, 2]
+
+
+def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> None:
+    """The number -1 is that of what is unknown, which follows those of the version's files."""
+    one = opened(tmp_path, "a", cut([0, 2], {}))
+    two = opened(tmp_path, "b", cut([1, 2], {}))
+    files = numbered(one, two)
+    a, b, c = plain_locations(3).paths
+    assert files.paths == (a, c, b)
+    assert files.ordinals[one.manifest.id].tolist() == [0, 1, -1]
+    assert files.ordinals[two.manifest.id].tolist() == [-1, 1, 0]

@@ -13,6 +13,7 @@ from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.segments.hash_map import fuse_function, posting_lists
 from sieve.segments.hash_map.format import CHECK_BYTES, HEAD, build_map, decode_map
+from sieve.segments.hash_map.lookup import value_bits
 from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
 
 FIELDS = "shape layout first last keys locations lists postings bits seed window_bits windows"
@@ -304,3 +305,12 @@ def test_the_estimate_of_sets_is_close(each, most):
     lists = len(np.unique(sets, axis=0))
     size = len(build_map(np.repeat(hashes, each), sets.ravel(), 300, 4))
     assert size <= estimate_bytes(4000, 300, 4, lists, each * lists) <= most * size
+
+
+@pytest.mark.parametrize(
+    ("n_locations", "n_lists", "bits"),
+    [(0, 0, 0), (1, 0, 0), (2, 0, 1), (4, 0, 2), (3, 1, 2), (4, 1, 3), (5, 0, 3), (5, 4, 4)],
+)
+def test_values_have_just_the_bits_for_each_location_and_list(n_locations, n_lists, bits):
+    """The greatest is one less than their number."""
+    assert value_bits(n_locations, n_lists) == bits

@@ -62,6 +62,15 @@ def test_no_more_intervals_than_allowed():
     assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.0, most=1)) == [(1, 1000, 7, 6, 21)]
 
 
+def test_of_many_gaps_the_widest_are_kept():
+    """Wherever they lie."""
+    gaps = np.random.default_rng(5).permutation(np.arange(1, 301))
+    keys = np.append(0, np.cumsum(gaps))
+    even = QueryModel.of_sample(np.arange(keys[-1] + 1))
+    made = cut_location(keys, np.ones(len(keys), np.int64), 7, even, 0.0, most=40)
+    assert (made.first[1:] - made.last[:-1]).tolist() == [gap for gap in gaps if gap > 261]
+
+
 def test_one_key_is_one_interval():
     """A location whose rows all have one key cannot be cut."""
     for key in (LEAST, 0, GREATEST):

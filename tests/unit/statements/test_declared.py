@@ -68,7 +68,8 @@ def write(warehouse: Warehouse, followers: Followers, session: Session) -> None:
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
     table = {key: info[key] for key in identity}
-    followers.act({"event": "written", "table": table, "anew": "false"}, session.at())
+    event = {"event": "written", "table": table, "anew": "false", "every": "true"}
+    followers.act(event, session.at())
 
 
 def lacking(

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.sieve
 
+import java.util.Locale
 import java.util.concurrent.{ConcurrentHashMap, RejectedExecutionException, TimeoutException, TimeUnit}
 import scala.jdk.CollectionConverters._
 import scala.util.{Failure, Success, Try}
@@ -21,12 +22,14 @@ import org.apache.spark.util.ThreadUtils
  */
 class CatalogEvents(first: Compat.Session)
     extends SparkListener with ExternalCatalogEventListener with Logging {
+  import CatalogEvents.{Pending, Write}
+
   private val application = first.sparkContext.applicationId
   private val worker = ThreadUtils.newDaemonSingleThreadExecutor("sieve-events")
   /** Indexed tables with a pending drop, and the location of their database. */
   private val pendingDrops = new ConcurrentHashMap[(String, String), (CatalogTable, String)]
   /** Written tables that wait for their refresh: the latest writer's request stands for all. */
-  private val pendingRefreshes = new ConcurrentHashMap[(String, String), () => Boolean]
+  private val pendingRefreshes = new ConcurrentHashMap[(String, String), Pending]
 
   /** The indexes that a table had registered before the change that this thread makes of it. */
   private val before = ThreadLocal.withInitial[Set[String]](() => Set.empty)
@@ -45,8 +48,8 @@ class CatalogEvents(first: Compat.Session)
       changed(e.database, e.newName)
       val writer = current
       // What was written under the old name is not found there any more.
-      if (Settings.refreshAuto(writer)) later(s"renamed ${e.newName}")(
-        written(writer, TableIdentifier(e.newName, Some(e.database)), replaced = false))
+      later(s"renamed ${e.newName}")(
+        written(writer, TableIdentifier(e.newName, Some(e.database)), Write(every = Settings.refreshAuto(writer))))
     case e: AlterTablePreEvent if e.kind != "stats" && Delta.isHere =>
       before.set(Registry.registrations(catalog.getTable(e.database, e.name)).keySet)
     case e: AlterTableEvent if e.kind != "stats" => changed(e.database, e.name)
@@ -106,36 +109,51 @@ class CatalogEvents(first: Compat.Session)
       for {
         execution <- Option(e.qe)
         if execution.mode == CommandExecutionMode.NON_ROOT || execution.analyzed.isStreaming
-        writer = execution.sparkSession if Settings.refreshAuto(writer)
+        writer = execution.sparkSession
         write <- WriteEvent.of(execution.analyzed)
-      } later(s"written $write")(write.find(writer).foreach(written(writer, _, write.replaced)))
+        every = Settings.refreshAuto(writer)
+      } later(s"written $write")(write.find(writer).foreach(written(writer, _, Write(write.replaced, every))))
     case _ =>
   }
 
-  private def written(writer: Compat.Session, name: TableIdentifier, replaced: Boolean): Unit = {
+  private def written(writer: Compat.Session, name: TableIdentifier, write: Write): Unit = {
     val database = name.database.getOrElse(writer.sessionState.catalog.getCurrentDatabase)
     val table = Registry.reload(first, TableIdentifier(name.table, Some(database)))
     val key = (database, table.identifier.table)
-    val before = pendingRefreshes.get(key)
+    val before = Option(pendingRefreshes.get(key))
     // A refresh that has not begun yet will see this write; a replaced table has to be reported.
-    if ((Registry.registrations(table).nonEmpty || DeclaredIndexes.by(table).nonEmpty || replaced) &&
-        (before == null || replaced || before())) {
-      val event = fields("written", table, "anew" -> replaced.toString)
-      pendingRefreshes.put(key, FrontendClient.post(writer, event, { answer =>
+    if (followed(table, write) && !before.exists(p => !write.replaced && p.covers(write) && !p.begun())) {
+      val event = fields("written", table,
+        "anew" -> write.replaced.toString, "every" -> write.every.toString)
+      val begun = FrontendClient.post(writer, event, { answer =>
         pendingRefreshes.remove(key)
         val again = answer match {
-          case Success(node) if node.path("again").asBoolean => Some(node.path("anew").asBoolean)
+          case Success(node) if node.path("again").asBoolean =>
+            Some(Write(node.path("anew").asBoolean, node.path("every").asBoolean))
           // The front end has gone before it came to it.
-          case Failure(_: Undelivered) => Some(replaced)
+          case Failure(_: Undelivered) => Some(write)
           case Failure(e) =>
             logWarning(s"sieve: the indexes of $name were not refreshed: $e")
             None
           case _ => None
         }
         again.foreach(how => later(s"written $name")(written(writer, name, how)))
-      }))
+      })
+      pendingRefreshes.put(key, Pending(begun, write.every))
     }
   }
+
+  /** Whether a write is to be reported: the session asks for it, or an index of the table does. */
+  private def followed(table: CatalogTable, write: Write): Boolean = {
+    val (has, declared) = (Registry.registrations(table), DeclaredIndexes.by(table))
+    if (write.every) has.nonEmpty || declared.nonEmpty || write.replaced
+    else has.values.exists(Registry.follows) || declared.values.exists(mayFollow) ||
+      // The front end was told of the indexes of the table that this one replaces.
+      write.replaced && FrontendProcess.running.isDefined
+  }
+
+  /** Options are read by the front end, which is not to be started for those that do not name this one. */
+  private def mayFollow(options: String): Boolean = options.toLowerCase(Locale.ROOT).contains("refresh")
 
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
     worker.shutdown()
@@ -146,6 +164,14 @@ class CatalogEvents(first: Compat.Session)
 }
 
 object CatalogEvents {
+  /** What a write asks for: `replaced`, the table took another's place; `every`, all indexes are to be refreshed. */
+  private final case class Write(replaced: Boolean = false, every: Boolean)
+
+  /** A refresh that was asked for; whether the front end has begun it, and whether it is of every index. */
+  private final case class Pending(begun: () => Boolean, every: Boolean) {
+    def covers(write: Write): Boolean = every || !write.every
+  }
+
   @volatile private var listening: Option[(String, CatalogEvents)] = None
   @volatile private var following = ""
 

@@ -46,6 +46,10 @@ object Registry extends Logging {
   def registrations(table: CatalogTable): Map[String, String] =
     table.properties.filter(_._1.startsWith(prefix)).toMap
 
+  /** Whether a refresh follows each write to the table of a registration, whatever the session asks for. */
+  def follows(registration: String): Boolean =
+    Try(Json.read(registration).path("refresh").asText == "auto").getOrElse(false)
+
   /** The table's entry if it has an index; never waits for the metastore. */
   def find(session: Compat.Session, table: CatalogTable): Option[Entry] = {
     val k = key(session, table)
