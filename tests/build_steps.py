@@ -100,7 +100,7 @@ def build(
     for kind, location, count in zip(*(lines[n].to_pylist() for n in (0, 1, 5)), strict=True):
         if kind != cut_tasks.KEY:
             counts[kind][location] += count
-    cuts = lines.filter(pa.array(lines[0].to_numpy() == cut_tasks.KEY)).drop_columns(["kind"])
+    cuts = lines.filter(pa.array(lines[0].to_numpy() == cut_tasks.KEY))
     stop = (
         None
         if payback is None or query_model is None
@@ -135,7 +135,8 @@ def _payloads(cuts, query_model, shape, budget, sizes, borders, stop):
     n_files = len(sizes)
     planner = partial(plan, query_model=query_model, shape=shape, weights=weights_of(sizes))
     borders = np.unique(np.array(borders, np.int64))
-    pieces = _table(segment_tasks.split_cuts(borders)(iter(cuts.combine_chunks().to_batches())))
+    packed = cut_tasks.pack_cuts(iter(cuts.to_batches()))
+    pieces = _table(segment_tasks.split_cuts(borders)(packed))
     pieces = pieces.sort_by("stretch").combine_chunks().to_batches()
     if stop is not None:
         return _until(pieces, planner, n_files, borders, stop)

@@ -7,7 +7,7 @@ Arrow record batches in bounded memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from sieve.arrays.dtypes import Codes, Counts
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.batches import Batches, together
 from sieve.indexing.domain_sample import DomainSample
+from sieve.indexing.packed_cuts import pack
 from sieve.segments.intervals import Intervals, cut_location, overprovisioned_most
 from sieve.segments.query_model import QueryModel
 
@@ -32,6 +33,9 @@ _CUTS = pa.schema(
     [("kind", pa.int32()), ("location", pa.int32())]
     + [(name, pa.int64()) for name in ("first", "last", "keys", "rows")]
 )
+PACKED_SCHEMA = f"{CUTS_SCHEMA}, cuts BINARY"
+"""Of packed lines: those of cuts have these in `cuts`, their number in `rows`, and their ends."""
+_PACKED = pa.schema([*_CUTS, ("cuts", pa.binary())])
 _HELD = 1 << 22
 """Codes buffered before they are sorted and cut: 32 MB."""
 _ORDERED = 16
@@ -102,12 +106,26 @@ def read_column(
     return run
 
 
+def pack_cuts(lines: Batches) -> Batches:
+    """A step from the lines of `read_column` to fewer: one for all cuts of a batch."""
+    for batch in lines:
+        if batch.num_rows == 0 or batch.column(0)[0].as_py() != KEY:
+            none = pa.nulls(batch.num_rows, pa.binary())
+            yield pa.RecordBatch.from_arrays([*batch.columns, none], schema=_PACKED)
+            continue
+        location, first, last, keys, rows = (batch.column(k).to_numpy() for k in range(1, 6))
+        cuts = Intervals(first, last, location, keys, rows)
+        line = (KEY, location[0], first[0], last[-1], keys.sum(), len(cuts), pack(cuts))
+        yield _line(line, _PACKED)
+
+
+def _line(values: Sequence[object], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [pa.array([v], field.type) for v, field in zip(values, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
 def _damaged(location: int, records: int) -> pa.RecordBatch:
-    line = (DAMAGED, location, 0, 0, 0, records)
-    return pa.RecordBatch.from_arrays(
-        [pa.array([value], field.type) for value, field in zip(line, _CUTS, strict=True)],
-        schema=_CUTS,
-    )
+    return _line((DAMAGED, location, 0, 0, 0, records), _CUTS)
 
 
 def _hits(hits: Counts) -> pa.RecordBatch:

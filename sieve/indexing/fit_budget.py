@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from pyspark import StorageLevel
@@ -38,17 +38,33 @@ FILE_OVERHEAD = 2_100
 Make = Callable[[float], DataFrame]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Shared:
     """The input of all runs that are made from one reading; computed when it is first used.
 
     Attributes:
-        pieces: cuts, clipped to stretches of the domain.
+        cuts: of the reading step.
+        seen: its counts.
+        column_profile: the profile that it was read with.
         pairs: for maps.
     """
 
-    pieces: DataFrame
+    cuts: DataFrame
+    seen: Seen
+    column_profile: ColumnProfile
     pairs: SharedPairs
+
+    @cached_property
+    def pieces(self) -> DataFrame:
+        """Cuts, clipped to stretches of the domain."""
+        query_model = _query_model(self.seen, self.column_profile)
+        pieces = _in_stretches(self.cuts, query_model, _stretches(self.seen.cuts[0], query_model))
+        return pieces.persist(StorageLevel.MEMORY_AND_DISK)
+
+    def unpersist(self) -> None:
+        """Frees the pieces, if there are any."""
+        if "pieces" in vars(self):
+            self.pieces.unpersist()
 
 
 @contextlib.contextmanager
@@ -60,14 +76,12 @@ def shared_by_runs(cuts: DataFrame, seen: Seen, column_profile: ColumnProfile) -
         seen: its counts.
         column_profile: the profile that it was read with.
     """
-    query_model = _query_model(seen, column_profile)
-    pieces = _in_stretches(cuts, query_model, _stretches(seen.cuts[0], query_model))
-    pieces.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        with SharedPairs(column_profile.values, column_profile.sample, seen) as pairs:
-            yield Shared(pieces, pairs)
-    finally:
-        pieces.unpersist()
+    with SharedPairs(column_profile.values, column_profile.sample, seen) as pairs:
+        shared = Shared(cuts, seen, column_profile, pairs)
+        try:
+            yield shared
+        finally:
+            shared.unpersist()
 
 
 def run_maker(

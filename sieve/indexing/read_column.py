@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.arrays.dtypes import Counts, Flags
@@ -60,6 +60,9 @@ def read_cuts(
 ) -> Iterator[tuple[DataFrame, Seen]]:
     """Cuts of all completely read locations, persisted until the block ends, and the counts.
 
+    The cuts are packed, those of each location in few rows; for the shape ``sieve``, whose pairs
+    Spark sorts, each is a row.
+
     Args:
         column_profile: of the column.
         options: shape and budget.
@@ -73,16 +76,24 @@ def read_cuts(
     step = cut_tasks.read_column(
         sample.encoder, sample.domain_sample, _cutting(column_profile, options), probes.intervals
     )
-    lines = map_batches(column_profile.values, step, cut_tasks.CUTS_SCHEMA).persist(
-        StorageLevel.MEMORY_AND_DISK
-    )
+    packs = options.shape != "sieve"
+    if packs:
+        lines = map_batches(
+            column_profile.values,
+            lambda rows: cut_tasks.pack_cuts(step(rows)),
+            cut_tasks.PACKED_SCHEMA,
+        )
+    else:
+        lines = map_batches(column_profile.values, step, cut_tasks.CUTS_SCHEMA)
+    lines.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         shown = np.zeros(column_profile.n_files, np.bool_) if may_be_empty is None else may_be_empty
-        seen = _seen(lines, column_profile, len(probes.intervals), shown)
-        cuts = lines.where(sf.col("kind") == cut_tasks.KEY).drop("kind")
+        n_cuts = sf.col("rows") if packs else sf.lit(1)
+        seen = _seen(lines, n_cuts, column_profile, len(probes.intervals), shown)
+        cuts = lines.where(sf.col("kind") == cut_tasks.KEY)
         if (whole := seen.whole) is not None:
             cuts = cuts.where(sf.col("location").isin(whole)) if whole else cuts.limit(0)
-        yield cuts, seen
+        yield cuts.select("location", "cuts") if packs else cuts.drop("kind"), seen
     finally:
         lines.unpersist()
 
@@ -106,16 +117,20 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
 
 
 def _seen(
-    lines: DataFrame, column_profile: ColumnProfile, n_probes: int, may_be_empty: Flags
+    lines: DataFrame,
+    n_cuts: Column,
+    column_profile: ColumnProfile,
+    n_probes: int,
+    may_be_empty: Flags,
 ) -> Seen:
-    """The counts of the reading step, summed over the tasks."""
+    """The counts of the reading step, summed over the tasks; `n_cuts` is of a line of cuts."""
     n = column_profile.n_files
     kinds = (cut_tasks.ROWS, cut_tasks.NULLS, cut_tasks.NANS, cut_tasks.KEY, cut_tasks.DAMAGED)
     counts = {kind: np.zeros(n, np.int64) for kind in kinds}
     counts[cut_tasks.PROBE] = np.zeros(n_probes, np.int64)
     hit_bytes, distinct = np.zeros(n_probes, np.int64), np.zeros(n, np.int64)
     least, greatest = np.full(n, GREATEST, np.int64), np.full(n, LEAST, np.int64)
-    rows = sf.when(sf.col("kind") == cut_tasks.KEY, 1).otherwise(sf.col("rows"))
+    rows = sf.when(sf.col("kind") == cut_tasks.KEY, n_cuts).otherwise(sf.col("rows"))
     grouped = lines.groupBy("kind", "location").agg(
         sf.sum(rows), sf.sum("keys"), sf.min("first"), sf.max("last")
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from socket import gethostname
 
 import numpy as np
@@ -15,8 +17,8 @@ import pyarrow as pa
 
 from sieve.arrays.dtypes import Codes, Numbers
 from sieve.errors import UnavailableError
-from sieve.indexing.batches import Batches, together
-from sieve.indexing.cut_tasks import CUTS_SCHEMA
+from sieve.indexing.batches import Batches
+from sieve.indexing.packed_cuts import pack, unpack
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.blocks.key_groups import Chunk
@@ -25,7 +27,8 @@ from sieve.segments.shapes.planner import Plan, Segment, fitted
 from sieve.segments.stopping_rule import KINDS, Stop
 from sieve.storage.local import LocalStore
 
-PIECES_SCHEMA = f"stretch INT, {CUTS_SCHEMA.partition(', ')[2]}"
+PIECES_SCHEMA = "stretch INT, pieces BINARY"
+_PIECES = pa.schema([("stretch", pa.int32()), ("pieces", pa.binary())])
 CURVE_SCHEMA = "price INT, bytes DOUBLE"
 TRIAL_SCHEMA = ", ".join(f"{name} DOUBLE" for name in ("bytes", *KINDS))
 RUN = pa.schema(
@@ -42,14 +45,20 @@ _FITTED = 0.98
 
 
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
-    """A step that splits cuts (without their kind) at the borders: one stretch for each piece."""
+    """A step that splits packed cuts at the borders: a row has the pieces of one stretch.
+
+    The cuts are in the last column; those of a batch are split together.
+    """
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
-            stretch, pieces = split_at(_intervals(batch, 0), borders)
+            stretch, pieces = split_at(unpack(batch.column(-1).to_pylist()), borders)
+            order = np.argsort(stretch, kind="stable")
+            numbers, starts = np.unique(stretch[order], return_index=True)
+            parts = np.split(order, starts[1:])[: len(numbers)]
+            packed = [pack(pieces.take(part)) for part in parts]
             yield pa.RecordBatch.from_arrays(
-                [pa.array(stretch, pa.int32()), *_arrays(pieces)],
-                names=["stretch", "location", "first", "last", "keys", "rows"],
+                [pa.array(numbers, pa.int32()), pa.array(packed, pa.binary())], schema=_PIECES
             )
 
     return run
@@ -152,36 +161,9 @@ def _writer(
 
 def _stretches(batches: Batches) -> Iterator[Intervals]:
     """The pieces of each stretch in turn; the batches of a stretch are contiguous."""
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        for stretch, part in together(batch, 0):
-            if held and held[-1].column(0)[0].as_py() != stretch:
-                yield _joined(held)
-                held = []
-            held.append(part)
-    if held:
-        yield _joined(held)
-
-
-def _joined(batches: Sequence[pa.RecordBatch]) -> Intervals:
-    table = pa.Table.from_batches(batches).combine_chunks()
-    return _intervals(table.to_batches()[0], 1)
-
-
-def _intervals(batch: pa.RecordBatch, at: int) -> Intervals:
-    """Columns location, first, last, keys, rows from number `at` on."""
-    location, first, last, keys, rows = (batch.column(at + k).to_numpy() for k in range(5))
-    return Intervals(first, last, location, keys, rows)
-
-
-def _arrays(intervals: Intervals) -> list[pa.Array]:
-    return [
-        pa.array(intervals.location, pa.int32()),
-        *(
-            pa.array(column, pa.int64())
-            for column in (intervals.first, intervals.last, intervals.keys, intervals.rows)
-        ),
-    ]
+    rows = (row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
+    for _, own in groupby(rows, itemgetter(0)):
+        yield unpack(pieces for _, pieces in own)
 
 
 def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:

@@ -144,7 +144,7 @@ SEVERAL_TASKS = [
         (7_152, 4, 1.0),
     ),
     (IndexOptions("map", "50%"), scattered, f"{WHOLE}weighing {MAPPED}", "4 3", (17_087, 7, 1.01)),
-    (IndexOptions("sieve"), numbers, f"{WHOLE}writing", "4 3", (6_403, 3, 1.16)),
+    (IndexOptions("sieve"), numbers, f"{WHOLE}writing", "3", (6_403, 3, 1.16)),
 ]
 
 
@@ -153,7 +153,9 @@ def ranges_of(cluster: Cluster) -> str:
     return " ".join(c.split()[1] for c in cluster.calls if c.startswith("repartition"))
 
 
-def check(build: Build, jobs: str, size: int, files: int, reads: float) -> None:
+def check(
+    build: Build, options: IndexOptions, jobs: str, size: int, files: int, reads: float
+) -> None:
     """What holds of every build, and these figures of one."""
     run = build.built.run
     assert run is not None
@@ -170,7 +172,8 @@ def check(build: Build, jobs: str, size: int, files: int, reads: float) -> None:
     assert present.files == pytest.approx(reads, abs=0.08)
     assert present.exact == pytest.approx(1, abs=0.02)
     calls = build.cluster.calls
-    assert calls.count("persist") == calls.count("unpersist") >= 2
+    held = 1 if options.shape == "sieve" else 2
+    assert calls.count("persist") == calls.count("unpersist") >= held
 
 
 @pytest.mark.parametrize(("options", "column", "jobs", "figures"), ONE_TASK)
@@ -184,7 +187,7 @@ def test_a_small_column_is_weighed_by_one_task(
 ) -> None:
     """No key is lost in any shape, and the run takes and reads what it did."""
     build = Build(tmp_path, column, options)
-    check(build, jobs, *figures)
+    check(build, options, jobs, *figures)
     assert ranges_of(build.cluster) == ""
 
 
@@ -203,5 +206,5 @@ def test_stretches_of_a_column_are_weighed_apart(
     frames.setattr(fit_budget, "_PAIRS_PER_TASK", 250)
     frames.setattr(build_hash_map, "_PAIRS_PER_MAP", 250)
     build = Build(tmp_path, column, options)
-    check(build, jobs, *figures)
+    check(build, options, jobs, *figures)
     assert ranges_of(build.cluster) == moved

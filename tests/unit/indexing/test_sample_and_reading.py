@@ -14,6 +14,7 @@ from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.indexing import column_sample
 from sieve.indexing.column_profile import ColumnProfile, Profile, column_profile
 from sieve.indexing.column_sample import Sample, take_sample
+from sieve.indexing.packed_cuts import unpack
 from sieve.indexing.probes import Probes
 from sieve.indexing.read_column import Seen, read_cuts
 from sieve.indexing.tiling import Tiling
@@ -224,6 +225,12 @@ def test_intervals_are_cut_at_gaps_alone() -> None:
     """Distinct keys are counted all the same, and a cut has its rows and ends."""
     found, seen, _ = read(EXACT, shape="intervals")
     assert seen.keys == 7
-    assert sum(row["keys"] for row in found) == 7
-    assert sum(row["rows"] for row in found) == 8
-    assert all(row["first"] <= row["last"] for row in found)
+    assert all(list(row) == ["location", "cuts"] for row in found)
+    cuts = unpack([row["cuts"] for row in found])
+    assert len(cuts) == seen.cuts[0]
+    assert cuts.keys.sum() == 7
+    assert cuts.rows.sum() == 8
+    assert (cuts.first <= cuts.last).all()
+    assert {row["location"] for row in found} == set(cuts.location.tolist())
+    for row in found:
+        assert set(unpack([row["cuts"]]).location.tolist()) == {row["location"]}

@@ -6,9 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sieve.indexing.segment_tasks import _stretches, segment_pairs, write_whole
+from sieve.indexing.cut_tasks import DAMAGED, KEY, ROWS, pack_cuts
+from sieve.indexing.packed_cuts import pack, unpack
+from sieve.indexing.segment_tasks import _stretches, segment_pairs, split_cuts, write_whole
 from sieve.segments.blocks.format import decode_segment
 from sieve.segments.budget import prices_for
+from sieve.segments.intervals import Intervals
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 
@@ -38,10 +41,11 @@ def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
 @pytest.mark.parametrize("cut", [0, 2, 3, 5])
 def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -> None:
     """Stretches follow each other, in any order, and a batch may end within one."""
-    names = ["stretch", "location", "first", "last", "keys", "rows"]
     n = len(order)
-    columns = [order, list(range(n)), [10 * k for k in range(n)], [10 * k + 5 for k in range(n)]]
-    whole = pa.RecordBatch.from_arrays([pa.array(c) for c in (*columns, [1] * n, [2] * n)], names)
+    first, one = 10 * np.arange(n), np.ones(n, np.int64)
+    pieces = Intervals(first, first + 5, np.arange(n, dtype=np.int32), one, 2 * one)
+    packed = [pack(pieces.take(np.array([k]))) for k in range(n)]
+    whole = pa.RecordBatch.from_arrays([pa.array(order), pa.array(packed)], ["stretch", "pieces"])
     found = [list(one.first) for one in _stretches(iter([whole.slice(0, cut), whole.slice(cut)]))]
     expected = [
         [10 * k for k in range(n) if order[k] == stretch] for stretch in dict.fromkeys(order)
@@ -58,11 +62,68 @@ def test_a_whole_column_leaves_some_of_its_budget_to_pages(budget: int) -> None:
     last = first + rng.integers(0, domain >> 12, len(first))
     location = np.repeat(np.arange(files), pieces)
     ones = np.ones(len(first), np.int64)
-    columns = [0 * ones, location.astype(np.int32), first, last, ones, ones]
-    names = ["stretch", "location", "first", "last", "keys", "rows"]
-    batch = pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
+    pieces_of_all = Intervals(first, last, location.astype(np.int32), ones, ones)
+    columns = [pa.array([0]), pa.array([pack(pieces_of_all)])]
+    batch = pa.RecordBatch.from_arrays(columns, ["stretch", "pieces"])
     model = QueryModel.of_sample(np.sort(first))
     step = write_whole(lambda given: plan(given, model), prices_for(files, budget), budget, 1)
     made = pa.Table.from_batches(step(iter([batch])))
     taken = sum(len(p.as_py()) + SEGMENT_OVERHEAD for p in made["payload"])
     assert budget / 2 < taken <= 0.98 * budget
+
+
+def intervals(*rows: tuple[int, int, int, int, int]) -> Intervals:
+    """Of first and last key, location, keys and rows."""
+    first, last, location, keys, counts = np.array(rows, np.int64).reshape(-1, 5).T
+    return Intervals(first, last, location.astype(np.int32), keys, counts)
+
+
+def listed(some: Intervals) -> list[tuple[int, ...]]:
+    """As rows."""
+    columns = (some.first, some.last, some.location, some.keys, some.rows)
+    return [tuple(int(each) for each in row) for row in zip(*columns, strict=True)]
+
+
+def test_packed_cuts_are_what_was_packed() -> None:
+    """In 36 bytes each, wherever the numbers lie; several values are one list."""
+    far = (-(1 << 63), (1 << 63) - 1, (1 << 31) - 1, 1 << 40, 1 << 50)
+    some, more = intervals((1, 2, 3, 4, 5), far), intervals((6, 7, 8, 9, 10))
+    assert len(pack(some)) == 72
+    assert listed(unpack([pack(some), pack(more)])) == [(1, 2, 3, 4, 5), far, (6, 7, 8, 9, 10)]
+    assert listed(unpack([])) == []
+
+
+def test_a_line_of_packed_cuts_has_their_number_and_ends() -> None:
+    """The other lines stay as they are."""
+    kinds = pa.array([ROWS, DAMAGED], pa.int32())
+    names = ["kind", "location", "first", "last", "keys", "rows"]
+    counts = [kinds, pa.array([4, 4], pa.int32()), *[pa.array([0, 0])] * 3, pa.array([7, 1])]
+    cuts = [
+        *(pa.array([KEY, KEY], pa.int32()), pa.array([4, 4], pa.int32())),
+        *(pa.array(column) for column in ([1, 9], [3, 12], [2, 3], [5, 6])),
+    ]
+    batches = [pa.RecordBatch.from_arrays(columns, names) for columns in (cuts, counts)]
+    empty = batches[1].slice(2)
+    lines = [line for made in pack_cuts(iter([*batches, empty])) for line in made.to_pylist()]
+    packed = lines[0].pop("cuts")
+    assert lines[0] == dict(zip(names, (KEY, 4, 1, 12, 5, 2), strict=True))
+    assert listed(unpack([packed])) == [(1, 3, 4, 2, 5), (9, 12, 4, 3, 6)]
+    assert [tuple(line.values()) for line in lines[1:]] == [
+        (ROWS, 4, 0, 0, 0, 7, None),
+        (DAMAGED, 4, 0, 0, 0, 1, None),
+    ]
+
+
+def test_the_pieces_of_a_stretch_are_one_value_of_a_batch() -> None:
+    """Cuts of several rows are split together; no stretch is without a piece."""
+    rows = [intervals((0, 25, 1, 9, 9)), intervals((3, 4, 2, 1, 1), (40, 41, 2, 2, 2))]
+    columns = [pa.array([1, 2], pa.int32()), pa.array([pack(each) for each in rows])]
+    batch = pa.RecordBatch.from_arrays(columns, ["location", "cuts"])
+    step = split_cuts(np.array([10, 20, 30]))
+    made = [row for some in step(iter([batch, batch.slice(2)])) for row in some.to_pylist()]
+    assert [(row["stretch"], listed(unpack([row["pieces"]]))) for row in made] == [
+        (0, [(0, 9, 1, 9, 9), (3, 4, 2, 1, 1)]),
+        (1, [(10, 19, 1, 0, 0)]),
+        (2, [(20, 25, 1, 0, 0)]),
+        (3, [(40, 41, 2, 2, 2)]),
+    ]
