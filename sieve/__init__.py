@@ -20,6 +20,7 @@ from sieve.client.statements import (
     estimate,
     explain,
     indexes,
+    inspect,
     refresh,
 )
 
@@ -34,5 +35,6 @@ __all__ = [
     "estimate",
     "explain",
     "indexes",
+    "inspect",
     "refresh",
 ]

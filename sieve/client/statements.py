@@ -12,6 +12,7 @@ from dataclasses import fields
 from typing import Any, Protocol, TypeVar
 
 from sieve.client.answer import Answer
+from sieve.client.picture import Picture
 from sieve.client.records import (
     Built,
     CheckedFile,
@@ -114,6 +115,20 @@ def describe(spark: Session, table: str, index: str, *, extended: bool = False) 
         extended: compare it with the table as it is now.
     """
     return _call(spark, Property, "describe", table=table, index=index, extended=extended)
+
+
+def inspect(spark: Session, table: str, index: str) -> Picture:
+    """An index as a picture and a summary: which files it reads for which keys.
+
+    Args:
+        spark: a session with Sieve; matplotlib is needed where its driver runs, and there alone.
+        table: the table.
+        index: the index.
+    """
+    arguments = f"{_literal(table)}, {_literal(index)}"
+    query = f"SELECT * FROM sieve_inspect({arguments})"  # noqa: S608 - both are literals
+    (row,) = spark.sql(query).collect()
+    return Picture(row["summary"], bytes(row["png"]))
 
 
 def explain(spark: Session, query: str) -> Answer[Scan]:

@@ -9,11 +9,12 @@ from typing import Any
 
 from sieve.errors import InvalidInputError
 from sieve.operations.indexed_column import indexed_column
-from sieve.operations.registered_index import select, usable
+from sieve.operations.registered_index import Usable, select, usable
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext
 from sql_ext.statements.execute import execute
 from udfs import files, segments, status
+from udfs.inspection import rows as inspection
 
 Arguments = Mapping[str, Any]
 """Values by parameter name: the parts of a table's or database's name, otherwise a string."""
@@ -44,12 +45,25 @@ def call(body: Mapping[str, Any], at: StatementContext) -> Mapping[str, Any]:
 
 
 def _segments(given: Arguments, at: StatementContext) -> Sequence[Row]:
+    return segments.segment_rows(_index_with_keys(given, at))
+
+
+def _inspection(given: Arguments, at: StatementContext) -> Sequence[Row]:
+    index = _index_with_keys(given, at)
+    properties = execute(_describe({**given, "detail": "extended"}), at)
+    return inspection.inspection_rows(index, {row[0]: row[1] for row in properties})
+
+
+def _index_with_keys(given: Arguments, at: StatementContext) -> Usable:
+    """The index that the arguments name, for rows that contain keys of it.
+
+    A user without permission to query the column must not see them.
+    """
     table = at.table(_table(given))
     (index,) = select(at.indexes(table), table.info.label, given["index"], None)
-    # The rows contain keys: a user without permission to query the column must not see them.
-    column = indexed_column(table.info, usable(index).manifest)
-    at.plan_column(given["table"], column.path)
-    return segments.segment_rows(usable(index))
+    found = usable(index)
+    at.plan_column(given["table"], indexed_column(table.info, found.manifest).path)
+    return found
 
 
 def _files(given: Arguments, at: StatementContext) -> Sequence[Row]:
@@ -102,4 +116,5 @@ FUNCTIONS: Mapping[str, TableFunction] = {
     "sieve_segments": TableFunction(segments.COLUMNS, _segments),
     "sieve_files": TableFunction(files.COLUMNS, _files),
     "sieve_status": TableFunction(status.COLUMNS, _status),
+    "sieve_inspect": TableFunction(inspection.COLUMNS, _inspection),
 }

@@ -40,7 +40,9 @@ try:
     spark.sql("CREATE SIEVE INDEX ON visits (nope)").collect()
 except Exception as error:
     failed = "SIEVE_UNKNOWN_COLUMN" in str(error)
-print(len(on), refreshed.change, scan.files_read, scan.reasons, failed)
+picture = spark.sql("SELECT png FROM sieve_inspect('visits', 'id_sieve')").first().png
+drawn = bytes(picture).startswith(b"\\x89PNG")
+print(len(on), refreshed.change, scan.files_read, scan.reasons, failed and drawn)
 """
 
 

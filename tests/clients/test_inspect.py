@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from thrift_session import thrift_session
 
 if TYPE_CHECKING:
     from conftest import Site
@@ -41,7 +42,10 @@ def _inspect(site: Site, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
-    """The picture is a PNG of its full size; the terminal tells what it shows, and where it is."""
+    """The picture is a PNG of its full size; the terminal tells what it shows, and where it is.
+
+    A client of the Thrift server gets the same.
+    """
     output = tmp_path / "picture.png"
     done = _inspect(
         drawn, *drawn.metastore_option, "--output", str(output), "default.drawn", "ID_sieve"
@@ -56,6 +60,12 @@ def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
     assert data.startswith(b"\x89PNG")
     assert struct.unpack(">II", data[16:24]) == (1320, 990)
     assert len(data) > 20_000
+    with thrift_session(drawn.thrift_port) as connection:
+        cursor = connection.cursor()
+        cursor.execute("SELECT summary, png FROM sieve_inspect('drawn', 'id_sieve')")
+        ((summary, png),) = cursor.fetchall()
+    assert summary.splitlines() == lines
+    assert png == data
 
 
 def test_what_cannot_be_drawn_is_told(drawn: Site) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -26,8 +28,8 @@ notebook = nbformat.read(sys.argv[1], 4)
 NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
 nbformat.write(notebook, "run.ipynb")
 """
-# Times and identities, which differ from run to run.
-VARYING = ("seconds", "uuid")
+# Times and identities, which differ from run to run; files have such names.
+VARYING = ("seconds", "uuid", "part-0")
 
 
 def results(path: Path) -> dict[str, dict[str, Any]]:
@@ -65,8 +67,19 @@ def test_a_notebook_shows_what_it_was_saved_with(path: Path, tmp_path: Path) -> 
             # The first line has the names of the columns.
             heads = {each["text/plain"].splitlines()[0].split()[0] for each in (shown, found[name])}
             assert len(heads) == 1
+            assert shown.keys() == found[name].keys()
         else:
             assert found[name] == shown
+
+
+def test_pictures_are_saved_in_full() -> None:
+    """An index is drawn in a notebook as by the command, with the summary as text."""
+    shown = [cell for path in NOTEBOOKS for cell in results(path).values() if "image/png" in cell]
+    for cell in shown:
+        png = base64.b64decode(cell["image/png"])
+        assert struct.unpack(">II", png[16:24]) == (1320, 990)
+        assert cell["text/plain"].startswith("files read for a key that occurs: ")
+    assert shown
 
 
 def test_answers_are_tables_with_bars() -> None:

@@ -1,13 +1,15 @@
-"""The program of `sieve inspect` in the run's own driver: what it says where it cannot draw."""
+"""Pictures of indexes by `sieve_inspect`, and what `sieve inspect` says where it cannot draw."""
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from spark_session import Lab
 
+import sieve
 from sql_ext.launcher.inspection import __main__ as inspection
 
 
@@ -33,3 +35,20 @@ def test_what_cannot_be_drawn_is_told(
     assert problem in str(ended.value)
     assert len(str(ended.value).splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_the_picture_is_of_the_sessions_own_table(lab: Lab) -> None:
+    """The function resolves names in the session; the PNG has its full size."""
+    with lab.database("inspected"):
+        rows = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(1000)"
+        lab.sql(f"CREATE TABLE late USING parquet AS {rows}")
+        lab.sql("CREATE SIEVE INDEX ON late (id)")
+        picture = sieve.inspect(lab.spark, "`LATE`", "ID_sieve")
+        assert picture.summary.splitlines()[-4] == (
+            "of all keys a file spans 10.0% by min and max (median), 10.0% by the index"
+        )
+        assert picture.png.startswith(b"\x89PNG")
+        assert struct.unpack(">II", picture.png[16:24]) == (1320, 990)
+        assert sieve.inspect(lab.spark, "inspected.late", "id_sieve") == picture
+        with pytest.raises(Exception, match="SIEVE_UNKNOWN_TABLE"):
+            sieve.inspect(lab.spark.newSession(), "late", "id_sieve")

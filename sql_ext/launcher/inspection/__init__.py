@@ -1,1 +1,1 @@
-"""``sieve inspect``: plots an index and prints a summary of it."""
+"""``sieve inspect``: the picture of an index, into a file."""

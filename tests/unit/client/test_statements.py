@@ -119,3 +119,22 @@ def test_a_number_of_0_is_sent() -> None:
     """It is no default, unlike None and False; what it says is for the statement to judge."""
     with pytest.raises(sieve.errors.InvalidInputError, match="sample"):
         sent(sieve.check, "shop.t", sample=0)
+
+
+def test_a_picture_is_a_row_of_a_function() -> None:
+    """Names reach the function as they are; the answer is a PNG for notebooks, text elsewhere."""
+    asked = []
+
+    class Drawing:
+        def sql(self, query: str, /) -> Drawing:
+            asked.append(query)
+            return self
+
+        def collect(self) -> list[dict[str, Any]]:
+            return [{"png": bytearray(b"\x89PNG"), "summary": "two\nlines", "later": 1}]
+
+    picture = sieve.inspect(Drawing(), "shop.`t's`", "i\\d")
+    assert asked == ["SELECT * FROM sieve_inspect('shop.`t\\'s`', 'i\\\\d')"]
+    assert (repr(picture), picture.summary) == ("two\nlines", "two\nlines")
+    assert type(picture.png) is bytes
+    assert picture._repr_png_() == picture.png == b"\x89PNG"

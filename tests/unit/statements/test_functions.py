@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import importlib.util
 import json
+import struct
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sieve.errors import DeniedError, InvalidInputError
+from sieve.errors import DeniedError, InvalidInputError, UnsupportedError
 from sieve.reader.cache import FileCache
 from sql_ext.statements.context import Row
 from sql_ext.statements.functions import FUNCTIONS, call
@@ -98,6 +101,45 @@ def test_segments_are_shown_to_whom_may_query_the_column(warehouse: Warehouse) -
         rows(statement(warehouse, denied=True), "sieve_segments", table=["t"], index="v")
     with pytest.raises(InvalidInputError, match="has no index w"):
         rows(at, "sieve_segments", table=["t"], index="w")
+
+
+def png_size(row: Row) -> tuple[int, ...]:
+    """Width and height of the picture in a row of ``sieve_inspect``."""
+    png = base64.b64decode(row[1], validate=True)
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    assert b"Software" not in png
+    return struct.unpack(">II", png[16:24])
+
+
+def test_a_picture_is_shown_to_whom_may_query_the_column(warehouse: Warehouse) -> None:
+    """One row, of what DESCRIBE EXTENDED tells and the index holds."""
+    at = statement(warehouse)
+    ((summary, _),) = found = rows(at, "sieve_inspect", table=["t"], index="V")
+    assert at.asked == [(["t"], ["id"])]
+    median, *widest = summary.splitlines()
+    assert median == "of all keys a file spans 50.0% by min and max (median), 50.0% by the index"
+    assert [line.partition(" with ")[2] for line in widest] == [
+        "66.7% of all keys, 66.7% by min and max",
+        "33.3% of all keys, 33.3% by min and max",
+    ]
+    assert png_size(found[0]) == (1320, 990)
+    with pytest.raises(DeniedError):
+        rows(statement(warehouse, denied=True), "sieve_inspect", table=["t"], index="v")
+
+
+def test_what_cannot_be_drawn_is_told(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index without a key, and a Python without matplotlib, with what to do."""
+    warehouse.create_table("empty", [[]])
+    with without_spark():
+        Session(warehouse).sql("CREATE SIEVE INDEX v ON empty (id)")
+    at = statement(warehouse)
+    with pytest.raises(UnsupportedError, match=r"no file of shop\.empty holds a key"):
+        rows(at, "sieve_inspect", table=["empty"], index="v")
+    monkeypatch.setattr(importlib.util, "find_spec", {}.get)
+    with pytest.raises(UnsupportedError, match=r"pip install 'sieve-index\[inspect\]'"):
+        rows(at, "sieve_inspect", table=["t"], index="v")
 
 
 def test_the_files_of_a_scan_are_those_that_the_driver_plans(warehouse: Warehouse) -> None:

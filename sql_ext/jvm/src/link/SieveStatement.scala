@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
-import org.apache.spark.sql.types.{BooleanType, DataType, DoubleType, LongType}
+import org.apache.spark.sql.types.{BinaryType, BooleanType, DataType, DoubleType, LongType}
 
 /** A SIEVE statement: its columns are known once it parses, its rows once the front end ran it. */
 case class SieveStatement(text: String, override val output: Seq[Attribute])
@@ -39,6 +39,7 @@ object SieveStatement {
     case LongType => node.asLong
     case DoubleType => node.asDouble
     case BooleanType => node.asBoolean
+    case BinaryType => node.binaryValue // base64
     case _ => node.asText
   }
 }

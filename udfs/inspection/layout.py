@@ -15,7 +15,7 @@ import numpy as np
 from sieve.arrays.dtypes import Numbers, Offsets
 from sieve.segments.coverage import Coverage, disjoint
 from sieve.segments.shapes.format import Entries
-from sql_ext.launcher.inspection.axis import KeyAxis
+from udfs.inspection.axis import KeyAxis
 
 _VISIBLE: Final = 0.3
 _NOTHING: Final = 1e-9

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from sieve.arrays.dtypes import Numbers
-from sql_ext.launcher.inspection.layout import FileLayout, raster, reads
+from udfs.inspection.layout import FileLayout, raster, reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLUMNS: Final = 1000
-_TITLE_WIDTH: Final = 120
+_TITLE_WIDTH: Final = 110
 """Characters of a line of the title, of which even wide ones fit."""
 _MOST_ROWS: Final = 500
 _BRIDGE: Final = 20
@@ -36,7 +36,7 @@ def draw(
     decode: Callable[[int], str],
     expected: Mapping[str, Any],
 ) -> Figure:
-    """The figure, of 1320 by 990 pixels at 110 dots an inch.
+    """The figure, of 1320 by 990 pixels at 132 dots an inch.
 
     Args:
         layout: the index's files.
@@ -46,9 +46,9 @@ def draw(
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 9), dpi=110, layout="constrained")
+    figure = Figure(figsize=(10, 7.5), dpi=132, layout="constrained")
     lines = [line for sentence in title for line in textwrap.wrap(sentence, _TITLE_WIDTH)]
-    figure.suptitle("\n".join(lines), fontsize=11, ha="left", x=0.01)
+    figure.suptitle("\n".join(lines), fontsize=10, ha="left", x=0.01)
     axes = figure.subplots(
         2, 2, sharex="col", sharey="row", height_ratios=(3, 1.2), width_ratios=(8, 1)
     )
@@ -70,6 +70,7 @@ def _files(ax: Axes, layout: FileLayout) -> None:
     ax.imshow(
         image, extent=(0, 1, n + 0.5, 0.5), aspect="auto", interpolation="nearest", rasterized=True
     )
+    ax.locator_params(axis="y", integer=True)
     ax.set_ylabel(f"{n} files, in order of their least key")
     ax.set_title(
         "dark: keys for which the index reads the file    pale: between its min and max only",

@@ -1,0 +1,25 @@
+"""The picture of an index, as a notebook shows it and a terminal sums it up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Picture:
+    """A picture of an index.
+
+    Attributes:
+        summary: what the picture shows, in lines of text.
+        png: the bytes of a PNG file.
+    """
+
+    summary: str
+    png: bytes
+
+    def __repr__(self) -> str:
+        return self.summary
+
+    def _repr_png_(self) -> bytes:
+        """The picture, for notebooks."""
+        return self.png

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from sieve.encoding.encoder import GREATEST, LEAST, Encoder
+from sieve.metadata.records import Expected
+from sieve.segments.shapes.format import Entries
+from udfs.inspection import rows
+from udfs.inspection.layout import FileLayout, lay_out, raster, reads
+from udfs.inspection.picture import draw
+from udfs.inspection.version_entries import VersionEntries
+
+
+def _layout(spans: list[tuple[int, int, int]], n_files: int) -> FileLayout:
+    low, high, location = np.array(sorted(spans), np.int64).reshape(-1, 3).T
+    entries = Entries(low.copy(), high.copy(), location.astype(np.int32))
+    layout = lay_out(entries, [f"f{k}" for k in range(n_files)])
+    assert layout is not None
+    return layout
+
+
+def test_files_stand_in_order_of_their_least_key() -> None:
+    """Files are numbered anew by least key; those without a key are counted and left out."""
+    layout = _layout([(50, 99, 0), (0, 9, 2), (40, 49, 2)], 4)
+    assert layout.paths == ("f2", "f0")
+    assert layout.without == 2
+    assert layout.width() == pytest.approx([0.5, 0.5])
+    assert layout.covered() == pytest.approx([0.2, 0.5])
+
+
+def test_a_picture_shows_the_share_of_each_cell() -> None:
+    """Half covered cells are half, points are seen, files that share a row are averaged."""
+    layout = _layout([(0, 14, 0), (95, 95, 0), (0, 99, 1)], 2)
+    both = raster(layout.entries, layout.axis, 2, 2, 10)
+    assert both[0].tolist() == pytest.approx([1, 0.5, *[0] * 7, 0.3])
+    assert both[1].tolist() == pytest.approx([1] * 10)
+    one = raster(layout.entries, layout.axis, 2, 1, 10)
+    assert one == pytest.approx(both.mean(axis=0, keepdims=True))
+
+
+def test_reads_are_means_over_covered_keys() -> None:
+    """Within a column each covered key counts alike; columns without keys say nothing."""
+    layout = _layout([(0, 9, 0), (5, 9, 1), (90, 90, 2), (99, 99, 2)], 3)
+    mean, most = reads(layout.entries, layout.axis, 10)
+    assert mean[0] == pytest.approx(1.5)
+    assert (most[0], mean[9], most[9]) == (2, 1, 1)
+    assert np.isnan(mean[1:9]).all()
+
+
+def test_the_whole_domain_can_be_drawn() -> None:
+    """Codes from the least to the greatest there is do not overflow the picture."""
+    layout = _layout([(LEAST, GREATEST, 0), (GREATEST, GREATEST, 1), (LEAST, LEAST, 2)], 3)
+    assert layout.axis.code(0) == LEAST
+    assert layout.axis.code(1) == GREATEST
+    mean, _ = reads(layout.entries, layout.axis, 10)
+    assert mean == pytest.approx([1] * 10, abs=1e-6)
+
+
+def test_crowded_keys_are_spread() -> None:
+    """One stray key far away does not squeeze all others into a corner of the picture."""
+    layout = _layout([(k, k, 0) for k in range(100)] + [(10**15, 10**15, 1)], 2)
+    assert not layout.axis.even
+    assert layout.covered()[0] > 0.9
+
+
+def test_no_key_no_layout() -> None:
+    """An index without entries has nothing to lay out."""
+    none = np.empty(0, np.int64)
+    assert lay_out(Entries(none, none, none.astype(np.int32)), ["f"]) is None
+
+
+def test_the_title_lies_within_the_picture() -> None:
+    """Long names and advice are wrapped."""
+    words = "index id_sieve of MAMMOTH_WAREHOUSE.ORDERS has 1,234,567 bytes "
+    figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [words * 8, "REFRESH"], str, {})
+    figure.savefig(io.BytesIO())
+    (title,) = (t for t in figure.findobj(Text) if t.get_text() == figure.get_suptitle())
+    assert title.get_text().count("\n") > 3
+    box = title.get_window_extent()
+    assert 0 < box.x0 < box.x1 < figure.bbox.width
+    assert figure.axes[0].get_window_extent().y1 < box.y0
+
+
+DESCRIBED = {
+    "index": "i",
+    "table": "shop.t",
+    "column": "id",
+    "type": "bigint",
+    "version": "7",
+    "files": "3",
+    "rows": "1234",
+    "bytes": "5678",
+    "options": "budget = 'auto'",
+}
+
+
+def _version(*kinds: Expected, has_maps: bool = False) -> VersionEntries:
+    manifest = SimpleNamespace(stats=SimpleNamespace(expected=kinds))
+    low, high, location = np.array([(0, 9, 0), (5, 9, 1)], np.int64).T
+    entries = Entries(low.copy(), high.copy(), location.astype(np.int32))
+    return VersionEntries(manifest, Encoder("bigint"), entries, ("a", "b"), has_maps)
+
+
+def _drawn(
+    monkeypatch: pytest.MonkeyPatch, version: VersionEntries, described: dict[str, str]
+) -> tuple[list[str], object, str]:
+    """Title and expected reads of the picture, and the summary."""
+    given: list[tuple[list[str], object]] = []
+
+    def draw_recorded(layout: FileLayout, title: list[str], *rest: Any) -> Figure:
+        given.append((title, rest[-1]))
+        return draw(layout, title, *rest)
+
+    monkeypatch.setattr(rows, "draw", draw_recorded)
+    monkeypatch.setattr(rows, "read_entries", lambda _: version)
+    ((summary, _),) = rows.inspection_rows(SimpleNamespace(), described)
+    ((title, expected),) = given
+    return title, expected, summary
+
+
+def test_the_title_tells_what_the_index_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an index without statistics: its column, files, rows and bytes."""
+    title, expected, _ = _drawn(monkeypatch, _version(), DESCRIBED)
+    (sentence,) = title
+    assert sentence == (
+        "i@7 on shop.t (id bigint): 3 files, 1,234 rows, 5,678 bytes "
+        "(no share of the column), budget = 'auto'"
+    )
+    assert expected == {}
+
+
+def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a key reads, advice, what is not drawn, and that files came or changed since."""
+    kinds = [Expected(kind, 1.25, 1.0, 9.5) for kind in ("absent", "present", "range")]
+    described = DESCRIBED | {
+        "bytes as share of column": "0.1%",
+        "advice": "sort it",
+        "files new": "2",
+        "files changed": "0",
+        "files read for a key that occurs": "1.25 of 3 expected",
+    }
+    version = replace(_version(*kinds, has_maps=True), names=("a", "b", "empty"))
+    title, expected, summary = _drawn(monkeypatch, version, described)
+    assert title[0].endswith("5,678 bytes (0.1% of the column), budget = 'auto'")
+    assert title[1:] == [
+        "a key that occurs reads 1.25 files, by min and max 9.50, at the least 1.00",
+        "sort it",
+        "= and IN are answered by the map; what is drawn serves ranges",
+        "1 files without a key are not drawn",
+        "stale: 2 files new and 0 changed since, which are read always; REFRESH SIEVE INDEX",
+    ]
+    assert expected == {"exact": 1.0}
+    assert summary.splitlines() == [
+        "files read for a key that occurs: 1.25 of 3 expected",
+        "of all keys a file spans 75.0% by min and max (median), 75.0% by the index",
+        "widest: a with 100.0% of all keys, 100.0% by min and max",
+        "widest: b with 50.0% of all keys, 50.0% by min and max",
+        "advice: sort it",
+    ]
+    changed = described | {"files new": "0", "files changed": "1"}
+    assert "0 files new and 1 changed" in _drawn(monkeypatch, version, changed)[0][-1]
+    fresh = described | {"files new": "0"}
+    assert "without a key" in _drawn(monkeypatch, version, fresh)[0][-1]
+
+
+def test_the_three_widest_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The widest by the index first; by name without the folder."""
+    low, high, location = np.array([(0, 9, 0), (10, 12, 1), (20, 25, 2), (30, 39, 3)]).T
+    version = replace(
+        _version(),
+        entries=Entries(low.copy(), high.copy(), location.astype(np.int32)),
+        names=("x/a", "x/b", "x/c", "y/z/d"),
+    )
+    *_, first, second, third = _drawn(monkeypatch, version, DESCRIBED)[2].splitlines()
+    names = [line.removeprefix("widest: ").split()[0] for line in (first, second, third)]
+    assert names == ["a", "d", "c"]

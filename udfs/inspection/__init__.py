@@ -1,0 +1,1 @@
+"""``sieve_inspect``: an index as a picture and a summary."""

@@ -1,0 +1,106 @@
+"""The row of ``sieve_inspect``: a summary of an index, and a picture of it as a PNG.
+
+Example: ``SELECT summary FROM sieve_inspect('orders', 'id_sieve')``.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import io
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from sieve.errors import UnsupportedError
+from sieve.operations.registered_index import Usable
+from udfs.inspection.layout import FileLayout, lay_out
+from udfs.inspection.picture import draw
+from udfs.inspection.version_entries import VersionEntries, read_entries
+
+COLUMNS: Final = (("summary", "STRING"), ("png", "BINARY"))
+
+_WIDEST: Final = 3
+
+
+def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The one row; its PNG is in base64, as the wire carries BINARY.
+
+    Args:
+        index: the index.
+        described: its properties as DESCRIBE SIEVE INDEX EXTENDED names them.
+
+    Raises:
+        UnsupportedError: matplotlib is missing, no file holds a key, or a later release wrote the
+            index.
+        CorruptError, UnavailableError: a file of the index is damaged or unreachable.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UnsupportedError(
+            "SIEVE_NOTHING_TO_DRAW_WITH",
+            "pictures are drawn by matplotlib: where the driver runs, pip install "
+            "'sieve-index[inspect]' into the Python that spark.sieve.python names",
+        )
+    version = read_entries(index)
+    layout = lay_out(version.entries, version.names)
+    if layout is None:
+        raise UnsupportedError(
+            "SIEVE_NOTHING_TO_DRAW", f"no file of {described['table']} holds a key of this index"
+        )
+    present = next((e for e in version.manifest.stats.expected if e.kind == "present"), None)
+    expected = {} if present is None else {"exact": present.exact}
+    title = [*_title(described, version, layout)]
+    png = io.BytesIO()
+    # Without the name of the software: equal pictures are equal bytes.
+    draw(layout, title, version.encoder.decode, expected).savefig(
+        png, format="png", metadata={"Software": None}
+    )
+    summary = "\n".join(_summary(described, layout))
+    return [(summary, base64.b64encode(png.getvalue()).decode("ascii"))]
+
+
+def _title(
+    described: Mapping[str, str], version: VersionEntries, layout: FileLayout
+) -> Iterator[str]:
+    share = described.get("bytes as share of column", "no share")
+    yield (
+        f"{described['index']}@{described['version']} on {described['table']} "
+        f"({described['column']} {described['type']}): {described['files']} files, "
+        f"{int(described['rows']):,} rows, {int(described['bytes']):,} bytes "
+        f"({share} of the column), {described['options']}"
+    )
+    for kind in version.manifest.stats.expected:
+        if kind.kind == "present":
+            yield (
+                f"a key that occurs reads {kind.files:.2f} files, by min and max "
+                f"{kind.minmax:.2f}, at the least {kind.exact:.2f}"
+            )
+    if "advice" in described:
+        yield described["advice"]
+    if version.has_maps:
+        yield "= and IN are answered by the map; what is drawn serves ranges"
+    if layout.without:
+        yield f"{layout.without} files without a key are not drawn"
+    if described.get("files new", "0") != "0" or described.get("files changed", "0") != "0":
+        yield (
+            f"stale: {described['files new']} files new and {described['files changed']} changed "
+            "since, which are read always; REFRESH SIEVE INDEX"
+        )
+
+
+def _summary(described: Mapping[str, str], layout: FileLayout) -> Iterator[str]:
+    """The summary of the picture as lines of text."""
+    width, covered = layout.width(), layout.covered()
+    for key in (key for key in described if " read for " in key):
+        yield f"{key}: {described[key]}"
+    yield (
+        f"of all keys a file spans {np.median(width):.1%} by min and max (median), "
+        f"{np.median(covered):.1%} by the index"
+    )
+    wide = np.argsort(-covered, kind="stable")[:_WIDEST]
+    for k in wide.tolist():
+        name = layout.paths[k].rpartition("/")[2]
+        yield f"widest: {name} with {covered[k]:.1%} of all keys, {width[k]:.1%} by min and max"
+    if "advice" in described:
+        yield f"advice: {described['advice']}"

@@ -1,0 +1,78 @@
+"""Reads a whole version of an index, as entries over its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sieve.encoding.encoder import Encoder
+from sieve.metadata.file_list import Locations
+from sieve.metadata.manifest import Manifest
+from sieve.operations.registered_index import Usable
+from sieve.reader.version_reader import read_locations
+from sieve.segments.shapes.format import Entries, decode
+from udfs.segments import stored_segments
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VersionEntries:
+    """The current version of an index, whole.
+
+    Attributes:
+        manifest: of the version.
+        encoder: of its keys.
+        entries: of all runs; their locations are positions in `names`.
+        names: the locations: paths, with the offset of a range of a file.
+        has_maps: whether hash maps, which are not among the entries, answer ``=`` and IN.
+    """
+
+    manifest: Manifest
+    encoder: Encoder
+    entries: Entries
+    names: tuple[str, ...]
+    has_maps: bool
+
+
+def read_entries(index: Usable) -> VersionEntries:
+    """The entries of an index.
+
+    Raises:
+        UnsupportedError: a later release wrote it.
+        CorruptError, UnavailableError: a file of it is damaged or unreachable.
+    """
+    manifest = index.manifest
+    listed = read_locations(index.store, index.directory, manifest)
+    encoder, parts, maps = Encoder(manifest.type), [], 0
+    for coded, slot, segment in stored_segments(index.store, index.directory, manifest):
+        encoder = coded
+        if segment["shape"] == "map":
+            maps += 1
+        else:
+            part = decode(segment["payload"])
+            parts.append(Entries(part.low, part.high, part.location + np.int32(slot)))
+    none = np.empty(0, np.int64)
+    slots = np.concatenate([none, *(part.location for part in parts)])
+    # Files that are no longer in the file list still have their slots in a run.
+    ordinal = np.full(sum(run.locations for run in manifest.runs), -1, np.int32)
+    places = listed.places if listed.ranges is None else listed.range_slots[:, np.newaxis]
+    location, _ = np.nonzero(places >= 0)
+    ordinal[places[places >= 0]] = location
+    there = ordinal[slots] >= 0
+    entries = Entries(
+        np.concatenate([none, *(part.low for part in parts)])[there],
+        np.concatenate([none, *(part.high for part in parts)])[there],
+        ordinal[slots][there],
+    )
+    return VersionEntries(manifest, encoder, entries, _names(listed), maps > 0)
+
+
+def _names(listed: Locations) -> tuple[str, ...]:
+    if listed.ranges is None:
+        return listed.paths
+    owners, starts = listed.ranges.owners.tolist(), listed.ranges.starts.tolist()
+    several = (listed.ranges.counts > 1).tolist()
+    return tuple(
+        f"{listed.paths[owner]} from byte {start:,}" if several[owner] else listed.paths[owner]
+        for owner, start in zip(owners, starts, strict=True)
+    )
