@@ -17,6 +17,7 @@ SPARE_SCAN_THREADS = 28
 STATEMENT_THREADS = 16
 NESTED_THREADS = 4
 BACKGROUND_THREADS = 2
+PAGE_THREADS = 1
 _TURN_S = 0.0005
 
 log = logging.getLogger("sieve")
@@ -42,6 +43,7 @@ def _serve() -> None:
     from sql_ext.driver.roots import Roots
     from sql_ext.driver.settings import DEFAULTS, valid_settings
     from sql_ext.frontend import link
+    from sql_ext.frontend.page import PageService
     from sql_ext.frontend.pruning import PruneService
     from sql_ext.frontend.service import StatementService
 
@@ -65,6 +67,7 @@ def _serve() -> None:
     pruner = Pruner(open_store, DEFAULTS.cache_bytes)
     pruning = PruneService(roots, pruner)
     statements = StatementService(gateway, roots, open_store, pruner)
+    pages = PageService(roots, open_store)
     link.RequestQueue(
         driver,
         "scan",
@@ -89,6 +92,7 @@ def _serve() -> None:
     # Function calls in queries that a statement or another function plans and waits for.
     link.RequestQueue(driver, "nested", NESTED_THREADS, {"function": statements.function})
     link.RequestQueue(driver, "background", BACKGROUND_THREADS, {"event": statements.event})
+    link.RequestQueue(driver, "page", PAGE_THREADS, {"page": pages.page})
     # Excludes the loaded modules from garbage collection, because scans would wait for it.
     gc.collect()
     gc.freeze()

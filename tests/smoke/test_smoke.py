@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import time
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -75,6 +78,45 @@ def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
         f"(SELECT sum(r) FROM {table} WHERE id > 950)",
         at_most=2,
     )
+
+
+def test_the_web_ui_has_a_page(lab: Lab, table: str) -> None:
+    """Over HTTP, in Spark's own frame: the index, the scan without its constant, the picture."""
+    jvm, session = lab.spark._jvm, lab.spark._jsparkSession
+    assert jvm is not None
+    context = session.sparkContext()
+    conf = context.conf().clone().set("spark.ui.port", "0")
+    ui = jvm.org.apache.spark.ui.SparkUI.create(
+        jvm.scala.Option.apply(context), context.statusStore(), conf,
+        context.env().securityManager(), "smoke", "", 0, context.version(),
+    )  # fmt: skip
+    ui.bind()
+    ui.attachAllHandlers()
+    ui.attachTab(jvm.org.apache.spark.sql.sieve.SieveTab(ui, session))
+
+    def page(query: str = "") -> str:
+        with urllib.request.urlopen(f"{ui.webUrl()}/sieve/{query}") as answer:
+            text: str = answer.read().decode()
+        return text
+
+    try:
+        lab.check(f"SELECT * FROM {table} WHERE id = 987 AND s IN ('k987', 'k3')", exactly=1)
+        shown = page()
+        assert "<td>smoke.t</td><td>id_sieve</td><td>id bigint</td><td>ready</td>" in shown
+        assert "<code>" in shown
+        (told,) = re.findall(r"<code>(.*?)</code>", shown)[:1]
+        assert "(id = ?)" in told
+        assert "(s IN (?))" in told
+        assert "987" not in shown
+        assert "<td>1 of 10</td>" in shown
+        (link,) = re.findall(r'href="(\?index=[0-9a-f-]{36})#picture"', shown)
+        for _ in range(100):
+            if "data:image/png" in (drawn := page(link)) or "No picture" in drawn:
+                break
+            time.sleep(0.1)
+        assert "data:image/png" in drawn
+    finally:
+        ui.stop()
 
 
 def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:

@@ -33,7 +33,7 @@ _LEAST: Final = "#c2410c"
 def draw(
     layout: FileLayout,
     title: Sequence[str],
-    decode: Callable[[int], str],
+    decode: Callable[[int], str] | None,
     expected: Mapping[str, Any],
 ) -> Figure:
     """The figure, of 1320 by 990 pixels at 132 dots an inch.
@@ -41,7 +41,7 @@ def draw(
     Args:
         layout: the index's files.
         title: the sentences above; each begins a line, and is wrapped to the figure's width.
-        decode: converts a key code to text.
+        decode: converts a key code to text; None: the axis tells ranks instead of keys.
         expected: for a key that occurs, ``exact``: files that hold it; empty if not recorded.
     """
     from matplotlib.figure import Figure
@@ -124,13 +124,14 @@ def _bridged(line: Numbers) -> Numbers:
     return np.where(near, line[last], np.nan)
 
 
-def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str]) -> None:
+def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str] | None) -> None:
     places = [0, 0.2, 0.4, 0.6, 0.8, 1]
-    words = [decode(layout.axis.code(place)) for place in places]
+    words = [f"{p:.0%}" if decode is None else decode(layout.axis.code(p)) for p in places]
     ax.set_xticks(places, [w if len(w) <= 22 else w[:21] + "…" for w in words], fontsize=8)
     first, *_, last = ax.get_xticklabels()
     first.set_horizontalalignment("left")
     last.set_horizontalalignment("right")
+    named = "keys" if decode is not None else "keys, by their rank"
     ax.set_xlabel(
-        "keys" if layout.axis.even else "keys in order, wider where the index has more entries"
+        named if layout.axis.even else "keys in order, wider where the index has more entries"
     )

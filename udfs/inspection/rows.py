@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import importlib.util
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -36,6 +36,20 @@ def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[s
             index.
         CorruptError, UnavailableError: a file of the index is damaged or unreachable.
     """
+    version, layout = _laid_out(index)
+    title = [*_title(described, version, layout)]
+    png = _png(version, layout, title, version.encoder.decode)
+    summary = "\n".join(_summary(described, layout))
+    return [(summary, base64.b64encode(png).decode("ascii"))]
+
+
+def anonymous_picture(index: Usable) -> bytes:
+    """The picture as a PNG that tells no key: its axis has ranks. Raises as `inspection_rows`."""
+    version, layout = _laid_out(index)
+    return _png(version, layout, [*_costs(version)], None)
+
+
+def _laid_out(index: Usable) -> tuple[VersionEntries, FileLayout]:
     if importlib.util.find_spec("matplotlib") is None:
         raise UnsupportedError(
             "SIEVE_NOTHING_TO_DRAW_WITH",
@@ -45,19 +59,26 @@ def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[s
     version = read_entries(index)
     layout = lay_out(version.entries, version.names)
     if layout is None:
+        table = index.manifest.table
         raise UnsupportedError(
-            "SIEVE_NOTHING_TO_DRAW", f"no file of {described['table']} holds a key of this index"
+            "SIEVE_NOTHING_TO_DRAW",
+            f"no file of {table.database}.{table.table} holds a key of this index",
         )
+    return version, layout
+
+
+def _png(
+    version: VersionEntries,
+    layout: FileLayout,
+    title: Sequence[str],
+    decode: Callable[[int], str] | None,
+) -> bytes:
     present = next((e for e in version.manifest.stats.expected if e.kind == "present"), None)
     expected = {} if present is None else {"exact": present.exact}
-    title = [*_title(described, version, layout)]
     png = io.BytesIO()
     # Without the name of the software: equal pictures are equal bytes.
-    draw(layout, title, version.encoder.decode, expected).savefig(
-        png, format="png", metadata={"Software": None}
-    )
-    summary = "\n".join(_summary(described, layout))
-    return [(summary, base64.b64encode(png.getvalue()).decode("ascii"))]
+    draw(layout, title, decode, expected).savefig(png, format="png", metadata={"Software": None})
+    return png.getvalue()
 
 
 def _title(
@@ -70,12 +91,7 @@ def _title(
         f"{int(described['rows']):,} rows, {int(described['bytes']):,} bytes "
         f"({share} of the column), {described['options']}"
     )
-    for kind in version.manifest.stats.expected:
-        if kind.kind == "present":
-            yield (
-                f"a key that occurs reads {kind.files:.2f} files, by min and max "
-                f"{kind.minmax:.2f}, at the least {kind.exact:.2f}"
-            )
+    yield from _costs(version)
     if "advice" in described:
         yield described["advice"]
     if version.has_maps:
@@ -87,6 +103,15 @@ def _title(
             f"stale: {described['files new']} files new and {described['files changed']} changed "
             "since, which are read always; REFRESH SIEVE INDEX"
         )
+
+
+def _costs(version: VersionEntries) -> Iterator[str]:
+    for kind in version.manifest.stats.expected:
+        if kind.kind == "present":
+            yield (
+                f"a key that occurs reads {kind.files:.2f} files, by min and max "
+                f"{kind.minmax:.2f}, at the least {kind.exact:.2f}"
+            )
 
 
 def _summary(described: Mapping[str, str], layout: FileLayout) -> Iterator[str]:

@@ -58,6 +58,14 @@ object Registry extends Logging {
     if (entry.registrations.isEmpty) None else Some(entry)
   }
 
+  /** The tables of an application that are known to have an index, with their registrations. */
+  def indexed(application: String): Seq[(TableKey, Map[String, String])] = synchronized {
+    entries.asScala.toSeq.collect {
+      case (key, entry) if key.application == application && entry.registrations.nonEmpty =>
+        key -> entry.registrations
+    }
+  }
+
   /** A table as the metastore has it, whose indexes every session of this driver knows from then on. */
   def reload(session: Compat.Session, name: TableIdentifier): CatalogTable = reloads.synchronized {
     // One reads and puts at a time, so that the later read is the one that stays.

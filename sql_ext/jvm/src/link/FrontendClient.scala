@@ -53,6 +53,18 @@ object FrontendClient {
     }
   }
 
+  /** The HTML of a page, if a front end runs and has it in time. */
+  def page(session: Compat.Session, fields: Map[String, Any]): Option[String] =
+    FrontendProcess.running.flatMap { process =>
+      val request = put(process, new Request("page", body(session, "page", fields), session))
+      try Option(checked(request.answer.get(Policy.limit("page_ms"), TimeUnit.MILLISECONDS)).path("html").asText)
+      catch {
+        case _: TimeoutException | _: ExecutionException | _: SieveException =>
+          process.queue.withdraw(request)
+          None
+      }
+    }
+
   /** Reports what has happened to a table, and waits until the front end has dealt with it. */
   def tell(session: Compat.Session, fields: Map[String, Any]): Unit =
     exchange(identity[JsonNode], patience(session, "event"))(send(session, event("statement", session, fields)))

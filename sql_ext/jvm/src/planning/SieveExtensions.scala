@@ -11,6 +11,7 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectParser { (session, delegate) =>
       Settings.register(session.sparkContext)
       CatalogEvents.attach(session.asInstanceOf[Compat.Session])
+      SieveTab.attach(session.asInstanceOf[Compat.Session])
       StatementParser(session, delegate)
     }
     // Spark asks the parser injected last first, and the first strategy that takes a scan plans it.

@@ -56,8 +56,10 @@ class SieveFileIndex(
     val start = System.nanoTime
     val pruned = Pruner.prune(this, listed, filters, inRanges)
     RequireCheck(this, pruned)
-    pruneTime.set(TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start))
+    val millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start)
+    pruneTime.set(millis)
     Counters.scanned(pruned)
+    RecentScans.add(this, filters, pruned, millis)
     skipped.set(pruned.filesSkipped)
     rangesSkipped.set(pruned.ranges.total - pruned.ranges.read)
     bytesSkipped.set(pruned.bytesSkipped)

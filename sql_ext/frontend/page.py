@@ -1,0 +1,153 @@
+"""The page of the tab "Sieve" in Spark's web UI: what it shows, read within its second.
+
+The driver hands over the tables that it knows to have an index, and its latest scans. Nothing here
+asks Spark for anything but a database's folder: no table is listed and no job starts. Pictures take
+longer than a page may, so a thread draws them, and the page that asked loads itself again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from sieve.errors import SieveError
+from sieve.metadata.commit import newest
+from sieve.metadata.file_list import FileState
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.registration import Registration, registrations
+from sieve.operations.registered_index import Ready
+from sieve.reader.version_reader import read_locations
+from sieve.storage.interface import Store
+from sql_ext.driver.roots import Roots
+from sql_ext.driver.settings import Settings, valid_settings
+from sql_ext.frontend import page_html
+from sql_ext.frontend.link import Request
+from sql_ext.frontend.page_html import ShownIndex
+from udfs.inspection.rows import anonymous_picture
+
+log = logging.getLogger(__name__)
+
+_SECONDS: Final = 0.7
+"""Time for reading manifests and lists; what is not read until then is not shown."""
+_MOST_FILES: Final = 100_000
+"""Files of a list that is read for its coverage."""
+_PICTURES: Final = 16
+
+
+class PageService:
+    """Makes the page.
+
+    Args:
+        roots: checks which folders may hold indexes.
+        open_store: opens the store of a root.
+    """
+
+    def __init__(self, roots: Roots, open_store: Callable[[str], Store]) -> None:
+        self._roots = roots
+        self._open_store = open_store
+        self._lock = threading.Lock()
+        # By index and version: the PNG, or why there is none; None while it is drawn.
+        self._pictures: OrderedDict[tuple[str, str], bytes | str | None] = OrderedDict()
+
+    def page(self, request: Request) -> Mapping[str, Any]:
+        """The page's HTML.
+
+        Args:
+            request: its body has ``tables``, ``scans`` and ``index``, the uuid of the index whose
+                picture is wanted, or None.
+        """
+        body = request.body
+        shown = list(self._indexes(request, time.monotonic() + _SECONDS))
+        chosen = next((one for one in shown if one.uuid == body["index"]), None)
+        picture = None
+        if chosen is not None and chosen.manifest is not None:
+            picture = self._picture(chosen.manifest, self._registration(body, chosen.uuid))
+        html = page_html.page(shown, body["scans"], chosen, picture)
+        return {"html": html}
+
+    @staticmethod
+    def _registration(body: Mapping[str, Any], uuid: str) -> Registration:
+        return next(
+            registration
+            for table in body["tables"]
+            for registration in registrations(table["registrations"]).values()
+            if registration.uuid == uuid
+        )
+
+    def _indexes(self, request: Request, until: float) -> Iterator[ShownIndex]:
+        settings = valid_settings(request.body["settings"])
+        tables = request.body["tables"]
+        for table in sorted(tables, key=lambda one: (one["database"], one["table"])):
+            label = f"{table['database']}.{table['table']}"
+            for name, registration in registrations(table["registrations"]).items():
+                shown = ShownIndex(label, name, registration.uuid, "not read in time")
+                if time.monotonic() < until:
+                    shown = self._read(shown, registration, table, settings, request)
+                yield shown
+
+    def _read(
+        self,
+        shown: ShownIndex,
+        registration: Registration,
+        table: Mapping[str, Any],
+        settings: Settings,
+        request: Request,
+    ) -> ShownIndex:
+        label, name, uuid = shown.table, shown.name, shown.uuid
+        try:
+            self._roots.check(registration.root, table["database"], settings, request.session)
+            store = self._open_store(registration.root)
+            manifest = newest(store, registration.directory)
+            if manifest is None or manifest.state == "dropped" or not _is_of(manifest, table):
+                return ShownIndex(label, name, uuid, "gone")
+            return ShownIndex(
+                label, name, uuid, manifest.state, manifest,
+                _coverage(store, registration.directory, manifest),
+            )  # fmt: skip
+        except SieveError as error:
+            return ShownIndex(label, name, uuid, f"failed: {error.message}")
+
+    def _picture(self, manifest: Manifest, registration: Registration) -> bytes | str | None:
+        """The PNG, why there is none, or None while it is drawn."""
+        key = (manifest.index, manifest.id)
+        with self._lock:
+            if key in self._pictures:
+                return self._pictures[key]
+            self._pictures[key] = None
+            while len(self._pictures) > _PICTURES:
+                self._pictures.popitem(last=False)
+        threading.Thread(
+            target=self._draw, args=(key, manifest, registration), name="sieve-draw", daemon=True
+        ).start()
+        return None
+
+    def _draw(self, key: tuple[str, str], manifest: Manifest, registration: Registration) -> None:
+        drawn: bytes | str
+        try:
+            store = self._open_store(registration.root)
+            drawn = anonymous_picture(Ready(manifest.name, registration, store, manifest))
+        except SieveError as error:
+            drawn = error.message
+        except Exception:
+            log.exception("index %s could not be drawn", manifest.name)
+            drawn = "it could not be drawn; the driver's log has the reason"
+        with self._lock:
+            self._pictures[key] = drawn
+
+
+def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:
+    """Whether a version is of a table of this name: a registration may have been copied."""
+    own = manifest.table
+    return (own.database.lower(), own.table.lower()) == (table["database"], table["table"])
+
+
+def _coverage(store: Store, directory: str, manifest: Manifest) -> float | None:
+    count = manifest.locations.count
+    if not 0 < count <= _MOST_FILES:
+        return None
+    states = read_locations(store, directory, manifest).states
+    return float((states == FileState.READ).mean())

@@ -1,0 +1,162 @@
+"""The HTML of the page "Sieve" in Spark's web UI, in the style of Spark's own pages.
+
+Names of tables, columns and indexes are whatever users chose: all text is escaped here. There are
+no keys and no constants in what is shown.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from typing import Any, Final
+from urllib.parse import quote
+
+from sieve.metadata.manifest import Manifest
+from sql_ext.statements.describe import index_bytes
+
+_TABLE: Final = "table table-bordered table-sm table-striped sortable"
+_UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownIndex:
+    """An index as the page shows it.
+
+    Attributes:
+        table: database and name.
+        name: of the index.
+        uuid: its identity.
+        state: as SHOW names it, as far as the version tells.
+        manifest: the version in force; None if it cannot be read, or was not in time.
+        coverage: share of its files that the version proves something of; None if not read.
+    """
+
+    table: str
+    name: str
+    uuid: str
+    state: str
+    manifest: Manifest | None = None
+    coverage: float | None = None
+
+
+def page(
+    indexes: Sequence[ShownIndex],
+    scans: Sequence[Mapping[str, Any]],
+    chosen: ShownIndex | None,
+    picture: bytes | str | None,
+) -> str:
+    """The page's content.
+
+    Args:
+        indexes: of the tables that the driver knows.
+        scans: the latest first, as the driver records them.
+        chosen: the index whose picture is wanted; None: none is.
+        picture: its PNG, why there is none, or None while it is drawn.
+    """
+    parts = [_skipped(scans), *_indexes(indexes)]
+    if chosen is not None:
+        parts += _picture(chosen, picture)
+    return "\n".join([*parts, *_scans(scans)])
+
+
+def _skipped(scans: Sequence[Mapping[str, Any]]) -> str:
+    if not scans:
+        return "<p>No scan of a table with an index yet.</p>"
+    files, skipped = (sum(scan[key] for scan in scans) for key in ("files", "files_skipped"))
+    saved = sum(scan["bytes_skipped"] for scan in scans)
+    return (
+        f"<p>The latest {len(scans):,} scans of tables with an index skipped {skipped:,} of "
+        f"{files:,} files ({_bytes(saved)}).</p>"
+    )
+
+
+def _indexes(indexes: Sequence[ShownIndex]) -> Iterator[str]:
+    yield "<h4>Indexes of tables that this driver has used</h4>"
+    head = (
+        "table", "index", "column", "state", "version", "files", "coverage", "bytes",
+        "files read for a key", "",
+    )  # fmt: skip
+    yield _table(head, (_index(one) for one in indexes))
+
+
+def _index(shown: ShownIndex) -> list[str]:
+    own = [escape(shown.table), escape(shown.name)]
+    manifest = shown.manifest
+    if manifest is None:
+        return [*own, "", escape(shown.state), *[""] * 6]
+    present = (kind for kind in manifest.stats.expected if kind.kind == "present")
+    link = f'<a href="?index={quote(shown.uuid)}#picture">picture</a>'
+    return [
+        *own,
+        escape(f"{'.'.join(manifest.column)} {manifest.type}"),
+        escape(shown.state),
+        f"{manifest.version} of {escape(manifest.instant)}",
+        f"{manifest.locations.count:,}",
+        "" if shown.coverage is None else f"{shown.coverage:.1%}",
+        _bytes(index_bytes(manifest)),
+        next((f"{kind.files:,.2f}" for kind in present), ""),
+        link,
+    ]
+
+
+def _picture(chosen: ShownIndex, picture: bytes | str | None) -> Iterator[str]:
+    title = escape(f"{chosen.name} on {chosen.table}")
+    yield f'<h4 id="picture">{title}</h4>'
+    if picture is None:
+        yield '<p>It is being drawn.</p><meta http-equiv="refresh" content="2">'
+    elif isinstance(picture, str):
+        yield f"<p>No picture: {escape(picture)}</p>"
+    else:
+        data = base64.b64encode(picture).decode("ascii")
+        yield f'<img alt="{title}" style="max-width: 100%" src="data:image/png;base64,{data}">'
+
+
+def _scans(scans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield "<h4>Latest scans</h4>"
+    head = (
+        "time", "query", "table", "predicate", "index", "files read", "ranges read",
+        "bytes skipped", "ms", "why files were read",
+    )  # fmt: skip
+    yield _table(head, map(_scan, scans))
+
+
+def _scan(scan: Mapping[str, Any]) -> list[str]:
+    at = datetime.fromtimestamp(scan["at"] / 1000, UTC)
+    number = scan["execution"]
+    query = "" if number is None else f"../SQL/execution/?id={quote(str(number))}"
+    reasons = ", ".join(f"{reason}: {count:,}" for reason, count in scan["reasons"].items())
+    return [
+        f"{at:%Y-%m-%d %H:%M:%S}",
+        query and f'<a href="{query}">{escape(str(number))}</a>',
+        escape(scan["table"]),
+        f"<code>{escape(scan['predicate'])}</code>",
+        escape(", ".join(scan["used"])),
+        _left(scan["files"], scan["files_skipped"]),
+        _left(scan["ranges"], scan["ranges_skipped"]),
+        _bytes(scan["bytes_skipped"]),
+        f"{scan['ms']:,}",
+        escape(reasons),
+    ]
+
+
+def _left(total: int, skipped: int) -> str:
+    return f"{total - skipped:,} of {total:,}"
+
+
+def _table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose cells are HTML."""
+    titles = "".join(f"<th>{title}</th>" for title in head)
+    lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
+    return (
+        f'<table class="{_TABLE}"><thead><tr>{titles}</tr></thead>\n<tbody>{lines}</tbody></table>'
+    )
+
+
+def _bytes(count: int) -> str:
+    size, unit = float(count), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:,.0f} {_UNITS[unit]}" if unit == 0 else f"{size:,.1f} {_UNITS[unit]}"

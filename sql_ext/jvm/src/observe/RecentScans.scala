@@ -1,0 +1,41 @@
+package org.apache.spark.sql.sieve
+
+import scala.collection.immutable.Queue
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.types.{DataType, NullType}
+
+/** The latest scans of indexed tables in this driver, for people to look at; no constant is told. */
+object RecentScans {
+  private var latest = Queue.empty[Map[String, Any]]
+
+  /** Keeps what a listing found. */
+  def add(index: SieveFileIndex, filters: Seq[Expression], pruned: Pruned, millis: Long): Unit = {
+    val (read, skipped) = (Pruned.files(pruned.kept), pruned.filesSkipped)
+    val told = Map(
+      "at" -> System.currentTimeMillis, "table" -> index.table.identifier.unquotedString,
+      "execution" -> Option(index.executing.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)),
+      "predicate" -> filters.map(withoutConstants(_).sql).mkString(" AND "),
+      "files" -> (read + skipped), "files_skipped" -> skipped, "ranges" -> pruned.ranges.total,
+      "ranges_skipped" -> (pruned.ranges.total - pruned.ranges.read), "bytes_skipped" -> pruned.bytesSkipped,
+      "used" -> pruned.used, "reasons" -> Reason.named(pruned.reasons), "ms" -> millis)
+    synchronized { latest = (latest :+ told).takeRight(Policy.limit("recent_scans").toInt) }
+  }
+
+  /** The latest first. */
+  def all: Seq[Map[String, Any]] = synchronized(latest).reverse
+
+  private def withoutConstants(filter: Expression): Expression = filter.transform {
+    case In(value, _) => In(value, Seq(AnyConstant))
+    case InSet(value, _) => In(value, Seq(AnyConstant))
+    case a: AttributeReference => a.withQualifier(Nil)
+    case _: Literal => AnyConstant
+  }
+}
+
+/** Stands for a constant that is not to be seen. */
+private case object AnyConstant extends LeafExpression with Unevaluable {
+  override def dataType: DataType = NullType
+  override def nullable: Boolean = true
+  override def sql: String = "?"
+}

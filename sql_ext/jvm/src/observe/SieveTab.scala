@@ -1,0 +1,37 @@
+package org.apache.spark.sql.sieve
+
+import scala.util.Try
+import scala.xml.{Node, Text, Unparsed}
+import org.apache.spark.ui.{SparkUI, SparkUITab}
+
+/**
+ * The tab "Sieve" of Spark's web UI. The front end makes its page of what this driver has seen; a page
+ * starts no front end and no job, and waits for neither. Who may see it, Spark's own ACLs say.
+ */
+class SieveTab(ui: SparkUI, session: Compat.Session) extends SparkUITab(ui, "sieve") {
+  attachPage(new TabPage(this) {
+    override def content(parameter: String => Option[String]): Seq[Node] =
+      if (FrontendProcess.running.isEmpty) Text("Sieve has nothing to tell yet: this driver has scanned no " +
+        "table with an index, and run no SIEVE statement.")
+      else FrontendClient.page(session, Map(
+        "index" -> parameter("index"), "scans" -> RecentScans.all,
+        "tables" -> Registry.indexed(session.sparkContext.applicationId).map { case (key, registrations) =>
+          Map("database" -> key.database, "table" -> key.table, "registrations" -> registrations)
+        })).fold[Seq[Node]](Text("Sieve is busy: reload the page."))(html => Unparsed(html))
+  })
+}
+
+object SieveTab {
+  private var attached = Set.empty[SparkUI]
+
+  /** Puts the tab into the UI of an application, once, if it has one. */
+  def attach(session: Compat.Session): Unit = session.sparkContext.ui.foreach { ui =>
+    val isNew = synchronized {
+      val before = attached
+      attached = Set(ui)
+      !before(ui)
+    }
+    // A UI that takes no tab is no reason for a session not to start.
+    if (isNew) Try(ui.attachTab(new SieveTab(ui, session)))
+  }
+}

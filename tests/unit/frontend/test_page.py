@@ -1,0 +1,230 @@
+"""The page of Spark's web UI: what it shows of indexes and scans, and that it tells no key."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sieve.storage.local import LocalStore
+from sql_ext.frontend import page as page_module
+from sql_ext.frontend import page_html
+from sql_ext.frontend.page import PageService
+from sql_ext.frontend.page_html import ShownIndex
+from tests.fake_spark import Session, Warehouse, registrations, without_spark
+from tests.unit.metadata.manifest_sample import SAMPLE
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+class Text(HTMLParser):
+    """The cells of a page's tables by row, its links and images, and whether it has a script."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self.rows and self.rows[-1] and data != "\n":
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """No Spark is needed."""
+    with without_spark():
+        yield
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """A table of four files with an index."""
+    made = Warehouse(tmp_path / "shop")
+    made.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
+    Session(made).sql("CREATE SIEVE INDEX a ON t (id)")
+    return made
+
+
+class Pages:
+    """The service, and the page of a driver that knows the table t."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self.warehouse = warehouse
+        self.refused: list[str] = []
+        roots: Any = SimpleNamespace(check=self._check)
+        self.service = PageService(roots, lambda _root: LocalStore())
+
+    def _check(self, root: str, *_: object) -> None:
+        self.refused.append(root)
+
+    def html(self, scans: tuple[dict[str, Any], ...] = (), index: str | None = None) -> str:
+        has = registrations(self.warehouse.properties("t"))
+        table = {"database": "shop", "table": "t", "registrations": has}
+        body = {"tables": [table], "scans": scans, "index": index, "settings": {}}
+        request: Any = SimpleNamespace(body=body, session=lambda: None)
+        html: str = self.service.page(request)["html"]
+        return html
+
+    def uuid(self) -> str:
+        (value,) = registrations(self.warehouse.properties("t")).values()
+        uuid: str = json.loads(value)["uuid"]
+        return uuid
+
+    def drawn(self) -> str:
+        """The page with the picture, once it is there."""
+        for _ in range(200):
+            html = self.html(index=self.uuid())
+            if "It is being drawn" not in html:
+                return html
+            assert 'http-equiv="refresh"' in html
+            time.sleep(0.05)
+        raise AssertionError("nothing was drawn in ten seconds")
+
+
+SCAN: dict[str, Any] = {
+    "at": 1_700_000_000_000, "execution": "7", "table": f"shop.{HOSTILE}",
+    "predicate": "(id = ?) AND (name < ?)", "files": 1_000, "files_skipped": 998, "ranges": 5_000,
+    "ranges_skipped": 4_993, "bytes_skipped": 3 << 20, "used": ["a@1"],
+    "reasons": {"new-file": 1_002}, "ms": 12,
+}  # fmt: skip
+
+
+def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
+    """What its version says, and how many of its files prove something."""
+    page = Text(Pages(warehouse).html())
+    head, row = page.rows[:2]
+    shown = dict(zip(head, row, strict=True))
+    assert (shown["table"], shown["index"], shown["column"]) == ("shop.t", "a", "id bigint")
+    assert (shown["state"], shown["files"], shown["coverage"]) == ("ready", "4", "100.0%")
+    assert shown["version"].startswith("1 of 20")
+    assert shown["files read for a key"] == ""
+    assert shown["bytes"].endswith(" KB")
+    assert "No scan of a table with an index yet." in page.text
+
+
+def test_a_row_tells_what_a_key_reads() -> None:
+    """And nothing of coverage where the list was not read."""
+    shown = ShownIndex("shop.t", "v", SAMPLE.index, "disabled", SAMPLE)
+    head, row = Text(page_html.page([shown], (), None, None)).rows[:2]
+    (kind,) = (kind for kind in SAMPLE.stats.expected if kind.kind == "present")
+    cells = dict(zip(head, row, strict=True))
+    assert cells["files read for a key"] == f"{kind.files:.2f}"
+    assert (cells["state"], cells["coverage"]) == ("disabled", "")
+
+
+def test_a_row_tells_of_each_scan(warehouse: Warehouse) -> None:
+    """The query's page is a link; a number of one thousand has its comma."""
+    page = Text(Pages(warehouse).html((SCAN, SCAN | {"execution": None})))
+    row, without = page.rows[-2:]
+    assert row == [
+        "2023-11-14 22:13:20", "7", f"shop.{HOSTILE}", "(id = ?) AND (name < ?)", "a@1",
+        "2 of 1,000", "7 of 5,000", "3.0 MB", "12", "new-file: 1,002",
+    ]  # fmt: skip
+    assert without[1] == ""
+    assert ("a", {"href": "../SQL/execution/?id=7"}) in page.found
+    assert (
+        "latest 2 scans of tables with an index skipped 1,996 of 2,000 files (6.0 MB)" in page.text
+    )
+    assert not [tag for tag, _ in page.found if tag == "script"]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (1_023, "1,023 bytes"), (1_024, "1.0 KB"), (1_536, "1.5 KB"),
+     (1 << 40, "1.0 TB"), (1 << 50, "1,024.0 TB")],
+)  # fmt: skip
+def test_bytes_have_a_unit(warehouse: Warehouse, count: int, text: str) -> None:
+    """Of 1,024 each; the greatest are terabytes."""
+    assert Text(Pages(warehouse).html((SCAN | {"bytes_skipped": count},))).rows[-1][7] == text
+
+
+def test_names_are_escaped(warehouse: Warehouse) -> None:
+    """Of columns, tables and indexes, in text and in attributes."""
+    Session(warehouse).sql(f'CREATE SIEVE INDEX `{HOSTILE}"x` ON t (id)')
+    page = Text(Pages(warehouse).html())
+    assert any(f'{HOSTILE}"x' in cell for row in page.rows for cell in row)
+    assert not [tag for tag, _ in page.found if tag == "script"]
+
+
+def test_a_picture_has_ranks_in_place_of_keys(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is drawn beside the page, once a version, and can be too much for it."""
+    axes: list[Any] = []
+    drawn = page_module.anonymous_picture
+    monkeypatch.setattr(
+        page_module, "anonymous_picture", lambda index: axes.append(index) or drawn(index)
+    )
+    pages = Pages(warehouse)
+    assert "img" not in [tag for tag, _ in Text(pages.html()).found]
+    page = Text(pages.drawn())
+    image = dict(page.found)["img"]
+    assert str(image["src"]).startswith("data:image/png;base64,")
+    pages.drawn()
+    assert len(axes) == 1
+    Session(warehouse).sql("DROP SIEVE INDEX a ON t")
+    assert "img" not in [tag for tag, _ in Text(pages.html(index="no such")).found]
+
+
+def test_what_cannot_be_drawn_is_told(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error in words; one that nobody foresaw points at the log."""
+    for run in next(warehouse.root.iterdir()).glob("runs/*/*"):
+        run.write_bytes(b"damage")
+    assert "No picture: " in Pages(warehouse).drawn()
+
+    def fails(_index: object) -> bytes:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(page_module, "anonymous_picture", fails)
+    assert "the driver's log has the reason" in Text(Pages(warehouse).drawn()).text
+
+
+def test_an_index_that_cannot_be_read_has_a_row(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the reason: damage, another table's registration, or the page's time."""
+    pages = Pages(warehouse)
+    (folder,) = warehouse.root.iterdir()
+
+    def state() -> str:
+        return Text(pages.html()).rows[1][3]
+
+    with monkeypatch.context() as late:
+        late.setattr(page_module, "_SECONDS", -1.0)
+        assert state() == "not read in time"
+    for version in (folder / "versions").iterdir():
+        version.write_bytes(b"damage")
+    assert state().startswith("failed: ")
+    for version in (folder / "versions").iterdir():
+        version.unlink()
+    assert state() == "gone"
+    assert pages.refused == [f"file:{warehouse.root}"] * 2
+
+
+def test_a_registration_that_was_copied_is_of_no_index(warehouse: Warehouse) -> None:
+    """The version names its table."""
+    pages = Pages(warehouse)
+    has = registrations(warehouse.properties("t"))
+    table = {"database": "shop", "table": "u", "registrations": has}
+    body = {"tables": [table], "scans": (), "index": None, "settings": {}}
+    request: Any = SimpleNamespace(body=body, session=lambda: None)
+    assert Text(pages.service.page(request)["html"]).rows[1][3] == "gone"
