@@ -285,6 +285,18 @@ def test_a_grid_has_fewer_cells_than_64_bits_can_count(last, cells):
     assert (grid and grid.cells) == cells
 
 
+@pytest.mark.parametrize("second", [9, 10, 11, 12])
+def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
+    """Wherever that begins, though its other cells have four codes."""
+    grid = Grid.of(100, 120, np.array([0, second], np.uint64), np.array([2, 0], np.uint8))
+    cells = np.arange(grid.cells, dtype=np.uint64)
+    first, last = grid.first_codes(cells), grid.last_codes(cells)
+    assert first[0] == 100
+    assert (first[1:] == last[:-1] + 1).all()
+    assert last[-1] == 120
+    assert last[:3].tolist() == [103, 107, min(111, 99 + second)]
+
+
 @pytest.mark.parametrize("locations", [1, 2, 3, 4])
 def test_entries_have_their_places_where_64_bits_end(locations):
     """A position that counts locations, too, is not written where the last one has no number."""

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.java_gateway import launch_gateway
 
 from sieve.errors import InvalidInputError, UnavailableError, UnknownOutcomeError, UnsupportedError
-from sieve.storage import hdfs
+from sieve.storage import hadoop, hdfs
 from sieve.storage.hdfs import HadoopStore
 from sieve.storage.interface import GoneError
 from sieve.storage.open import store_for
@@ -53,6 +53,17 @@ class TestHadoopOverLocalFiles(StoreContract, PermissionsContract):
         """Its empty folder; those that pytest closed to others are opened."""
         open_to_others(tmp_path)
         return f"file:{tmp_path}"
+
+
+@pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 8, 9])
+def test_a_file_is_read_to_its_last_byte(
+    jvm: Any, conf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    """In pieces, of which the last may be a single byte."""
+    monkeypatch.setattr(hadoop, "CHUNK", 4)
+    (tmp_path / "f").write_bytes(bytes(range(length)))
+    store = HadoopStore(jvm, conf, frozenset({"file"}))
+    assert store.read(f"file:{tmp_path}/f") == bytes(range(length))
 
 
 @pytest.mark.parametrize("scheme", ["s3", "abfss", "http", "viewfs"])
