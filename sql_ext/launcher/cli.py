@@ -17,6 +17,7 @@ import sieve
 from sieve.client.spark_conf import read_properties, user_conf_dir, wiring
 from sieve.client.spark_home import SparkHome, find_spark, shim_jar
 from sieve.errors import SieveError
+from sql_ext.launcher import advise as advice
 from sql_ext.launcher import launch, metastore, servers
 from sql_ext.launcher.spark_home import conf_file, log_option
 from sql_ext.statements.commands import quote
@@ -157,6 +158,27 @@ def gc(database: str | None, retain_hours: float | None, args: tuple[str, ...]) 
     _refuse_held_metastore(spark, args)
     command = [*args, "-e", " ".join(filter(None, words))]
     _become(spark, launch.submit_command(spark, os.environ, command, launch.SPARK_SQL_CLASS))
+
+
+@main.command()
+@click.option(
+    "--event-log",
+    "folder",
+    required=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of event logs (spark.eventLog.dir), or of one application's rolling log.",
+)
+@click.option("--json", "in_json", is_flag=True, help="Prints JSON.")
+def advise(folder: Path, in_json: bool) -> None:
+    """Names the indexes worth having, by the event logs of any Spark.
+
+    That Spark need not have had Sieve. No Spark is started, and no constant of a query is shown.
+    """
+    replay = advice.replay_folder(folder)
+    if in_json:
+        click.echo(advice.as_json(replay))
+    else:
+        advice.print_report(replay)
 
 
 @main.command()

@@ -11,7 +11,8 @@ import pytest
 
 HOME = Path(__file__).resolve().parents[2]
 PURE = (
-    "errors advice client environment arrays storage encoding segments metadata predicate reader"
+    "errors advice client environment arrays storage encoding segments metadata predicate reader "
+    "workload"
 ).split()
 # The stores of HDFS and S3 speak to a JVM, which py4j does without PySpark.
 _REQUIRED = ("numpy", "pyarrow", "xxhash", "py4j")

@@ -1,0 +1,1 @@
+"""What queries ask of tables, and which indexes that makes worth having."""

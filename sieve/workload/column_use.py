@@ -1,0 +1,114 @@
+"""Column use: what a scan's filter asks of one column, without its constants.
+
+A filter becomes one use a column. `all_of` combines the uses under AND, `any_of` those under OR:
+
+    id > 3 AND id < 9            id: between
+    id = 5 OR id IN (7, 8)       id: in, 3 values
+    id = 5 OR day = '...'        id: or, day: or     one index alone can rule out no file
+
+A use tells how small a share of the scan's bytes an index on that column could leave at best.
+Nothing is known of the values, so ranges count by the shares that Selinger et al. assume ("Access
+Path Selection in a Relational Database Management System", 1979): a third with one bound, a quarter
+with two. A value counts as one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+Column: TypeAlias = tuple[str, ...]
+"""The path of a column: its name, or those of a struct and its field."""
+
+
+class Kind(StrEnum):
+    """The kinds of use, in the order of the bytes that they leave, the fewest first."""
+
+    EQUALS = "="
+    IN = "in"
+    NULL = "is null"
+    PREFIX = "prefix"
+    BETWEEN = "between"
+    RANGE = "range"
+    JOIN = "join"
+    UNEQUAL = "!="
+    OR = "or"
+    OTHER = "other"
+    SHUFFLED_JOIN = "shuffled join"
+    TOP = "order by limit"
+
+
+_ORDER = {kind: place for place, kind in enumerate(Kind)}
+_SHARES = {
+    Kind.NULL: 1 / 10,
+    Kind.PREFIX: 1 / 4,
+    Kind.BETWEEN: 1 / 4,
+    Kind.RANGE: 1 / 3,
+    # Nothing in a plan says how many keys the other side has.
+    Kind.JOIN: 1 / 2,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnUse:
+    """What a filter asks of a column: the kind, and how many values it lists (``=`` and IN)."""
+
+    kind: Kind
+    values: int = 1
+
+    def share_left(self, files: float) -> float:
+        """The least share of a scan's bytes that an index could leave, 0 to 1.
+
+        Args:
+            files: files of the scan, which count as of equal size.
+        """
+        if self.kind in (Kind.EQUALS, Kind.IN):
+            return min(1.0, self.values / max(1.0, files))
+        return _SHARES.get(self.kind, 1.0)
+
+
+Uses: TypeAlias = Mapping[Column, ColumnUse]
+
+
+def all_of(parts: Iterable[Uses]) -> Uses:
+    """The uses of a conjunction: the narrowest of each column, and two ranges are one between."""
+    found: dict[Column, ColumnUse] = {}
+    for part in parts:
+        for column, use in part.items():
+            before = found.get(column)
+            if before is None or _narrower(use, before):
+                found[column] = use
+            elif before.kind is use.kind is Kind.RANGE:
+                found[column] = ColumnUse(Kind.BETWEEN)
+    return found
+
+
+def any_of(parts: Iterable[Uses]) -> Uses:
+    """The uses of a disjunction: of a column in each part the widest, of others none that helps."""
+    branches = list(parts)
+    names = dict.fromkeys(column for branch in branches for column in branch)
+    return {
+        column: _union([branch[column] for branch in branches])
+        if all(column in branch for branch in branches)
+        else ColumnUse(Kind.OR)
+        for column in names
+    }
+
+
+def negated(uses: Uses) -> Uses:
+    """The uses of a negated filter, of which no index rules out much."""
+    return {column: ColumnUse(Kind.UNEQUAL) for column in uses}
+
+
+def _narrower(one: ColumnUse, other: ColumnUse) -> bool:
+    if one.kind in (Kind.EQUALS, Kind.IN) and other.kind in (Kind.EQUALS, Kind.IN):
+        return one.values < other.values
+    return _ORDER[one.kind] < _ORDER[other.kind]
+
+
+def _union(uses: list[ColumnUse]) -> ColumnUse:
+    if all(use.kind in (Kind.EQUALS, Kind.IN) for use in uses):
+        return ColumnUse(Kind.IN, sum(use.values for use in uses))
+    return max(uses, key=lambda use: _ORDER[use.kind])

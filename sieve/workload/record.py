@@ -1,0 +1,65 @@
+"""Workload: the scans of a driver or of its event logs, added up by table and by what they ask.
+
+It holds no constants: names of tables and columns, kinds of use, and sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from sieve.workload.column_use import Column, Kind, Uses
+
+Table: TypeAlias = tuple[str, str]
+"""Database and table."""
+
+
+@dataclass(slots=True)
+class ScanGroup:
+    """Scans of one table that ask the same of the same columns.
+
+    Attributes:
+        table: the table.
+        kinds: what they ask of each column.
+        scans: how many.
+        bytes: bytes that they read, in sum.
+        left: bytes that an index on a column would leave of these at least, by column.
+    """
+
+    table: Table
+    kinds: Mapping[Column, Kind]
+    scans: int = 0
+    bytes: int = 0
+    left: dict[Column, float] = field(default_factory=dict)
+
+
+class Workload:
+    """Sums over scans, one a group."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[Table, frozenset[tuple[Column, Kind]]], ScanGroup] = {}
+
+    def add(self, table: Table, uses: Uses, read: int, files: int, scans: int = 1) -> None:
+        """Adds scans.
+
+        Args:
+            table: the table.
+            uses: what they ask.
+            read: bytes that they read, in sum.
+            files: files that they read, in sum.
+            scans: how many.
+        """
+        kinds = {column: use.kind for column, use in uses.items()}
+        group = self._groups.setdefault(
+            (table, frozenset(kinds.items())), ScanGroup(table, dict(sorted(kinds.items())))
+        )
+        group.scans += scans
+        group.bytes += read
+        for column, use in uses.items():
+            left = read * use.share_left(files / scans)
+            group.left[column] = group.left.get(column, 0.0) + left
+
+    def __iter__(self) -> Iterator[ScanGroup]:
+        """The groups, in the order in which they were first seen."""
+        return iter(self._groups.values())

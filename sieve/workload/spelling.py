@@ -1,0 +1,34 @@
+"""Statements to paste, with names in backquotes where Spark needs them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sieve.workload.column_use import Column
+from sieve.workload.record import Table
+
+# Sieve's grammar has ON alone as a word that cannot be a name.
+_PLAIN = re.compile(r"(?!on\b)[A-Za-z_]\w*", re.IGNORECASE | re.ASCII)
+
+
+def spelled(parts: Sequence[str]) -> str:
+    """A qualified name, in backquotes those parts that are not plain words."""
+    return ".".join(
+        part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts
+    )
+
+
+def create_statement(table: Table, column: Column) -> str:
+    """The CREATE statement of an index."""
+    return f"CREATE SIEVE INDEX ON {spelled(table)} ({spelled(column)})"
+
+
+def estimate_statement(table: Table, column: Column) -> str:
+    """The ESTIMATE statement of an index."""
+    return f"ESTIMATE SIEVE INDEX ON {spelled(table)} ({spelled(column)})"
+
+
+def drop_statement(table: Table, index: str) -> str:
+    """The DROP statement of an index."""
+    return f"DROP SIEVE INDEX {spelled((index,))} ON {spelled(table)}"

@@ -1,0 +1,117 @@
+"""``sieve advise``: the indexes that the queries in Spark's event logs make worth having."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.filesize import decimal
+from rich.table import Table
+
+from sieve.errors import InvalidInputError
+from sieve.workload.rank import Suggestion, suggest
+from sieve.workload.spelling import create_statement, estimate_statement, spelled
+from sql_ext.launcher.event_log.open_logs import find_logs
+from sql_ext.launcher.event_log.replay import Replay
+
+# Wide enough for names of a usual length where no terminal has a width of its own.
+_PIPED_WIDTH = 160
+
+
+def replay_folder(folder: Path) -> Replay:
+    """Replays all logs in a folder.
+
+    Raises:
+        InvalidInputError: there is no log in it.
+    """
+    logs = find_logs(folder)
+    if not logs:
+        raise InvalidInputError(
+            "SIEVE_EVENT_LOG",
+            f"{folder} holds no event log: name the folder of spark.eventLog.dir",
+        )
+    replay = Replay()
+    for log in logs:
+        replay.read(log)
+    return replay
+
+
+def print_report(replay: Replay) -> None:
+    """Prints what to index, the statements to paste, and what could not be read."""
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, markup=False, width=_PIPED_WIDTH)
+    found = suggest(replay.workload)
+    console.print(
+        f"{replay.scans} scans of tables in {replay.executions} queries of {replay.logs} "
+        f"applications, over {replay.days:.1f} days"
+    )
+    if found:
+        console.print(_table(found, replay.days))
+        # Not wrapped, so that they can be pasted.
+        console.print("\n".join(f"{_create(one)};" for one in found), soft_wrap=True)
+        console.print(
+            "\nWhat an index really saves depends on how its keys lie in the files. To see it "
+            "before a build:\n"
+            f"{estimate_statement(found[0].table, found[0].column)};",
+            soft_wrap=True,
+        )
+    else:
+        console.print("No scan has a filter with which an index could save bytes.")
+    if replay.unread:
+        console.print("\nNot in these figures:")
+        for what, count in replay.unread.most_common():
+            console.print(f"  {count} {what}", soft_wrap=True)
+
+
+def as_json(replay: Replay) -> str:
+    """The same as JSON, with bytes and scans a day as numbers."""
+    return json.dumps(
+        {
+            "applications": replay.logs,
+            "executions": replay.executions,
+            "scans": replay.scans,
+            "days": replay.days,
+            "advice": [_record(one, replay.days) for one in suggest(replay.workload)],
+            "unread": dict(replay.unread.most_common()),
+        },
+        indent=2,
+    )
+
+
+def _table(found: Sequence[Suggestion], days: float) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for name in ("table", "column", "asked"):
+        table.add_column(name, overflow="fold")
+    for name in ("scans a day", "read a day", "saved a day, at most"):
+        table.add_column(name, justify="right")
+    for one in found:
+        table.add_row(
+            spelled(one.table),
+            spelled(one.column),
+            ", ".join(f"{kind} {count}" for kind, count in one.kinds.items()),
+            f"{one.scans / days:.1f}",
+            decimal(round(one.bytes_read / days)),
+            decimal(round(one.bytes_saved / days)),
+        )
+    return table
+
+
+def _record(one: Suggestion, days: float) -> Mapping[str, Any]:
+    return {
+        "table": spelled(one.table),
+        "column": spelled(one.column),
+        "asked": {str(kind): count for kind, count in one.kinds.items()},
+        "scans_a_day": one.scans / days,
+        "bytes_read_a_day": round(one.bytes_read / days),
+        "bytes_saved_a_day": round(one.bytes_saved / days),
+        "statement": _create(one),
+    }
+
+
+def _create(one: Suggestion) -> str:
+    return create_statement(one.table, one.column)

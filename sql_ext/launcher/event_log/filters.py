@@ -1,0 +1,182 @@
+"""Filters of a scan as its event log has them, to column uses. Constants are passed over.
+
+    PushedFilters  [IsNotNull(id), Or(EqualTo(id,5),In(id, [7,8])), EqualTo(`my col`,it's)]
+    DataFilters    [isnotnull(ts#13), (year(cast(ts#13 as date)) = 1970)]
+
+Spark does not quote constants in either, so a text with unbalanced brackets makes its list
+unreadable. ``PushedFilters`` has all that an index can answer but functions of a column, which are
+looked for in ``DataFilters``. A name counts only if the scan's schema has it: so no part of a
+constant can pass for a column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from sieve.errors import UnsupportedError
+from sieve.workload.column_use import Column, ColumnUse, Kind, Uses, all_of, any_of, negated
+
+MAX_DEPTH: Final = 200
+_CUT_OFF = re.compile(r"\.\.\. \d+ more fields")
+_CALL = re.compile(r"\w+\(")
+_KINDS = {
+    "EqualTo": Kind.EQUALS,
+    "EqualNullSafe": Kind.EQUALS,
+    "GreaterThan": Kind.RANGE,
+    "GreaterThanOrEqual": Kind.RANGE,
+    "LessThan": Kind.RANGE,
+    "LessThanOrEqual": Kind.RANGE,
+    "In": Kind.IN,
+    "IsNull": Kind.NULL,
+    "IsNotNull": None,
+    "StringStartsWith": Kind.PREFIX,
+    "StringEndsWith": Kind.OTHER,
+    "StringContains": Kind.OTHER,
+}
+# Those that the shim solves for their argument (filters/MonotoneFunction.scala).
+_FUNCTION = re.compile(
+    r"(?:^\[|, )\((?P<calls>(?:(?:cast|year|trunc|date_trunc|date_add|date_sub)\()+)(?:\w+, )?"
+    r"(?P<name>[^#(),]{1,300})#\d+L?[^=<>]{0,200} (?P<op><=>|=|<=|>=|<|>) "
+)
+
+
+class UnreadableFilterError(UnsupportedError):
+    """A list of filters that is not as Spark writes it."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__("SIEVE_EVENT_LOG", f"the list of filters has {problem}")
+
+
+class ScanSchema:
+    """The names of a scan's columns.
+
+    Args:
+        read_schema: ``struct<id:bigint,s:struct<a:int>>``, which may be cut off after some fields.
+        data_filters: the filters with Catalyst's names, ``id#12L``.
+    """
+
+    def __init__(self, read_schema: str, data_filters: str) -> None:
+        self._text = read_schema
+        self._filters = data_filters
+        self.is_cut_off = _CUT_OFF.search(read_schema) is not None
+
+    def has(self, column: Column) -> bool:
+        """Whether the scan has this column; if its schema is cut off, whether it filters on it."""
+        if all(f"<{name}:" in self._text or f",{name}:" in self._text for name in column):
+            return True
+        filtered = re.search(re.escape(column[0]) + r"#\d", self._filters) is not None
+        return self.is_cut_off and filtered
+
+    def is_text(self, name: str) -> bool:
+        """Whether a column is a string, or not known not to be one."""
+        return re.search(f"[<,]{re.escape(name)}:(?!string)", self._text) is None
+
+
+def column_uses(pushed: str, data_filters: str, schema: ScanSchema) -> Uses:
+    """What the filters of a scan ask of its columns.
+
+    Args:
+        pushed: the metadatum ``PushedFilters``.
+        data_filters: the metadatum ``DataFilters``.
+        schema: the columns of the scan.
+
+    Raises:
+        UnreadableFilterError: the filters are cut off, or a constant has unbalanced brackets.
+    """
+    uses = all_of([_Parser(pushed).conjunction(), *_functions(data_filters, schema)])
+    return {column: use for column, use in uses.items() if schema.has(column)}
+
+
+def _functions(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
+    for found in _FUNCTION.finditer(data_filters):
+        name = found["name"]
+        if not ("cast(" in found["calls"] and schema.is_text(name)):
+            equal = found["op"] in ("=", "<=>")
+            yield {(name,): ColumnUse(Kind.BETWEEN if equal else Kind.RANGE)}
+
+
+class _Parser:
+    """Recursive descent over ``PushedFilters``."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def conjunction(self) -> Uses:
+        if self._text in ("", "[]"):
+            return {}
+        self._expect("[")
+        parts = [self._filter(0)]
+        while not self._text.startswith("]", self._at):
+            self._expect(", ")
+            parts.append(self._filter(0))
+        self._expect("]")
+        if self._at != len(self._text):
+            raise UnreadableFilterError("text after its end")
+        return all_of(parts)
+
+    def _filter(self, depth: int) -> Uses:
+        if depth > MAX_DEPTH:
+            raise UnreadableFilterError(f"more than {MAX_DEPTH} levels")
+        call = _CALL.match(self._text, self._at)
+        if call is None:
+            raise UnreadableFilterError("no filter where one should begin")
+        name = call[0][:-1]
+        self._at = call.end()
+        if name in ("And", "Or"):
+            left = self._filter(depth + 1)
+            self._expect(",")
+            combine = all_of if name == "And" else any_of
+            uses = combine([left, self._filter(depth + 1)])
+        elif name == "Not":
+            uses = negated(self._filter(depth + 1))
+        elif name in _KINDS:
+            return self._leaf(name)
+        else:
+            self._skip_constant()
+            uses = {}
+        self._expect(")")
+        return uses
+
+    def _leaf(self, name: str) -> Uses:
+        column = self._column()
+        start = self._at
+        self._skip_constant()
+        constant = self._text[start : self._at]
+        self._expect(")")
+        kind = _KINDS[name]
+        if kind is None:
+            return {}
+        values = constant.count(",") if kind is Kind.IN else 1
+        return {column: ColumnUse(kind, values)}
+
+    def _column(self) -> Column:
+        parts = [self._name()]
+        while self._text.startswith(".", self._at):
+            self._at += 1
+            parts.append(self._name())
+        return tuple(parts)
+
+    def _name(self) -> str:
+        found = re.compile(r"`((?:[^`]|``)+)`|([^`.,()]+)").match(self._text, self._at)
+        if found is None:
+            raise UnreadableFilterError("no column where one should be")
+        self._at = found.end()
+        return found[2] or found[1].replace("``", "`")
+
+    def _skip_constant(self) -> None:
+        """Passes over a constant, up to the bracket that closes its filter."""
+        depth = 0
+        for found in re.compile(r"[()]").finditer(self._text, self._at):
+            if found[0] == ")" and depth == 0:
+                self._at = found.start()
+                return
+            depth += 1 if found[0] == "(" else -1
+        raise UnreadableFilterError("a bracket that is not closed")
+
+    def _expect(self, text: str) -> None:
+        if not self._text.startswith(text, self._at):
+            raise UnreadableFilterError("a constant with brackets")
+        self._at += len(text)

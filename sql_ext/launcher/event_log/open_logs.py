@@ -1,0 +1,179 @@
+"""Event log files: finds them in a folder, and opens them whatever Spark compressed them with.
+
+Spark writes one file an application, ``app-1[_attempt][.codec][.inprogress]``, or a folder
+``eventlog_v2_app-1`` of numbered parts, ``events_1_app-1[.codec]``. The codecs are those of
+``spark.eventLog.compression.codec``. Zstandard is a format of its own library; the streams of lz4
+and snappy are blocks in frames of the Java libraries:
+
+    lz4 (net.jpountz.lz4.LZ4BlockOutputStream)   "LZ4Block", token, three int32 LE: compressed
+        length, length, checksum; then the block, raw where bit 4 of the token alone is set
+    snappy (org.xerial.snappy.SnappyOutputStream)   8 bytes of magic, two int32 BE; then blocks, an
+        int32 BE of compressed length before each
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+import pyarrow as pa
+
+from sieve.errors import CorruptError, UnsupportedError
+
+ROLLING_PREFIX: Final = "eventlog_v2_"
+_PART = re.compile(r"events_(\d+)_")
+_LZ4_MAGIC = b"LZ4Block"
+_LZ4_RAW = 0x10
+_SNAPPY_HEADER = 16
+_ZSTD_READ = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class EventLog:
+    """The log of one application: its files in the order in which they were written."""
+
+    name: str
+    files: tuple[Path, ...]
+
+
+def find_logs(folder: Path) -> list[EventLog]:
+    """The logs in a folder, by name; the folder may itself be that of one application."""
+    if folder.name.startswith(ROLLING_PREFIX):
+        return [_rolling(folder)]
+    found = []
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and path.name.startswith(ROLLING_PREFIX):
+            found.append(_rolling(path))
+        elif path.is_file() and not path.name.startswith("."):
+            found.append(EventLog(path.name, (path,)))
+    return found
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file.
+
+    Raises:
+        UnsupportedError: it is compressed with a codec that is not known here.
+        CorruptError: it is damaged, or ends in the middle of a block.
+    """
+    suffix = path.name.removesuffix(".inprogress").removesuffix(".compact").rpartition(".")[2]
+    opened = _CODECS.get(suffix, _plain)
+    try:
+        with opened(path) as stream:
+            yield from stream
+    except (OSError, EOFError, pa.ArrowException, struct.error, ValueError) as error:
+        raise CorruptError("SIEVE_EVENT_LOG", f"{path} cannot be read on: {error}") from error
+
+
+def _rolling(folder: Path) -> EventLog:
+    numbered = [(match, path) for path in folder.iterdir() if (match := _PART.match(path.name))]
+    numbered.sort(key=lambda found: (int(found[0][1]), found[1].name))
+    return EventLog(folder.name, tuple(path for _, path in numbered))
+
+
+def _plain(path: Path) -> IO[bytes]:
+    return path.open("rb")
+
+
+def _gzip(path: Path) -> IO[bytes]:
+    return io.BufferedReader(gzip.GzipFile(path, "rb"))
+
+
+def _zstd(path: Path) -> IO[bytes]:
+    stream: IO[bytes] = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+    # A log that is being written ends inside a frame: the read that meets its end gives nothing.
+    return io.BufferedReader(_Chunks(iter(lambda: stream.read(_ZSTD_READ), b"")))
+
+
+def _lz4(path: Path) -> IO[bytes]:
+    return io.BufferedReader(_Chunks(_blocks(path, _lz4_block)))
+
+
+def _snappy(path: Path) -> IO[bytes]:
+    return io.BufferedReader(_Chunks(_blocks(path, _snappy_block, _SNAPPY_HEADER)))
+
+
+def _refused(path: Path) -> IO[bytes]:
+    raise UnsupportedError(
+        "SIEVE_EVENT_LOG", f"{path} is compressed with LZF, which sieve advise does not read"
+    )
+
+
+_CODECS: Final[dict[str, Callable[[Path], IO[bytes]]]] = {
+    "zstd": _zstd,
+    "zst": _zstd,
+    "lz4": _lz4,
+    "snappy": _snappy,
+    "gz": _gzip,
+    "lzf": _refused,
+}
+
+
+class _Chunks(io.RawIOBase):
+    """Chunks of bytes as one stream; none of them is empty."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not self._rest:
+            self._rest = memoryview(next(self._chunks, b""))
+        taken = self._rest[: len(buffer)]
+        buffer[: len(taken)] = taken
+        self._rest = self._rest[len(taken) :]
+        return len(taken)
+
+
+def _blocks(
+    path: Path, read_block: Callable[[IO[bytes]], bytes | None], header: int = 0
+) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.read(header)
+        while (block := read_block(file)) is not None:
+            if block:
+                yield block
+
+
+def _lz4_block(file: IO[bytes]) -> bytes | None:
+    head = file.read(21)
+    if not head:
+        return None
+    magic, token, packed, length, _ = struct.unpack("<8sBiii", head)
+    if magic != _LZ4_MAGIC:
+        raise ValueError("no LZ4 block where one should begin")
+    block = file.read(packed)
+    if token & 0xF0 == _LZ4_RAW:
+        return block
+    return _decompressed("lz4_raw", block, length)
+
+
+def _snappy_block(file: IO[bytes]) -> bytes | None:
+    head = file.read(4)
+    if not head:
+        return None
+    block = file.read(struct.unpack(">i", head)[0])
+    return _decompressed("snappy", block, _snappy_length(block))
+
+
+def _snappy_length(block: bytes) -> int:
+    """The length that a block begins with: seven bits a byte, the lowest first."""
+    length = 0
+    for place, byte in enumerate(block[:5]):
+        length |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            break
+    return length
+
+
+def _decompressed(codec: str, block: bytes, length: int) -> bytes:
+    return bytes(pa.decompress(block, decompressed_size=length, codec=codec)) if length else b""

@@ -1,0 +1,191 @@
+"""Plans in an event log (``sparkPlanInfo``) to scans: table, what they ask, and their metrics.
+
+A node of such a plan has ``nodeName``, ``simpleString`` (cut off at ``maxToStringFields`` and at
+100 characters a metadatum), ``metadata`` (of a scan; only its schema is cut off), ``metrics`` and
+``children``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+from sieve.workload.column_use import Column, ColumnUse, Kind, Uses, all_of
+from sieve.workload.record import Table
+from sql_ext.launcher.event_log.filters import ScanSchema, UnreadableFilterError, column_uses
+
+Node: TypeAlias = Mapping[str, Any]
+
+_FILES: Final = "number of files read"
+_BYTES: Final = "size of files read"
+_SCAN = re.compile(r"Scan (\S+) (.*)", re.DOTALL)
+_NOT_INDEXED = ("text", "avro", "binaryFile", "image", "libsvm")
+_OTHER_SOURCES = ("BatchScan", "Scan hive ")
+_JOIN = re.compile(
+    r"(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin) \[(.*?)\], \[(.*?)\], "
+    r"(Inner|LeftSemi)(?:, (BuildLeft|BuildRight))?"
+)
+# Keys stand first; what follows them may hold constants of any length.
+_LONGEST_NODE: Final = 2000
+_KEY = re.compile(r"([^#]+)#\d+L?")
+_TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
+# What stands between TakeOrderedAndProject and a scan without changing which rows come first.
+_ROW_BY_ROW = (
+    "WholeStageCodegen",
+    "InputAdapter",
+    "Project",
+    "Filter",
+    "ColumnarToRow",
+    "AdaptiveSparkPlan",
+)
+
+
+class Unread(StrEnum):
+    """Why a scan in an event log tells nothing, as the report says it."""
+
+    PATH = "scans of paths, not of tables"
+    NAME = "scans of tables of other catalogs, or whose names have dots"
+    SOURCE = "scans of sources that Sieve does not index"
+    FILTER = "scans with filters that are cut off or have unbalanced brackets"
+    SCHEMA = "scans whose columns are cut off (spark.sql.debug.maxToStringFields)"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A scan in a plan.
+
+    Attributes:
+        table: its table; None if it cannot be told.
+        uses: what it asks of its columns.
+        unread: what could not be read of it.
+        files, bytes: accumulators of its metrics; -1 if it has none.
+        text: where its columns stand as ``id#12L``, which joins and orders refer to.
+        filters: whether it has filters of any kind.
+    """
+
+    table: Table | None
+    uses: Uses
+    unread: tuple[Unread, ...]
+    files: int
+    bytes: int
+    text: str
+    filters: bool
+
+    def column(self, key: str) -> Column | None:
+        """The column that a key such as ``id#12L`` is; None if it is not one of this scan."""
+        found = _KEY.fullmatch(key)
+        if found is None or re.search(rf"[\[(, ]{re.escape(key)}[\], )]", self.text) is None:
+            return None
+        return (found[1],)
+
+
+def scans_of(plan: Node) -> list[Scan]:
+    """The scans of a plan, each once, with the keys of joins and orders that lead to them."""
+    found = {id(node): _scan(node) for node in _nodes(plan) if _is_scan(node)}
+    for node in _nodes(plan):
+        for keys, below, kind in _asked_from_above(node, found):
+            for inner in below:
+                scan = found.get(id(inner))
+                columns = [scan.column(key) for key in keys] if scan else []
+                more = [{column: ColumnUse(kind)} for column in columns if column is not None]
+                if scan and more:
+                    found[id(inner)] = replace(scan, uses=all_of([scan.uses, *more]))
+    # A plan shows a scan again where it uses an exchange or a subquery again.
+    once = {scan.files if scan.files >= 0 else -key: scan for key, scan in found.items()}
+    return list(once.values())
+
+
+def _nodes(plan: Node) -> Iterator[Node]:
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(node.get("children", ()))
+
+
+def _is_scan(node: Node) -> bool:
+    name = str(node.get("nodeName", ""))
+    return name.startswith(_OTHER_SOURCES) or (
+        name.startswith("Scan ") and "PushedFilters" in node.get("metadata", {})
+    )
+
+
+def _scan(node: Node) -> Scan:
+    metadata: Mapping[str, str] = node.get("metadata", {})
+    simple = str(node.get("simpleString", ""))
+    pushed, filters = metadata.get("PushedFilters", ""), metadata.get("DataFilters", "")
+    schema = ScanSchema(metadata.get("ReadSchema", ""), filters)
+    uses: Uses = {}
+    unread = []
+    try:
+        uses = column_uses(pushed, filters, schema)
+    except UnreadableFilterError:
+        unread.append(Unread.FILTER)
+    if schema.is_cut_off:
+        unread.append(Unread.SCHEMA)
+    named = _table(str(node["nodeName"]))
+    if isinstance(named, Unread):
+        unread = [named]
+    metrics = {metric["name"]: metric["accumulatorId"] for metric in node.get("metrics", ())}
+    return Scan(
+        table=None if isinstance(named, Unread) else named,
+        uses=uses,
+        unread=tuple(unread),
+        files=metrics.get(_FILES, -1),
+        bytes=metrics.get(_BYTES, -1),
+        text=simple.partition(" Batched: ")[0] + " " + filters,
+        filters=bool(uses) or metadata.get("PartitionFilters", "[]") != "[]",
+    )
+
+
+def _table(node_name: str) -> Table | Unread:
+    if node_name.startswith(_OTHER_SOURCES):
+        return Unread.SOURCE
+    found = _SCAN.fullmatch(node_name)
+    if found is None or not found[2].strip():
+        return Unread.PATH
+    if found[1] in _NOT_INDEXED:
+        return Unread.SOURCE
+    parts = found[2].split(".")
+    if len(parts) == 3 and parts[0] == "spark_catalog":
+        return parts[1], parts[2]
+    return (parts[0], parts[1]) if len(parts) == 2 else Unread.NAME
+
+
+def _asked_from_above(
+    node: Node, scans: Mapping[int, Scan]
+) -> Iterator[tuple[Sequence[str], Sequence[Node], Kind]]:
+    """Keys by which a join or an order asks, the nodes of the side that they ask, and the kind."""
+    text = str(node.get("simpleString", ""))[:_LONGEST_NODE]
+    children = node.get("children", ())
+    if (top := _TOP.match(text)) is not None:
+        yield [top[1]], _row_by_row(node), Kind.TOP
+    join = _JOIN.match(text)
+    if join is None or len(children) != 2:
+        return
+    keys = [part.split(", ") for part in (join[2], join[3])]
+    sides = [list(_nodes(child)) for child in children]
+    filtered = [any(id(n) in scans and scans[id(n)].filters for n in side) for side in sides]
+    if join[1] != "BroadcastHashJoin":
+        asked = [(0, Kind.SHUFFLED_JOIN), (1, Kind.SHUFFLED_JOIN)]
+    else:
+        # The keys of the side that is broadcast pick files of the other one.
+        asked = [(1, Kind.JOIN)] if join[5] == "BuildLeft" else [(0, Kind.JOIN)]
+    for side, kind in asked:
+        if filtered[1 - side]:
+            yield keys[side], sides[side], kind
+
+
+def _row_by_row(top: Node) -> list[Node]:
+    """The nodes below an order down to the first that changes which rows there are."""
+    found: list[Node] = []
+    children = top.get("children", ())
+    while len(children) == 1:
+        found.append(children[0])
+        if not str(children[0].get("nodeName", "")).startswith(_ROW_BY_ROW):
+            break
+        children = children[0].get("children", ())
+    return found

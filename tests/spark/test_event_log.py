@@ -1,0 +1,114 @@
+"""`sieve advise` on event logs that this Spark writes, with each codec, plain and rolling."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from spark_session import Lab
+
+from sql_ext.launcher import cli
+
+SECRET = "utrecht"
+QUERIES = (
+    "SELECT * FROM orders WHERE id = 7",
+    "SELECT * FROM orders WHERE id IN (1, 2, 3) AND note = 'utrecht''s (1) [2], 3'",
+    "SELECT * FROM orders WHERE year(ordered) = 1970",
+    "SELECT * FROM orders WHERE `my col` BETWEEN 3 AND 9 OR `my col` = 20",
+    "SELECT * FROM orders WHERE s.`b b` > 30",
+    (
+        "SELECT /*+ BROADCAST(c) */ * FROM orders JOIN customers c ON customer = c.id "
+        f"WHERE city = '{SECRET}3'"
+    ),
+    "SELECT * FROM orders ORDER BY note LIMIT 3",
+    "SELECT * FROM orders WHERE note = ':('",
+)
+
+
+@contextmanager
+def logged(lab: Lab, folder: Path, **settings: str) -> Iterator[None]:
+    """Writes the events within the block as Spark does with these settings of `spark.eventLog`."""
+    jvm = lab.spark._jvm
+    scala = lab.spark.sparkContext._jsc.sc()
+    conf = jvm.org.apache.spark.SparkConf(False)
+    for key, value in settings.items():
+        conf.set(f"spark.eventLog.{key.replace('_', '.')}", value)
+    listener = jvm.org.apache.spark.scheduler.EventLoggingListener(
+        "app-1", jvm.scala.Option.empty(), jvm.java.net.URI(folder.as_uri()), conf
+    )
+    listener.start()
+    scala.addSparkListener(listener)
+    try:
+        yield
+    finally:
+        scala.listenerBus().waitUntilEmpty()
+        scala.removeSparkListener(listener)
+        listener.stop()
+
+
+def advised(folder: Path) -> Any:
+    """What the command says as JSON, which shows no constant."""
+    result = CliRunner().invoke(cli.main, ["advise", "--event-log", str(folder), "--json"])
+    assert result.exit_code == 0, result.output
+    assert SECRET not in result.output
+    return json.loads(result.output)
+
+
+@pytest.fixture(scope="module")
+def tables(lab: Lab) -> Iterator[None]:
+    """A table of ten files, and a small one."""
+    with lab.database("event_logs"):
+        lab.sql(
+            "CREATE TABLE orders USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, "
+            "id % 10 AS customer, string(id) AS note, timestamp_millis(id) AS ordered, "
+            "named_struct('b b', id) AS s, id AS `my col` FROM range(1000)"
+        )
+        lab.sql(
+            "CREATE TABLE customers USING parquet AS "
+            f"SELECT id, concat('{SECRET}', id) AS city FROM range(10)"
+        )
+        yield
+
+
+@pytest.mark.usefixtures("tables")
+def test_the_queries_of_a_log(lab: Lab, tmp_path: Path) -> None:
+    """Each form of predicate counts for its column, with the bytes that Spark read."""
+    with logged(lab, tmp_path, compress="false"), lab.setting("spark.sieve.enabled", "false"):
+        for query in QUERIES:
+            lab.sql(query)
+    told = advised(tmp_path)
+    size = sum(file.stat().st_size for file in lab.files("orders"))
+    assert (told["applications"], told["scans"]) == (1, len(QUERIES) + 1)
+    assert told["unread"] == {"scans with filters that are cut off or have unbalanced brackets": 1}
+    found = {one["column"]: one for one in told["advice"] if one["table"] == "event_logs.orders"}
+    assert {column: one["asked"] for column, one in found.items()} == {
+        "id": {"=": 1, "in": 1},
+        "note": {"=": 1, "order by limit": 1},
+        "ordered": {"between": 1},
+        "`my col`": {"between": 1},
+        "s.`b b`": {"range": 1},
+        "customer": {"join": 1},
+    }
+    assert found["id"]["bytes_read_a_day"] == 2 * size
+    assert abs(found["id"]["bytes_saved_a_day"] - size * 1.6) <= 1
+    assert next(iter(found)) == "id"
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy"])
+def test_compressed_and_rolling_logs(lab: Lab, tmp_path: Path, codec: str) -> None:
+    """Each codec of Spark but LZF is read, in rolling folders, too."""
+    settings = {"compress": "true", "compression_codec": codec, "rolling_enabled": "true"}
+    with logged(lab, tmp_path, **settings), lab.setting("spark.sieve.enabled", "false"):
+        lab.sql(QUERIES[0])
+    assert list(tmp_path.glob(f"eventlog_v2_app-1/events_1_app-1.{codec}*"))
+    told = advised(tmp_path)
+    assert (told["scans"], told["unread"]) == (1, {})
+    assert [one["statement"] for one in told["advice"]] == [
+        "CREATE SIEVE INDEX ON event_logs.orders (id)"
+    ]

@@ -1,0 +1,242 @@
+"""`sieve advise`: what it says of event logs, one recorded by Spark 3.5 and some made here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sieve.workload.column_use import Kind
+from sql_ext.launcher import cli
+from sql_ext.launcher.event_log.open_logs import EventLog
+from sql_ext.launcher.event_log.replay import Replay
+
+RECORDED = Path(__file__).parent / "event_logs"
+SPARK = "org.apache.spark.sql.execution.ui.SparkListener"
+DAY = 86_400_000
+SECRET = "tomsecret"
+
+
+def plan(constant: str = SECRET, *, table: str = "shop.orders", first: int = 1) -> dict[str, Any]:
+    """A scan for one name."""
+    return {
+        "nodeName": f"Scan parquet {table}",
+        "simpleString": f"FileScan parquet {table}[name#1] Batched: true, {constant}",
+        "metadata": {
+            "ReadSchema": "struct<name:string>",
+            "PushedFilters": f"[EqualTo(name,{constant})]",
+            "DataFilters": f"[(name#1 = {constant})]",
+            "Location": f"InMemoryFileIndex[file:/shop/name={SECRET}]",
+        },
+        "metrics": [
+            {"name": "number of files read", "accumulatorId": first},
+            {"name": "size of files read", "accumulatorId": first + 1},
+        ],
+        "children": [],
+    }
+
+
+def started(execution: int, time: int, scan: dict[str, Any]) -> dict[str, Any]:
+    """The event of a query that starts."""
+    return {
+        "Event": f"{SPARK}SQLExecutionStart",
+        "executionId": execution,
+        "time": time,
+        "sparkPlanInfo": scan,
+        "description": SECRET,
+    }
+
+
+def measured(execution: int, files: int, size: int, first: int = 1) -> dict[str, Any]:
+    """The event of a scan's metrics."""
+    return {
+        "Event": f"{SPARK}DriverAccumUpdates",
+        "executionId": execution,
+        "accumUpdates": [[first, files], [first + 1, size]],
+    }
+
+
+def ended(execution: int, time: int) -> dict[str, Any]:
+    """The event of a query that ends."""
+    return {"Event": f"{SPARK}SQLExecutionEnd", "executionId": execution, "time": time}
+
+
+def write(path: Path, *events: Any) -> None:
+    """A log of these events, and of one of a task."""
+    other = {"Event": "SparkListenerTaskEnd", "executionId": 1}
+    path.write_text("".join(json.dumps(event) + "\n" for event in [other, *events]))
+
+
+def replayed(path: Path) -> Replay:
+    """One log, replayed."""
+    replay = Replay()
+    replay.read(EventLog(path.name, (path,)))
+    return replay
+
+
+def advise(folder: Path, *options: str) -> Result:
+    """The command's result."""
+    return CliRunner().invoke(cli.main, ["advise", "--event-log", str(folder), *options])
+
+
+def test_a_log_of_spark_3_5() -> None:
+    """Points, lists, ranges, a broadcast join and ORDER BY LIMIT, as Spark wrote them."""
+    replay = replayed(RECORDED / "spark-3.5")
+    assert (replay.executions, replay.scans, replay.unread) == (5, 6, {})
+    groups = [
+        (group.table[1], {".".join(column): kind for column, kind in group.kinds.items()})
+        for group in replay.workload
+    ]
+    assert groups == [
+        ("orders", {"id": Kind.EQUALS}),
+        ("orders", {"id": Kind.IN, "name": Kind.EQUALS}),
+        ("orders", {"ts": Kind.BETWEEN}),
+        ("customers", {"city": Kind.EQUALS}),
+        ("orders", {"customer": Kind.JOIN}),
+        ("orders", {"id": Kind.TOP}),
+    ]
+    assert {group.bytes for group in replay.workload} == {47890, 785}
+
+
+def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
+    """Adaptive execution replaces the plan; a scan without values did not run."""
+    replanned = {"Event": f"{SPARK}SQLAdaptiveExecutionUpdate", "executionId": 1}
+    write(
+        tmp_path / "app",
+        started(1, 0, plan(table="shop.early")),
+        measured(1, 1, 1),
+        replanned | {"sparkPlanInfo": plan(table="shop.late", first=7)},
+        measured(1, 2, 30, first=7),
+        ended(1, 5),
+        started(2, 6, plan(table="shop.never")),
+        ended(2, 7),
+    )
+    replay = replayed(tmp_path / "app")
+    assert [(group.table, group.bytes) for group in replay.workload] == [(("shop", "late"), 30)]
+    assert (replay.executions, replay.scans, replay.logs) == (2, 1, 1)
+    (group,) = replay.workload
+    assert group.left == {("name",): 15.0}
+
+
+def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
+    """A query that runs still, or whose driver died, counts with what it read."""
+    write(tmp_path / "app", started(1, 0, plan()), measured(1, 2, 30))
+    replay = replayed(tmp_path / "app")
+    assert (replay.executions, replay.scans) == (1, 1)
+
+
+def test_events_of_unknown_queries_and_kinds_are_passed_over(tmp_path: Path) -> None:
+    """A rolling log may have lost its first parts; Spark has more kinds of events."""
+    write(
+        tmp_path / "app",
+        measured(9, 2, 30),
+        ended(9, 3),
+        {"Event": f"{SPARK}SQLAdaptiveExecutionUpdate", "executionId": 9, "sparkPlanInfo": {}},
+        {"Event": f"{SPARK}SQLAdaptiveSQLMetricUpdates", "executionId": 9},
+    )
+    replay = replayed(tmp_path / "app")
+    assert (replay.executions, replay.scans, replay.unread, replay.days) == (0, 0, {}, 1.0)
+
+
+def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None:
+    """Of all logs; a shorter time is a day, lest an hour be taken for each of the day."""
+    write(tmp_path / "a", started(1, 5 * DAY, plan()), measured(1, 9, 8000), ended(1, 6 * DAY))
+    assert replayed(tmp_path / "a").days == 1.0
+    write(tmp_path / "b", started(1, 4 * DAY, plan()), measured(1, 9, 8000), ended(1, 4 * DAY + 1))
+    record = json.loads(advise(tmp_path, "--json").stdout)
+    assert (record["applications"], record["executions"], record["scans"]) == (2, 2, 2)
+    assert record["days"] == 2.0
+    assert record["advice"] == [
+        {
+            "table": "shop.orders",
+            "column": "name",
+            "asked": {"=": 2},
+            "scans_a_day": 1.0,
+            "bytes_read_a_day": 8000,
+            "bytes_saved_a_day": 7111,
+            "statement": "CREATE SIEVE INDEX ON shop.orders (name)",
+        }
+    ]
+    assert record["unread"] == {}
+
+
+def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:
+    """Broken lines, damaged events, plans of paths, hostile constants, logs that are cut short."""
+    write(
+        tmp_path / "app",
+        started(1, 0, plan(":(")),
+        measured(1, 1, 10),
+        started(2, 0, plan(table="")),
+        started(3, 0, plan(table="ice.shop.orders")),
+        started(5, 0, {"nodeName": "Scan parquet shop.orders", "metadata": 1}),
+        ended(5, 0),
+        {"Event": f"{SPARK}SQLExecutionStart"},
+        {"Event": f"{SPARK}SQLExecutionStart", "executionId": 4, "time": "x", "sparkPlanInfo": 1},
+    )
+    with (tmp_path / "app").open("a") as file:
+        file.write(f'{{"Event":"{SPARK}SQLExecutionStart", "exec')
+    (tmp_path / "cut.gz").write_bytes(b"no gzip")
+    (tmp_path / "old.lzf").touch()
+    record = json.loads(advise(tmp_path, "--json").stdout)
+    assert record["unread"] == {
+        "events that are damaged": 4,
+        "logs that end in damage": 1,
+        "logs of a codec that is not read (lzf)": 1,
+        "scans with filters that are cut off or have unbalanced brackets": 1,
+        "scans of paths, not of tables": 1,
+        "scans of tables of other catalogs, or whose names have dots": 1,
+    }
+    assert (record["scans"], record["advice"]) == (1, [])
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_no_constant_is_shown(tmp_path: Path, options: list[str]) -> None:
+    """Neither of predicates, nor of the query's text, nor of paths."""
+    constants = [SECRET, f"x), EqualTo({SECRET},5", f"{SECRET} :("]
+    events = []
+    for n, constant in enumerate(constants):
+        events += [started(n, n, plan(constant)), measured(n, 9, 8000), ended(n, n)]
+    write(tmp_path / "app", *events)
+    shown = advise(tmp_path, *options)
+    assert shown.exit_code == 0
+    assert "CREATE SIEVE INDEX ON shop.orders (name)" in shown.output
+    assert SECRET not in shown.output
+
+
+def test_the_report_for_people(tmp_path: Path) -> None:
+    """A line of what was read, a table, statements to paste, and what was not read."""
+    write(
+        tmp_path / "app",
+        started(1, 0, plan()),
+        measured(1, 4, 8_000_000),
+        ended(1, 1),
+        started(2, 1, plan(table="")),
+        ended(2, 2 * DAY),
+    )
+    lines = advise(tmp_path).output.splitlines()
+    assert lines[0] == "1 scans of tables in 2 queries of 1 applications, over 2.0 days"
+    (row,) = [line.split() for line in lines if "shop.orders   name" in line]
+    assert row == "shop.orders name = 1 0.5 4.0 MB 3.0 MB".split()
+    assert "CREATE SIEVE INDEX ON shop.orders (name);" in lines
+    assert "ESTIMATE SIEVE INDEX ON shop.orders (name);" in lines
+    assert lines[-2:] == ["Not in these figures:", "  1 scans of paths, not of tables"]
+
+
+def test_logs_without_a_filter(tmp_path: Path) -> None:
+    """Then there is nothing to paste, and the report says so."""
+    scan = plan()
+    scan["metadata"]["PushedFilters"] = "[]"
+    write(tmp_path / "app", started(1, 0, scan), measured(1, 1, 10), ended(1, 1))
+    output = advise(tmp_path).output
+    assert output.splitlines()[1:] == ["No scan has a filter with which an index could save bytes."]
+
+
+def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
+    """With the setting that names the right one."""
+    result = advise(tmp_path)
+    assert result.exit_code == 1
+    assert "spark.eventLog.dir" in result.output
+    assert advise(tmp_path / "none").exit_code == 2

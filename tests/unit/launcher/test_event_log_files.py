@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from sieve.errors import CorruptError, UnsupportedError
+from sql_ext.launcher.event_log.open_logs import find_logs, read_lines
+
+LINES = [b'{"Event":"a"}\n', b"b" * 300_000 + b"\n", b"no line feed"]
+TEXT = b"".join(LINES)
+
+
+def lz4(text: bytes, size: int = 32_768) -> bytes:
+    """As LZ4BlockOutputStream: blocks, the second raw, and an empty one at the end."""
+    out = b""
+    for n, start in enumerate(range(0, len(text), size)):
+        block = text[start : start + size]
+        packed = block if n == 1 else bytes(pa.compress(block, codec="lz4_raw"))
+        token = 0x15 if n == 1 else 0x25
+        out += struct.pack("<8sBiii", b"LZ4Block", token, len(packed), len(block), 0) + packed
+    return out + struct.pack("<8sBiii", b"LZ4Block", 0x15, 0, 0, 0)
+
+
+def snappy(text: bytes, size: int = 32_768) -> bytes:
+    """As SnappyOutputStream: a header, then blocks with their lengths."""
+    out = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
+    for start in range(0, len(text), size):
+        packed = bytes(pa.compress(text[start : start + size], codec="snappy"))
+        out += struct.pack(">i", len(packed)) + packed
+    return out
+
+
+def zstd(text: bytes) -> bytes:
+    """Two frames, as a log that was closed between."""
+    return b"".join(bytes(pa.compress(part, codec="zstd")) for part in (text[:50], text[50:]))
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("app", bytes),
+        ("app-1.2.inprogress", bytes),
+        ("app.zstd", zstd),
+        ("app.zstd.inprogress", zstd),
+        ("app.zst", zstd),
+        ("app.gz", gzip.compress),
+        ("app.lz4", lz4),
+        ("app.lz4.inprogress", lz4),
+        ("app.lz4.compact", lz4),
+        ("app.snappy", snappy),
+        ("app.snappy", lambda text: snappy(text, 100)),
+        ("app.snappy", lambda text: snappy(text, 1 << 24)),
+    ],
+)
+def test_each_codec_gives_the_lines(
+    tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
+) -> None:
+    """The name tells the codec, also of a log that is being written."""
+    (tmp_path / name).write_bytes(pack(TEXT))
+    assert list(read_lines(tmp_path / name)) == LINES
+
+
+@pytest.mark.parametrize("name", ["app", "app.gz", "app.zstd", "app.lz4", "app.snappy"])
+def test_an_empty_log_has_no_lines(tmp_path: Path, name: str) -> None:
+    """Spark makes a file before it writes the first event."""
+    pack = {"app.gz": gzip.compress, "app.zstd": zstd}.get(name, bytes)
+    (tmp_path / name).write_bytes(pack(b""))
+    assert list(read_lines(tmp_path / name)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("app.gz", gzip.compress(TEXT)[:-200]),
+        ("app.gz", TEXT),
+        ("app.zstd", TEXT),
+        ("app.lz4", lz4(TEXT)[:-300]),
+        ("app.lz4", lz4(TEXT)[:10]),
+        ("app.lz4", b"LZ5Block" + lz4(TEXT)[8:]),
+        ("app.snappy", snappy(TEXT)[:-10]),
+        ("app.snappy", snappy(TEXT)[:18]),
+    ],
+)
+def test_a_damaged_log_is_told(tmp_path: Path, name: str, text: bytes) -> None:
+    """Its lines up to there are read, then the error names the file."""
+    (tmp_path / name).write_bytes(text)
+    lines = read_lines(tmp_path / name)
+    with pytest.raises(CorruptError, match=name):
+        list(lines)
+
+
+def test_lines_before_the_damage_are_read(tmp_path: Path) -> None:
+    """The first block of a log whose second is cut."""
+    (tmp_path / "app.lz4").write_bytes(lz4(TEXT, 14)[: 21 + 16 + 21 + 5])
+    lines = read_lines(tmp_path / "app.lz4")
+    assert next(lines) == LINES[0]
+
+
+def test_lines_before_the_end_of_an_unfinished_frame_are_read(tmp_path: Path) -> None:
+    """A log that is being written ends inside a frame: all but its last lines are read."""
+    lines = [b"%d\n" % n for n in range(20_000)]
+    whole = bytes(pa.compress(b"".join(lines), codec="zstd"))
+    (tmp_path / "app.zstd.inprogress").write_bytes(whole[:-10])
+    read = []
+    with pytest.raises(CorruptError):
+        for line in read_lines(tmp_path / "app.zstd.inprogress"):
+            read.append(line)  # noqa: PERF402 - what is read before the error counts
+    assert read == lines[: len(read)]
+    assert len(b"".join(read)) > len(b"".join(lines)) - (1 << 17) - (1 << 14)
+
+
+def test_lzf_is_refused(tmp_path: Path) -> None:
+    """By its name, without reading nonsense."""
+    (tmp_path / "app.lzf").write_bytes(b"ZV")
+    with pytest.raises(UnsupportedError, match="LZF"):
+        list(read_lines(tmp_path / "app.lzf"))
+
+
+def test_logs_of_a_folder(tmp_path: Path) -> None:
+    """Files and rolling folders, by name; parts by their numbers; nothing else."""
+    for name in ("app-2", "app-1.zstd", ".app-1.zstd.crc"):
+        (tmp_path / name).touch()
+    (tmp_path / "other").mkdir()
+    rolling = tmp_path / "eventlog_v2_app-3"
+    rolling.mkdir()
+    for name in ("events_10_app-3", "events_2_app-3", "appstatus_app-3", ".events_1_app-3.crc"):
+        (rolling / name).touch()
+    assert [(log.name, [file.name for file in log.files]) for log in find_logs(tmp_path)] == [
+        ("app-1.zstd", ["app-1.zstd"]),
+        ("app-2", ["app-2"]),
+        ("eventlog_v2_app-3", ["events_2_app-3", "events_10_app-3"]),
+    ]
+    (alone,) = find_logs(rolling)
+    assert [file.name for file in alone.files] == ["events_2_app-3", "events_10_app-3"]

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from sieve.workload.column_use import ColumnUse, Kind, Uses
+from sql_ext.launcher.event_log.filters import (
+    MAX_DEPTH,
+    ScanSchema,
+    UnreadableFilterError,
+    column_uses,
+)
+
+SCHEMA = (
+    "struct<id:bigint,customer:bigint,name:string,ts:timestamp,s:struct<a:bigint,b b:bigint>,"
+    "my col:bigint,a.b:bigint,x,y:int:bigint,t`k:int>"
+)
+EQUALS = ColumnUse(Kind.EQUALS)
+
+
+def uses(pushed: str, data: str = "[]", schema: str = SCHEMA) -> Uses:
+    """The uses of a scan with these filters."""
+    return column_uses(pushed, data, ScanSchema(schema, data))
+
+
+@pytest.mark.parametrize(
+    ("pushed", "expected"),
+    [
+        ("", {}),
+        ("[]", {}),
+        ("[IsNotNull(id)]", {}),
+        ("[IsNotNull(id), EqualTo(id,5)]", {"id": EQUALS}),
+        ("[EqualNullSafe(id,5)]", {"id": EQUALS}),
+        ("[IsNull(id)]", {"id": ColumnUse(Kind.NULL)}),
+        ("[In(id, [1,2,3])]", {"id": ColumnUse(Kind.IN, 3)}),
+        ("[In(id, [1])]", {"id": ColumnUse(Kind.IN, 1)}),
+        ("[GreaterThan(id,3)]", {"id": ColumnUse(Kind.RANGE)}),
+        ("[GreaterThanOrEqual(id,3)]", {"id": ColumnUse(Kind.RANGE)}),
+        ("[LessThanOrEqual(id,3)]", {"id": ColumnUse(Kind.RANGE)}),
+        ("[GreaterThan(id,3), LessThan(id,9)]", {"id": ColumnUse(Kind.BETWEEN)}),
+        ("[StringStartsWith(name,4)]", {"name": ColumnUse(Kind.PREFIX)}),
+        ("[StringEndsWith(name,4)]", {"name": ColumnUse(Kind.OTHER)}),
+        ("[StringContains(name,4)]", {"name": ColumnUse(Kind.OTHER)}),
+        ("[Not(EqualTo(id,5)), Not(In(customer, [1,2]))]", {
+            "id": ColumnUse(Kind.UNEQUAL), "customer": ColumnUse(Kind.UNEQUAL)}),
+        ("[Or(And(GreaterThan(id,3),LessThan(id,9)),EqualTo(id,4))]",
+         {"id": ColumnUse(Kind.BETWEEN)}),
+        ("[Or(EqualTo(id,3),EqualTo(customer,4))]", {
+            "id": ColumnUse(Kind.OR), "customer": ColumnUse(Kind.OR)}),
+        ("[Or(EqualTo(id,3),AlwaysTrue())]", {"id": ColumnUse(Kind.OR)}),
+        ("[CollatedEqualTo(name,a (b)), EqualTo(id,5)]", {"id": EQUALS}),
+        ("[EqualTo(id,ScalarSubquery#38)]", {"id": EQUALS}),
+        ("[EqualTo(name,it's (a) [b], c), EqualTo(id,5)]", {"name": EQUALS, "id": EQUALS}),
+        ("[EqualTo(name,)]", {"name": EQUALS}),
+    ],
+)  # fmt: skip
+def test_pushed_filters(pushed: str, expected: dict[str, ColumnUse]) -> None:
+    """Each form in which Spark writes a filter of a source, as real event logs have them."""
+    assert uses(pushed) == {(name,): use for name, use in expected.items()}
+
+
+def test_names_with_dots_blanks_and_back_ticks() -> None:
+    """A quoted name is one part; a field of a struct is a path."""
+    found = uses(
+        "[EqualTo(s.a,5), GreaterThan(s.`b b`,3), EqualTo(`my col`,7), EqualNullSafe(`a.b`,4), "
+        "LessThan(`x,y:int`,5), EqualTo(`t``k`,1)]"
+    )
+    assert found == {
+        ("s", "a"): EQUALS,
+        ("s", "b b"): ColumnUse(Kind.RANGE),
+        ("my col",): EQUALS,
+        ("a.b",): EQUALS,
+        ("x,y:int",): ColumnUse(Kind.RANGE),
+        ("t`k",): EQUALS,
+    }
+
+
+@pytest.mark.parametrize(
+    "pushed",
+    [
+        "[IsNotNull(name), EqualTo(name,x) AND (id#0L = 5)]",
+        "[EqualTo(name,smile :) )]",
+        "[EqualTo(name,:()]",
+        "[IsNotNull(id), EqualTo(id,5), ...",
+        "[IsNotNull(id), EqualTo(id,12...",
+        "[EqualTo(id,5)",
+        "[EqualTo(id,5)] ",
+        "[EqualTo(,5)]",
+        "[EqualTo(s.,5)]",
+        "[And(EqualTo(id,5))]",
+        "[Not(EqualTo(id,5)]",
+        "EqualTo(id,5)]",
+        "[5]",
+        "[EqualTo(`id,5)]",
+    ],
+)
+def test_what_is_cut_off_or_unbalanced_is_refused(pushed: str) -> None:
+    """Nothing is guessed of a list that does not end as it should."""
+    with pytest.raises(UnreadableFilterError):
+        uses(pushed)
+
+
+def test_no_part_of_a_constant_passes_for_a_column() -> None:
+    """A name counts only if the scan's schema has it."""
+    assert uses("[EqualTo(name,x), EqualTo(secret,5)]") == {("name",): EQUALS}
+    assert uses("[EqualTo(name,x), EqualTo(s.secret,5)]") == {("name",): EQUALS}
+    assert uses("[]", "[(name#1 = x), (year(secret#2) = 5)]") == {}
+
+
+def test_a_schema_that_is_cut_off() -> None:
+    """Then a column counts that the filters name in the other form, too."""
+    cut = "struct<a:int,b:int,... 12 more fields>"
+    assert ScanSchema(cut, "").is_cut_off
+    assert not ScanSchema(SCHEMA, "").is_cut_off
+    pushed = "[EqualTo(id,5), EqualTo(secret,1)]"
+    assert uses(pushed, "[(id#7L = 5), EqualTo(secret,1)]", cut) == {("id",): EQUALS}
+    assert uses(pushed, "[(id#L = 5)]", cut) == {}
+    assert uses("[EqualTo(id,5)]", "[(id#7L = 5)]", "struct<a:int>") == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        ("[isnotnull(ts#13), (year(cast(ts#13 as date)) = 1970)]", Kind.BETWEEN),
+        ("[(year(ts#13) <=> 1970)]", Kind.BETWEEN),
+        ("[(year(ts#13) >= 1970)]", Kind.RANGE),
+        ("[(cast(ts#13 as date) < 1970-01-02)]", Kind.RANGE),
+        ("[(date_trunc(month, ts#13, Some(Etc/UTC)) = 1970-01-01 00:00:00)]", Kind.BETWEEN),
+        ("[(date_add(ts#13, 3) > 1970-01-01)]", Kind.RANGE),
+        ("[(hour(ts#13) = 5)]", None),
+        ("[(upper(ts#13) = 5)]", None),
+        ("[NOT (year(ts#13) = 1970)]", None),
+    ],
+)
+def test_functions_of_a_column_are_ranges(data: str, kind: Kind | None) -> None:
+    """Functions that rise with their argument, which Spark does not push, count as ranges."""
+    assert uses("[]", data) == ({} if kind is None else {("ts",): ColumnUse(kind)})
+
+
+def test_a_cast_of_a_string_is_no_range() -> None:
+    """Numbers in texts are not in the order of the texts; of a column cut off nothing is known."""
+    assert uses("[]", "[(cast(name#3 as int) = 5)]") == {}
+    assert uses("[]", "[(cast(id#3 as double) = 5.0)]") == {("id",): ColumnUse(Kind.BETWEEN)}
+    assert uses("[]", "[(cast(id#3 as int) = 5)]", "struct<a:int,... 2 more fields>") == {}
+    assert uses("[]", "[(year(id#3) = 5)]", "struct<a:int,... 2 more fields>") == {
+        ("id",): ColumnUse(Kind.BETWEEN)
+    }
+
+
+def test_levels_are_bounded() -> None:
+    """Deep filters are refused, not met with the end of the stack."""
+
+    def nested(levels: int) -> str:
+        return "[" + "Not(" * levels + "IsNull(id)" + ")" * levels + "]"
+
+    assert uses(nested(MAX_DEPTH)) == {("id",): ColumnUse(Kind.UNEQUAL)}
+    with pytest.raises(UnreadableFilterError, match="200 levels"):
+        uses(nested(MAX_DEPTH + 1))
+
+
+def test_long_hostile_text_is_read_in_time() -> None:
+    """No constant makes reading take more than its length."""
+    start = time.monotonic()
+    filler = ", (cast(" * 50_000
+    assert uses("[IsNull(id)]", f"[(name#1 = {filler})]") == {("id",): ColumnUse(Kind.NULL)}
+    with pytest.raises(UnreadableFilterError):
+        uses("[EqualTo(name," + "(" * 400_000 + ")]")
+    assert time.monotonic() - start < 5

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sieve.workload.column_use import ColumnUse, Kind
+from sql_ext.launcher.event_log.plans import Scan, Unread, scans_of
+
+EQUALS, JOIN = ColumnUse(Kind.EQUALS), ColumnUse(Kind.JOIN)
+ID, CUSTOMER = ("id",), ("customer",)
+
+
+def node(name: str, simple: str = "", *children: Any) -> dict[str, Any]:
+    """A node that is no scan."""
+    return {
+        "nodeName": name,
+        "simpleString": simple or name,
+        "children": list(children),
+        "metadata": {},
+        "metrics": [],
+    }
+
+
+def scan(
+    pushed: str = "[]",
+    *,
+    name: str = "Scan parquet spark_catalog.shop.orders",
+    columns: str = "id#10L,customer#11L",
+    schema: str = "struct<id:bigint,customer:bigint>",
+    data: str = "[]",
+    first: int = 1,
+    partition: str = "[]",
+) -> dict[str, Any]:
+    """A scan as an event log has it."""
+    return {
+        "nodeName": name,
+        "simpleString": f"FileScan parquet shop.orders[{columns}] Batched: true, DataFilters: [",
+        "children": [],
+        "metadata": {
+            "ReadSchema": schema,
+            "PushedFilters": pushed,
+            "DataFilters": data,
+            "PartitionFilters": partition,
+        },
+        "metrics": [
+            {"name": "number of files read", "accumulatorId": first},
+            {"name": "size of files read", "accumulatorId": first + 1},
+        ],
+    }
+
+
+def the_one(plan: dict[str, Any]) -> Scan:
+    """The only scan of a plan."""
+    (one,) = scans_of(plan)
+    return one
+
+
+def test_a_scan_below_other_nodes() -> None:
+    """Its table, what it asks, and the accumulators of its metrics."""
+    one = the_one(node("WholeStageCodegen (1)", "", node("Filter", "", scan("[EqualTo(id,5)]"))))
+    assert (one.table, one.uses, one.unread) == (("shop", "orders"), {ID: EQUALS}, ())
+    assert (one.files, one.bytes) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Scan parquet spark_catalog.shop.orders", ("shop", "orders")),
+        ("Scan orc shop.orders", ("shop", "orders")),
+        ("Scan parquet spark_catalog.my shop.all orders", ("my shop", "all orders")),
+        ("Scan parquet ", Unread.PATH),
+        ("Scan parquet", Unread.PATH),
+        ("Scan parquet glue.shop.orders", Unread.NAME),
+        ("Scan parquet spark_catalog.shop.or.ders", Unread.NAME),
+        ("Scan parquet orders", Unread.NAME),
+        ("Scan text shop.orders", Unread.SOURCE),
+        ("Scan avro shop.orders", Unread.SOURCE),
+        ("BatchScan ice.shop.orders", Unread.SOURCE),
+        ("Scan hive shop.orders", Unread.SOURCE),
+    ],
+)
+def test_the_table_of_a_scan(name: str, told: Any) -> None:
+    """Tables of the session catalog have names; the others are counted by what they are."""
+    one = the_one(scan(name=name))
+    assert (one.table or one.unread) == (told if isinstance(told, tuple) else (told,))
+
+
+def test_other_leaves_are_no_scans() -> None:
+    """Local tables, cached tables and the like read no files of tables."""
+    for name in ("LocalTableScan", "Scan In-memory table t", "Scan OneRowRelation", "Range (1)"):
+        assert scans_of(node(name)) == []
+
+
+def test_what_cannot_be_read_of_a_scan_is_told() -> None:
+    """Filters with unbalanced constants, and schemas cut off; the scan itself still counts."""
+    one = the_one(scan("[EqualTo(name,:( )]"))
+    assert (one.table, one.uses, one.unread) == (("shop", "orders"), {}, (Unread.FILTER,))
+    assert the_one(scan(schema="struct<id:bigint,... 30 more fields>")).unread == (Unread.SCHEMA,)
+
+
+def test_a_scan_that_a_plan_shows_twice_counts_once() -> None:
+    """An exchange or subquery that is used again has the same metrics; scans without any differ."""
+    again = node("Union", "", scan(), scan(), scan(first=7))
+    assert sorted(one.files for one in scans_of(again)) == [1, 7]
+    other = [scan() | {"metrics": []}, scan() | {"metrics": []}]
+    found = scans_of(node("Union", "", *other))
+    assert [(one.files, one.bytes) for one in found] == [(-1, -1)] * 2
+
+
+def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str, Any]:
+    """Orders on the left, customers on the right."""
+    customers = scan(
+        "[EqualTo(city,x)]" if filtered else "[IsNotNull(id)]",
+        name="Scan parquet shop.customers",
+        columns="id#20L,city#21",
+        schema="struct<id:bigint,city:string>",
+        first=5,
+        partition=partition,
+    )
+    kind = text.partition(" ")[0]
+    return node(kind, text, node("Project", "", scan()), node("Filter", "", customers))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("BroadcastHashJoin [customer#11L], [id#20L], Inner, BuildRight, false", JOIN),
+        ("BroadcastHashJoin [customer#11L], [id#20L], LeftSemi, BuildRight, false", JOIN),
+        ("BroadcastHashJoin [customer#11L], [id#20L], Inner, BuildLeft, false", None),
+        ("BroadcastHashJoin [customer#11L], [id#20L], LeftOuter, BuildRight, false", None),
+        ("BroadcastHashJoin [customer#99L], [id#20L], Inner, BuildRight, false", None),
+        ("BroadcastHashJoin [customer#1], [id#20L], Inner, BuildRight, false", None),
+        ("BroadcastHashJoin [(customer#11L + 1)], [id#20L], Inner, BuildRight, false", None),
+        ("SortMergeJoin [customer#11L], [id#20L], Inner", ColumnUse(Kind.SHUFFLED_JOIN)),
+        ("ShuffledHashJoin [customer#11L], [id#20L], Inner, BuildRight",
+         ColumnUse(Kind.SHUFFLED_JOIN)),
+        ("BroadcastNestedLoopJoin BuildRight, Inner", None),
+    ],
+)  # fmt: skip
+def test_keys_of_joins(text: str, expected: ColumnUse | None) -> None:
+    """The keys of a filtered side that is broadcast ask the other side's column."""
+    orders = next(one for one in scans_of(join(text)) if one.table == ("shop", "orders"))
+    assert orders.uses == ({} if expected is None else {CUSTOMER: expected})
+
+
+def test_several_keys_each_ask_their_column() -> None:
+    """A join of two keys asks two columns."""
+    text = "BroadcastHashJoin [customer#11L, id#10L], [id#20L, x#22L], Inner, BuildRight, false"
+    orders = next(one for one in scans_of(join(text)) if one.files == 1)
+    assert orders.uses == {CUSTOMER: JOIN, ID: JOIN}
+
+
+def test_a_side_without_a_filter_picks_no_files() -> None:
+    """Without a predicate, every key of the other side has a partner; partitions filter, too."""
+    text = "BroadcastHashJoin [customer#11L], [id#20L], Inner, BuildRight, false"
+    assert all(CUSTOMER not in one.uses for one in scans_of(join(text, filtered=False)))
+    pruned = scans_of(join(text, filtered=False, partition="[isnotnull(d#1)]"))
+    assert any(one.uses == {CUSTOMER: JOIN} for one in pruned)
+
+
+def test_a_side_that_streams_filtered_keys_of_itself() -> None:
+    """A left side that is broadcast and filtered asks the right one."""
+    text = "BroadcastHashJoin [id#20L], [customer#11L], Inner, BuildLeft, false"
+    turned = join(text)
+    turned["children"].reverse()
+    orders = next(one for one in scans_of(turned) if one.files == 1)
+    assert orders.uses == {CUSTOMER: JOIN}
+
+
+TOP = "TakeOrderedAndProject(limit=5, orderBy=[id#10L ASC NULLS FIRST,customer#11L ASC], output=[])"
+
+
+def test_order_by_limit_asks_its_first_column() -> None:
+    """Through nodes that change no row, and not through an aggregate or a join."""
+    below = node("WholeStageCodegen (1)", "", node("Filter", "", scan()))
+    assert the_one(node("TakeOrderedAndProject", TOP, below)).uses == {ID: ColumnUse(Kind.TOP)}
+    grouped = node("TakeOrderedAndProject", TOP, node("HashAggregate", "", scan()))
+    assert the_one(grouped).uses == {}
+    two = node("TakeOrderedAndProject", TOP, node("Union", "", scan(), scan(first=7)))
+    assert [one.uses for one in scans_of(two)] == [{}, {}]
+
+
+def test_a_predicate_counts_before_the_order() -> None:
+    """A column that is compared and ordered by counts by its comparison."""
+    one = the_one(node("TakeOrderedAndProject", TOP, scan("[EqualTo(id,5)]")))
+    assert one.uses == {ID: EQUALS}
+
+
+def test_keys_are_found_where_the_output_is_cut_off() -> None:
+    """A filter names the column, too."""
+    wide = scan(columns="a#1, ... 30 more fields", data="[isnotnull(id#10L)]")
+    assert the_one(node("TakeOrderedAndProject", TOP, wide)).uses == {ID: ColumnUse(Kind.TOP)}

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from sieve.workload.column_use import ColumnUse, Kind, all_of, any_of, negated
+
+ID, DAY = ("id",), ("day",)
+
+
+@pytest.mark.parametrize(
+    ("use", "files", "share"),
+    [
+        (ColumnUse(Kind.EQUALS), 100, 0.01),
+        (ColumnUse(Kind.IN, 3), 100, 0.03),
+        (ColumnUse(Kind.IN, 101), 100, 1.0),
+        (ColumnUse(Kind.EQUALS), 0.5, 1.0),
+        (ColumnUse(Kind.EQUALS), 0, 1.0),
+        (ColumnUse(Kind.NULL), 100, 0.1),
+        (ColumnUse(Kind.PREFIX), 100, 0.25),
+        (ColumnUse(Kind.BETWEEN), 100, 0.25),
+        (ColumnUse(Kind.RANGE), 100, 1 / 3),
+        (ColumnUse(Kind.JOIN), 100, 0.5),
+        (ColumnUse(Kind.UNEQUAL), 100, 1.0),
+        (ColumnUse(Kind.OR), 100, 1.0),
+        (ColumnUse(Kind.OTHER), 100, 1.0),
+        (ColumnUse(Kind.SHUFFLED_JOIN), 100, 1.0),
+        (ColumnUse(Kind.TOP), 100, 1.0),
+    ],
+)
+def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: float) -> None:
+    """A file a value, Selinger's shares of ranges, and all where no index can help."""
+    assert use.share_left(files) == share
+
+
+def test_and_keeps_the_narrowest_use() -> None:
+    """Of two uses of a column the one that leaves less counts; other columns stay."""
+    narrow = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.EQUALS)}])
+    assert narrow == {ID: ColumnUse(Kind.EQUALS)}
+    assert all_of([{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.RANGE)}]) == narrow
+    both = all_of([{ID: ColumnUse(Kind.IN, 5)}, {DAY: ColumnUse(Kind.NULL)}])
+    assert both == {ID: ColumnUse(Kind.IN, 5), DAY: ColumnUse(Kind.NULL)}
+
+
+def test_and_of_lists_keeps_the_shorter() -> None:
+    """Of two lists of values the shorter bounds the files, whichever is written first."""
+    lists = [{ID: ColumnUse(Kind.IN, 5)}, {ID: ColumnUse(Kind.IN, 2)}]
+    assert all_of(lists) == all_of(lists[::-1]) == {ID: ColumnUse(Kind.IN, 2)}
+    same = [{ID: ColumnUse(Kind.IN, 1)}, {ID: ColumnUse(Kind.EQUALS)}]
+    assert all_of(same) == {ID: ColumnUse(Kind.IN, 1)}
+
+
+def test_two_ranges_are_one_between() -> None:
+    """A lower and an upper bound make a range with two ends; other pairs do not."""
+    assert all_of([{ID: ColumnUse(Kind.RANGE)}] * 2) == {ID: ColumnUse(Kind.BETWEEN)}
+    assert all_of([{ID: ColumnUse(Kind.UNEQUAL)}] * 2) == {ID: ColumnUse(Kind.UNEQUAL)}
+    apart = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.UNEQUAL)}])
+    assert apart == {ID: ColumnUse(Kind.RANGE)}
+
+
+def test_or_of_values_is_a_list() -> None:
+    """Values of one column under OR add up."""
+    assert any_of([{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.IN, 2)}]) == {
+        ID: ColumnUse(Kind.IN, 3)
+    }
+
+
+def test_or_keeps_the_widest_use() -> None:
+    """Under OR the branch that leaves more counts."""
+    branches = [{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.RANGE)}]
+    assert any_of(branches) == any_of(branches[::-1]) == {ID: ColumnUse(Kind.RANGE)}
+
+
+def test_or_of_other_columns_helps_none() -> None:
+    """An index on one column rules out no file if another branch does not ask that column."""
+    branches = [
+        {ID: ColumnUse(Kind.EQUALS), DAY: ColumnUse(Kind.NULL)},
+        {DAY: ColumnUse(Kind.NULL)},
+    ]
+    assert any_of(branches) == {ID: ColumnUse(Kind.OR), DAY: ColumnUse(Kind.NULL)}
+    assert any_of([{ID: ColumnUse(Kind.EQUALS)}, {}]) == {ID: ColumnUse(Kind.OR)}
+
+
+def test_a_negation_rules_out_little() -> None:
+    """NOT of any use is a use that leaves all."""
+    assert negated({ID: ColumnUse(Kind.IN, 4)}) == {ID: ColumnUse(Kind.UNEQUAL)}

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from sieve.workload.column_use import ColumnUse, Kind
+from sieve.workload.rank import Suggestion, suggest
+from sieve.workload.record import Workload
+
+ORDERS, ITEMS = ("shop", "orders"), ("shop", "items")
+ID, DAY, NOTE = ("id",), ("day",), ("note",)
+EQUALS, RANGE = ColumnUse(Kind.EQUALS), ColumnUse(Kind.RANGE)
+
+
+def test_scans_that_ask_alike_are_one_group() -> None:
+    """Groups are by table, columns and kinds; lists of other lengths are the same kind."""
+    work = Workload()
+    work.add(ORDERS, {ID: ColumnUse(Kind.IN, 2), DAY: RANGE}, 1000, 10)
+    work.add(ORDERS, {DAY: RANGE, ID: ColumnUse(Kind.IN, 5)}, 2000, 10)
+    work.add(ITEMS, {ID: EQUALS}, 10, 1)
+    first, second = work
+    assert (first.table, first.kinds) == (ORDERS, {DAY: Kind.RANGE, ID: Kind.IN})
+    assert (first.scans, first.bytes) == (2, 3000)
+    assert first.left == {ID: 200.0 + 1000.0, DAY: 1000.0}
+    assert (second.table, second.scans, second.bytes) == (ITEMS, 1, 10)
+
+
+def test_files_are_those_of_one_scan() -> None:
+    """A value counts as one file of each scan of several that are added at once."""
+    work = Workload()
+    work.add(ORDERS, {ID: EQUALS}, 1000, 40, scans=4)
+    (group,) = work
+    assert (group.scans, group.left) == (4, {ID: 100.0})
+
+
+def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
+    """A large scan comes before a small one, and a range is worth less than a point."""
+    work = Workload()
+    work.add(ITEMS, {ID: EQUALS}, 1000, 10)
+    work.add(ORDERS, {DAY: RANGE}, 3000, 10)
+    work.add(ORDERS, {ID: EQUALS}, 2000, 10)
+    assert suggest(work) == [
+        Suggestion(ORDERS, DAY, {Kind.RANGE: 1}, 1, 3000, 2000),
+        Suggestion(ORDERS, ID, {Kind.EQUALS: 1}, 1, 2000, 1800),
+        Suggestion(ITEMS, ID, {Kind.EQUALS: 1}, 1, 1000, 900),
+    ]
+
+
+def test_a_second_index_on_the_same_scans_saves_what_the_first_leaves() -> None:
+    """Savings of a table's indexes add up to no more than its scans read."""
+    work = Workload()
+    work.add(ORDERS, {ID: EQUALS, DAY: RANGE}, 9000, 10)
+    work.add(ORDERS, {DAY: RANGE}, 300, 10)
+    assert [(one.column, one.bytes_saved) for one in suggest(work)] == [(ID, 8100), (DAY, 200)]
+    assert [one.bytes_read for one in suggest(work)] == [9000, 9300]
+    assert [one.scans for one in suggest(work)] == [1, 2]
+
+
+def test_what_saves_less_than_a_hundredth_is_not_named() -> None:
+    """The bound is a share of what all scans of the table read."""
+    work = Workload()
+    work.add(ORDERS, {}, 9850, 10)
+    work.add(ORDERS, {DAY: RANGE}, 150, 10)
+    assert [one.bytes_saved for one in suggest(work)] == [100]
+    work.add(ORDERS, {}, 1, 1)
+    assert suggest(work) == []
+
+
+def test_kinds_that_no_index_answers_are_not_named() -> None:
+    """Columns that are only compared for inequality, or of scans without bytes, get no index."""
+    work = Workload()
+    work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10_000, 10)
+    work.add(ITEMS, {ID: EQUALS}, 0, 0)
+    work.add(("shop", "empty"), {ID: EQUALS}, 1, 100)
+    assert suggest(work) == []
+
+
+def test_one_byte_is_the_least_saving() -> None:
+    """A saving of one byte is named."""
+    work = Workload()
+    work.add(ITEMS, {ID: EQUALS}, 2, 2)
+    assert [one.bytes_saved for one in suggest(work)] == [1]
+
+
+def test_kinds_are_counted_by_scans_the_most_first() -> None:
+    """A suggestion tells how many scans ask in which way, those that it does not serve too."""
+    work = Workload()
+    work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10, 1)
+    work.add(ORDERS, {ID: EQUALS, NOTE: ColumnUse(Kind.OTHER)}, 1000, 10)
+    work.add(ORDERS, {ID: EQUALS}, 1000, 10)
+    (one,) = suggest(work)
+    assert list(one.kinds.items()) == [(Kind.EQUALS, 2), (Kind.UNEQUAL, 1)]
+    assert (one.scans, one.bytes_read, one.bytes_saved) == (3, 2010, 1800)
+
+
+def test_ties_are_in_the_order_of_names() -> None:
+    """The answer does not depend on the order of the scans."""
+    work = Workload()
+    work.add(ORDERS, {NOTE: EQUALS}, 100, 10)
+    work.add(ORDERS, {ID: EQUALS}, 100, 10)
+    work.add(ITEMS, {ID: EQUALS}, 100, 10)
+    assert [(one.table, one.column) for one in suggest(work)] == [
+        (ITEMS, ID),
+        (ORDERS, ID),
+        (ORDERS, NOTE),
+    ]
