@@ -13,6 +13,7 @@ into a Spark session, and the other functions are its statements.
 
 from sieve.client.configure import configure
 from sieve.client.statements import (
+    advise,
     check,
     create,
     describe,
@@ -27,6 +28,7 @@ from sieve.client.statements import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "advise",
     "check",
     "configure",
     "create",

@@ -291,6 +291,9 @@ class PlainStatement(StatementContext):
             raise InvalidInputError("SIEVE_UNKNOWN_TABLE", f"there is no table {name}")
         return PlainTable(self.warehouse, name.parts[-1], self.seam)
 
+    def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
+        """Does nothing: the user may query every column."""
+
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
         """Does nothing: the executors are this process."""
 
@@ -307,6 +310,7 @@ class Session:
         self.warehouse, self._seam = warehouse, seam
         self.store: Store = SeamStore(seam)
         self.changing = False
+        self.recorded: dict[str, Any] = {"since": 0, "scans": []}
 
     def sql(self, text: str) -> list[Row]:
         """The rows of a SIEVE statement."""
@@ -348,6 +352,10 @@ class Session:
         return SimpleNamespace(
             currentDatabase=lambda: DATABASE, currentCatalog=lambda: "spark_catalog"
         )
+
+    def scans(self) -> str:
+        """The driver's record of scans."""
+        return json.dumps(self.recorded)
 
     def tables(self) -> Session:
         """What the driver knows of tables."""

@@ -32,6 +32,25 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True)
+class Advised:
+    """A row of ADVISE SIEVE INDEXES: an index to create, to keep or to drop."""
+
+    wholes: ClassVar[Mapping[str, str]] = {}
+
+    action: str
+    namespace: str
+    table: str
+    column: str
+    index: str | None
+    asked: str | None
+    scans: float
+    bytes_read: int
+    bytes_saved: int
+    statement: str | None
+    estimate: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """A row of CREATE and REFRESH SIEVE INDEX."""
 

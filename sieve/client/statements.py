@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from sieve.client.answer import Answer
 from sieve.client.picture import Picture
 from sieve.client.records import (
+    Advised,
     Built,
     CheckedFile,
     Dropped,
@@ -38,6 +39,17 @@ class Session(Protocol):
 def indexes(spark: Session, db: str | None = None) -> Answer[IndexState]:
     """The indexes of a database, by default the current one: SHOW SIEVE INDEXES."""
     return _call(spark, IndexState, "show_indexes", database=db)
+
+
+def advise(spark: Session, table: str | None = None, db: str | None = None) -> Answer[Advised]:
+    """Which indexes this driver's scans make worth having or dropping: ADVISE SIEVE INDEXES.
+
+    Args:
+        spark: a session with Sieve.
+        table: advice for this table alone.
+        db: advice for this database; by default the current one.
+    """
+    return _call(spark, Advised, "advise", table=table, database=db)
 
 
 def create(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,19 +43,31 @@ class Suggestion:
     bytes_saved: int
 
 
-def suggest(groups: Iterable[ScanGroup]) -> list[Suggestion]:
-    """The indexes worth having, those that save the most bytes first."""
+def described(one: Suggestion) -> str:
+    """What scans ask of the column, and how many: ``= 3, between 1``."""
+    return ", ".join(f"{kind} {count}" for kind, count in one.kinds.items())
+
+
+def suggest(
+    groups: Iterable[ScanGroup], indexed: AbstractSet[Column] = frozenset()
+) -> list[Suggestion]:
+    """The indexes worth having, those that save the most bytes first.
+
+    Args:
+        groups: the scans.
+        indexed: columns that have an index.
+    """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in groups:
         tables[group.table].append(group)
-    found = [one for table in tables.values() for one in _of_table(table)]
+    found = [one for table in tables.values() for one in _of_table(table, indexed)]
     return sorted(found, key=lambda one: (-one.bytes_saved, one.table, one.column))
 
 
-def _of_table(groups: Sequence[ScanGroup]) -> list[Suggestion]:
+def _of_table(groups: Sequence[ScanGroup], indexed: AbstractSet[Column]) -> list[Suggestion]:
     read = sum(group.bytes for group in groups)
     left = [float(group.bytes) for group in groups]
-    columns = sorted({column for group in groups for column in group.left})
+    columns = sorted({column for group in groups for column in group.left} - indexed)
     found: list[Suggestion] = []
     while columns:
         saved = {column: _saved(column, groups, left) for column in columns}

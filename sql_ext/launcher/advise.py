@@ -13,7 +13,7 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from sieve.errors import InvalidInputError
-from sieve.workload.rank import Suggestion, suggest
+from sieve.workload.rank import Suggestion, described, suggest
 from sieve.workload.spelling import create_statement, estimate_statement, spelled
 from sql_ext.launcher.event_log.open_logs import find_logs
 from sql_ext.launcher.event_log.replay import Replay
@@ -93,7 +93,7 @@ def _table(found: Sequence[Suggestion], days: float) -> Table:
         table.add_row(
             spelled(one.table),
             spelled(one.column),
-            ", ".join(f"{kind} {count}" for kind, count in one.kinds.items()),
+            described(one),
             f"{one.scans / days:.1f}",
             decimal(round(one.bytes_read / days)),
             decimal(round(one.bytes_saved / days)),

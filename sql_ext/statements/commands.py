@@ -329,6 +329,28 @@ class CheckIndex:
     sample: float = 100
 
 
+@dataclass(frozen=True, slots=True)
+class AdviseIndexes:
+    """``ADVISE SIEVE INDEXES`` of a table, of a database, or (neither) of the current database."""
+
+    result_columns: ClassVar[ResultColumns] = (
+        ("action", "STRING"),
+        ("namespace", "STRING"),
+        ("table", "STRING"),
+        ("column", "STRING"),
+        ("index", "STRING"),
+        ("asked", "STRING"),
+        ("scans", "DOUBLE"),
+        ("bytes_read", "BIGINT"),
+        ("bytes_saved", "BIGINT"),
+        ("statement", "STRING"),
+        ("estimate", "STRING"),
+    )
+
+    table: TableName | None = None
+    namespace: Namespace | None = None
+
+
 Command = (
     CreateIndex
     | RefreshIndex
@@ -345,4 +367,5 @@ Command = (
     | VacuumIndex
     | VacuumIndexes
     | CheckIndex
+    | AdviseIndexes
 )

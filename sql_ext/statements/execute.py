@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sql_ext.statements import commands, ddl, maintenance, show
+from sql_ext.statements import advise, commands, ddl, maintenance, show
 from sql_ext.statements.context import Row, StatementContext
 
 
@@ -29,6 +29,7 @@ _FUNCTIONS: Mapping[type, Callable[[Any, StatementContext], list[Row]]] = {
     commands.DescribeIndex: show.describe,
     commands.ExplainSieve: show.explain,
     commands.EstimateIndex: show.estimate,
+    commands.AdviseIndexes: advise.advise,
     commands.ShowVersions: show.versions,
     commands.OptimizeIndex: ddl.optimize,
     commands.VacuumIndex: maintenance.vacuum,

@@ -83,6 +83,10 @@ def _indexes(given: Arguments) -> commands.ShowIndexes:
     return commands.ShowIndexes(namespace=commands.Namespace(tuple(given["database"])))
 
 
+def _advice(given: Arguments) -> commands.AdviseIndexes:
+    return commands.AdviseIndexes(namespace=_indexes(given).namespace)
+
+
 def _describe(given: Arguments) -> commands.DescribeIndex:
     detail = given.get("detail", "extended")
     if detail.lower() != "extended":
@@ -113,6 +117,7 @@ FUNCTIONS: Mapping[str, TableFunction] = {
     "sieve_explain": _answer_of(
         commands.ExplainSieve, lambda given: commands.ExplainSieve(given["query"])
     ),
+    "sieve_advice": _answer_of(commands.AdviseIndexes, _advice),
     "sieve_segments": TableFunction(segments.COLUMNS, _segments),
     "sieve_files": TableFunction(files.COLUMNS, _files),
     "sieve_status": TableFunction(status.COLUMNS, _status),

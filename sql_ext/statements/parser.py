@@ -13,6 +13,7 @@ from lark import Token, Tree, UnexpectedToken
 
 from sql_ext.statements.calls import CallReader
 from sql_ext.statements.commands import (
+    AdviseIndexes,
     CheckIndex,
     ColumnPath,
     Command,
@@ -176,12 +177,15 @@ class _Reader(Words):
         return EnableIndex(table, name) if "enable" in parts else DisableIndex(table, name)
 
     def show(self, _: Node, parts: dict[str, Node]) -> Command:
+        return ShowIndexes(*self._scope(parts))
+
+    def _scope(self, parts: dict[str, Node]) -> tuple[TableName | None, Namespace | None]:
+        """The table or the database that a statement is limited to."""
         if "of_table" in parts:
-            return ShowIndexes(table=TableName(self.path(_last(parts["of_table"]), 3)))
+            return TableName(self.path(_last(parts["of_table"]), 3)), None
         if "of_namespace" in parts:
-            space = Namespace(self.path(_last(parts["of_namespace"]), 2))
-            return ShowIndexes(namespace=space)
-        return ShowIndexes()
+            return None, Namespace(self.path(_last(parts["of_namespace"]), 2))
+        return None, None
 
     def versions(self, _: Node, parts: dict[str, Node]) -> Command:
         return ShowVersions(self._table(parts), self._name(parts))
@@ -193,10 +197,7 @@ class _Reader(Words):
         return VacuumIndex(self._table(parts), self._name(parts), self._hours(parts))
 
     def vacuum_root(self, _: Node, parts: dict[str, Node]) -> Command:
-        space = None
-        if "of_namespace" in parts:
-            space = Namespace(self.path(_last(parts["of_namespace"]), 2))
-        return VacuumIndexes(space, self._hours(parts))
+        return VacuumIndexes(self._scope(parts)[1], self._hours(parts))
 
     def _hours(self, parts: dict[str, Node]) -> float | None:
         if "retain" not in parts:
@@ -232,6 +233,9 @@ class _Reader(Words):
         return CheckIndex(
             table, name, float(self.number(self._only_number("sample", parts["sample"])))
         )
+
+    def advise(self, _: Node, parts: dict[str, Node]) -> Command:
+        return AdviseIndexes(*self._scope(parts))
 
     def call(self, tree: Node, _: dict[str, Node]) -> Command:
         reader = CallReader(self._text)
@@ -285,5 +289,6 @@ _READERS: dict[str, Callable[[_Reader, Node, dict[str, Node]], Command]] = {
     "vacuum": _Reader.vacuum,
     "vacuum_root": _Reader.vacuum_root,
     "check": _Reader.check,
+    "advise": _Reader.advise,
     "call": _Reader.call,
 }

@@ -145,6 +145,7 @@ PROCEDURES: Mapping[str, Procedure] = {
     "describe": Procedure(
         commands.DescribeIndex, (_TABLE, _THE_INDEX, Parameter("extended", "flag", "extended"))
     ),
+    "advise": Procedure(commands.AdviseIndexes, (Parameter("table", "table", "table"), _DATABASE)),
     "explain": Procedure(
         commands.ExplainSieve, (Parameter("query", "string", "query", required=True),)
     ),

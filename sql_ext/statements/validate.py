@@ -15,6 +15,11 @@ _TWO_SELECTORS: Final[_Rule] = (
     "column",
     "give the index's name or its column, not both.",
 )
+_TWO_SCOPES: Final[_Rule] = (
+    lambda record: record.table is not None and record.namespace is not None,
+    "namespace",
+    "give a table or a database, not both.",
+)
 _NEGATIVE_HOURS: Final[_Rule] = (
     lambda record: record.hours is not None and record.hours < 0,
     "hours",
@@ -48,13 +53,8 @@ _RULES: Final[dict[type, tuple[_Rule, ...]]] = {
     commands.SetIndexOptions: (
         (lambda record: not record.options, "options", "say which option, such as budget."),
     ),
-    commands.ShowIndexes: (
-        (
-            lambda record: record.table is not None and record.namespace is not None,
-            "namespace",
-            "give a table or a database, not both.",
-        ),
-    ),
+    commands.ShowIndexes: (_TWO_SCOPES,),
+    commands.AdviseIndexes: (_TWO_SCOPES,),
     commands.VacuumIndex: (_NEGATIVE_HOURS,),
     commands.VacuumIndexes: (_NEGATIVE_HOURS,),
     commands.CheckIndex: (

@@ -74,6 +74,7 @@ def test_every_statement_is_described() -> None:
         commands.VacuumIndex: "VACUUM SIEVE INDEX",
         commands.VacuumIndexes: "VACUUM SIEVE INDEX",
         commands.CheckIndex: "CHECK SIEVE INDEX",
+        commands.AdviseIndexes: "ADVISE SIEVE INDEXES",
     }
     assert set(titles) == set(commands.Command.__args__)
     for command, title in titles.items():

@@ -60,6 +60,7 @@ class Tags(HTMLParser):
         (records.Property, commands.DescribeIndex),
         (records.Scan, commands.ExplainSieve),
         (records.Estimated, commands.EstimateIndex),
+        (records.Advised, commands.AdviseIndexes),
         (records.CheckedFile, commands.CheckIndex),
     ],
 )

@@ -68,6 +68,14 @@ HOSTILE = "it's a \\ 'test'); DROP TABLE t; --\n\"`"
             ("shop.t", "id"),
             {"index": HOSTILE, "if_not_exists": True, "comment": HOSTILE},
         ),
+        (commands.AdviseIndexes(), sieve.advise, (), {}),
+        (commands.AdviseIndexes(TABLE), sieve.advise, ("shop.t",), {}),
+        (
+            commands.AdviseIndexes(namespace=commands.Namespace(("shop",))),
+            sieve.advise,
+            (),
+            {"db": "shop"},
+        ),
         (commands.RefreshIndex(TABLE), sieve.refresh, ("shop.t",), {}),
         (
             commands.RefreshIndex(TABLE, name="i", full=True),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sieve.errors import InvalidInputError
 from sql_ext.statements.commands import (
+    AdviseIndexes,
     CheckIndex,
     ColumnPath,
     Command,
@@ -163,7 +164,7 @@ hostile = st.text(
 )
 pieces = st.sampled_from(
     "CREATE REFRESH DROP ALTER SHOW DESCRIBE DESC EXPLAIN ESTIMATE WHERE SIEVE INDEX INDEXES ON "
-    "OPTIMIZE VACUUM VERSIONS RETAIN HOURS "
+    "OPTIMIZE VACUUM ADVISE VERSIONS RETAIN HOURS "
     "TABLE IF NOT EXISTS FROM IN SET OPTIONS COMMENT ENABLE DISABLE FULL EXTENDED TRUE t a.b `x` "
     "CHECK SAMPLE PERCENT CALL sieve.create sieve.drop => columns OR REPLACE USING NULL "
     "' \" ` ( ) , "
@@ -210,6 +211,8 @@ commands: st.SearchStrategy[Command] = st.one_of(
     st.builds(SetIndexOptions, **named, options=filled),
     st.builds(ShowIndexes, table=st.none() | tables),
     st.builds(ShowIndexes, namespace=namespaces),
+    st.builds(AdviseIndexes, table=st.none() | tables),
+    st.builds(AdviseIndexes, namespace=namespaces),
     st.builds(DescribeIndex, **named, extended=st.booleans()),
     st.builds(ShowVersions, table=tables, name=st.none() | hostile),
     st.builds(OptimizeIndex, table=tables, name=st.none() | hostile),
@@ -315,6 +318,9 @@ def _written(command: Command) -> str:  # noqa: C901, PLR0912 - one case a state
             parts = ["VACUUM SIEVE INDEXES", where, _retained(hours)]
         case CheckIndex(table, name, sample):
             parts = ["CHECK SIEVE INDEX", *_selected(table, name, None), f"SAMPLE {sample} PERCENT"]
+        case AdviseIndexes(table, namespace):
+            where = f"ON {table}" if table else f"IN {namespace}" if namespace else ""
+            parts = ["ADVISE SIEVE INDEXES", where]
     return " ".join(filter(None, parts))
 
 

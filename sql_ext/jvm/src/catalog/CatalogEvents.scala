@@ -186,6 +186,7 @@ object CatalogEvents {
     if (own(session).isEmpty) {
       val events = new CatalogEvents(session)
       session.sparkContext.addSparkListener(events)
+      session.sparkContext.addSparkListener(ScanRecord)
       listening = Some(session.sparkContext.applicationId -> events)
     }
   }

@@ -29,4 +29,5 @@ class FrontendGateway(val defaultSession: Compat.Session, queue: RequestQueue) {
   def tables(): Tables.type = Tables
   def explain(): Explain.type = Explain
   def counters(): String = Counters.json
+  def scans(): String = ScanRecord.json
 }

@@ -25,6 +25,8 @@ class SieveFileIndex(
   private lazy val rangesSkipped = SQLMetrics.createMetric(context, "number of ranges skipped")
   private lazy val bytesSkipped = SQLMetrics.createSizeMetric(context, "bytes skipped")
   private lazy val pruneTime = SQLMetrics.createTimingMetric(context, "prune time")
+  /** The indexes that the last listing asked, as `name@version`. */
+  @volatile var used: Seq[String] = Nil
   private val prefetched = new AtomicReference[Option[Prefetch]](None)
 
   /** Asks now what a listing with these filters will want to know. */
@@ -60,6 +62,7 @@ class SieveFileIndex(
     pruneTime.set(millis)
     Counters.scanned(pruned)
     RecentScans.add(this, filters, pruned, millis)
+    used = pruned.used
     skipped.set(pruned.filesSkipped)
     rangesSkipped.set(pruned.ranges.total - pruned.ranges.read)
     bytesSkipped.set(pruned.bytesSkipped)

@@ -1,0 +1,144 @@
+package org.apache.spark.sql.sieve
+
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.BuildLeft
+import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftSemi}
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
+import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+
+/**
+ * The scans of tables that this driver has run, added up by table, by what they asked, and by the
+ * indexes that served them. Of a predicate its form and its columns remain, and no constant. The
+ * front end decides what to make of it. Plans are read once they have ended, on Spark's listener
+ * bus, where no query waits.
+ */
+object ScanRecord extends SparkListener with OnceLogging {
+  private final class Sums { var scans, bytes, files, filesSkipped, bytesSkipped = 0L }
+  private type Node = Map[String, Any]
+
+  private val sums = new LruMap[String, Sums](Policy.limit("recorded_scans"))
+  private val longest = Policy.limit("recorded_scan_characters")
+  private var since = 0L
+
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
+      try Option(e.qe).foreach(execution => add(execution.executedPlan))
+      // A plan of somebody else's operators is not worth an error on the bus.
+      catch { case e @ (NonFatal(_) | _: LinkageError) => warnOnce(s"scans are not recorded: ${e.getClass}") }
+    case _ =>
+  }
+
+  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = synchronized(sums.clear())
+
+  /** When the first of these scans ended, in milliseconds, and the sums for each thing asked. */
+  def json: String = synchronized(Json.write(Map("since" -> since, "scans" -> sums.asScala.toSeq.map {
+    case (asked, sum) => Map("asked" -> asked, "scans" -> sum.scans, "bytes" -> sum.bytes, "files" -> sum.files,
+      "files_skipped" -> sum.filesSkipped, "bytes_skipped" -> sum.bytesSkipped)
+  })))
+
+  private def add(plan: SparkPlan): Unit = {
+    val all = nodes(plan)
+    lazy val fromAbove = all.flatMap(askedBy)
+    for {
+      scan <- all.collect { case scan: FileSourceScanExec => scan }
+      table <- scan.tableIdentifier if table.catalog.forall(_ == Tables.sessionCatalog)
+      database <- table.database
+      files = value(scan, "numFiles")
+      filesSkipped = value(scan, "numFilesSkipped")
+      // A scan that did not run has listed nothing.
+      if files + filesSkipped > 0
+    } {
+      val used = scan.relation.location match {
+        case index: SieveFileIndex => index.used
+        case _ => Nil
+      }
+      def asked(filter: Node) =
+        Json.write(Map("table" -> Seq(database, table.table), "used" -> used, "filter" -> filter))
+      val whole = asked(filterOf(scan, fromAbove))
+      val key = if (whole.length <= longest) whole else asked(Map("op" -> "unknown"))
+      synchronized {
+        if (sums.isEmpty) since = System.currentTimeMillis
+        val sum = sums.computeIfAbsent(key, _ => new Sums)
+        sum.scans += 1
+        sum.bytes += value(scan, "filesSize")
+        sum.files += files
+        sum.filesSkipped += filesSkipped
+        sum.bytesSkipped += value(scan, "bytesSkipped")
+      }
+    }
+  }
+
+  private def value(scan: SparkPlan, metric: String): Long =
+    scan.metrics.get(metric).fold(0L)(m => math.max(0L, m.value))
+
+  /** The tree of a scan's filters without constants, with what joins and orders ask of its columns. */
+  private def filterOf(scan: FileSourceScanExec, fromAbove: Seq[(ExprId, String)]): Node = {
+    val names = scan.output.map(a => a.exprId -> a.name).toMap
+    val own = Filters.evaluable(scan.dataFilters).filterNot(Delta.isOfVectors)
+    val tree = new Filters(names, scan.relation.partitionSchema.fieldNames.toSet, identity).conjunction(own)
+    val more = fromAbove.distinct.collect { case (id, op) if names.contains(id) =>
+      Map("op" -> op, "col" -> Seq(names(id)))
+    }
+    Map("op" -> "and", "args" -> (bare(tree) +: more))
+  }
+
+  private def bare(node: Node): Node = node.collect {
+    case ("values", values: Seq[_]) => "values" -> values.size
+    case ("args", args: Seq[_]) => "args" -> args.map(a => bare(a.asInstanceOf[Node]))
+    case kept @ ("op" | "col" | "names", _) => kept
+  }
+
+  /** Columns that a node asks of the scans below it, by its keys or its order, and how. */
+  private def askedBy(node: SparkPlan): Seq[(ExprId, String)] = node match {
+    case j: BroadcastHashJoinExec if leavesOut(j.joinType) =>
+      val (build, keys) = if (j.buildSide == BuildLeft) (j.left, j.rightKeys) else (j.right, j.leftKeys)
+      if (isFiltered(build)) attributes(keys, "join") else Nil
+    case j: SortMergeJoinExec if leavesOut(j.joinType) => shuffled(j.left, j.leftKeys, j.right, j.rightKeys)
+    case j: ShuffledHashJoinExec if leavesOut(j.joinType) => shuffled(j.left, j.leftKeys, j.right, j.rightKeys)
+    case top: TakeOrderedAndProjectExec =>
+      val columns = scanBelow(top.child).fold(Seq.empty[Attribute])(_.output).map(_.exprId).toSet
+      attributes(top.sortOrder.take(1).map(_.child), "order by limit").filter(a => columns(a._1))
+    case _ => Nil
+  }
+
+  private def leavesOut(kind: JoinType): Boolean = kind == Inner || kind == LeftSemi
+
+  private def shuffled(
+      left: SparkPlan, leftKeys: Seq[Expression], right: SparkPlan, rightKeys: Seq[Expression]) =
+    (if (isFiltered(right)) attributes(leftKeys, "shuffled join") else Nil) ++
+      (if (isFiltered(left)) attributes(rightKeys, "shuffled join") else Nil)
+
+  private def attributes(keys: Seq[Expression], op: String): Seq[(ExprId, String)] =
+    keys.collect { case a: AttributeReference => a.exprId -> op }
+
+  /** Whether a side of a join may lack keys: Spark asks each side for its keys' being there. */
+  private def isFiltered(side: SparkPlan): Boolean = nodes(side).exists {
+    case scan: FileSourceScanExec =>
+      scan.partitionFilters.nonEmpty || scan.dataFilters.exists(!_.isInstanceOf[IsNotNull])
+    case _ => false
+  }
+
+  /** The scan whose rows a node hands on, as far as filters and projections leave them rows of a table. */
+  private def scanBelow(node: SparkPlan): Option[FileSourceScanExec] = node match {
+    case scan: FileSourceScanExec => Some(scan)
+    case _: ProjectExec | _: FilterExec | _: WholeStageCodegenExec | _: InputAdapter | _: ColumnarToRowExec =>
+      scanBelow(node.children.head)
+    case _ => None
+  }
+
+  /** All nodes of a plan that ran, those of its stages and subqueries included. */
+  private def nodes(plan: SparkPlan): Seq[SparkPlan] = {
+    val below = plan match {
+      case adaptive: AdaptiveSparkPlanExec => Seq(adaptive.executedPlan)
+      case stage: QueryStageExec => Seq(stage.plan)
+      case _ => plan.children
+    }
+    val subqueries = plan.expressions.flatMap(_.collect { case s: ExecSubqueryExpression => s.plan })
+    plan +: (below ++ subqueries).flatMap(nodes)
+  }
+}

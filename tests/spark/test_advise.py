@@ -1,0 +1,145 @@
+"""ADVISE SIEVE INDEXES, and the record of scans that it reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from spark_session import Lab
+
+SECRET = "utrecht"
+QUERIES = (
+    "SELECT * FROM orders WHERE id = 717171",
+    "SELECT * FROM orders WHERE id IN (717171, 717172)",
+    f"SELECT * FROM orders WHERE note = '{SECRET}'",
+    "SELECT * FROM orders WHERE year(ordered) = 1970 AND upper(note) = 'A'",
+    "SELECT * FROM orders WHERE s.`b b` > 71 AND s.`b b` <= 717",
+    f"SELECT * FROM orders JOIN customers c ON customer = c.id WHERE city = '{SECRET}3'",
+    (
+        "SELECT /*+ MERGE(c) */ * FROM orders JOIN customers c ON customer = c.id "
+        f"WHERE city = '{SECRET}3'"
+    ),
+    "SELECT * FROM orders ORDER BY note LIMIT 3",
+    f"SELECT * FROM orders WHERE note = '{SECRET}' OR id = 5",
+)
+
+
+@pytest.fixture(scope="module")
+def tables(lab: Lab) -> Iterator[None]:
+    """A table of ten files, and a small one."""
+    with lab.database("advised"):
+        lab.sql(
+            "CREATE TABLE orders USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, "
+            "id % 10 AS customer, string(id) AS note, timestamp_millis(id) AS ordered, "
+            "named_struct('b b', id) AS s, array(id) AS list FROM range(1000)"
+        )
+        lab.sql(
+            "CREATE TABLE customers USING parquet AS "
+            f"SELECT id, concat('{SECRET}', id) AS city FROM range(10)"
+        )
+        yield
+
+
+def recorded(lab: Lab) -> Any:
+    """The driver's record, once the events of all queries have been seen."""
+    lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    record = lab.spark._jvm.org.apache.spark.sql.sieve.ScanRecord
+    return json.loads(record.json())
+
+
+def advice(lab: Lab, scope: str = "") -> list[dict[str, Any]]:
+    """The rows of ADVISE."""
+    recorded(lab)
+    return [row.asDict() for row in lab.spark.sql(f"ADVISE SIEVE INDEXES {scope}").collect()]
+
+
+@pytest.mark.usefixtures("tables")
+def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
+    """Tables with and without an index, by what they ask; nothing of what was compared with."""
+    for query in QUERIES:
+        lab.sql(query)
+    text = json.dumps(recorded(lab))
+    assert "orders" in text
+    assert SECRET not in text
+    assert "7171" not in text
+    assert not re.search(r"[dD][xX]Ry", text), "base64 of the constant"
+    point = {
+        "op": "and",
+        "args": [{"op": "is not null", "col": ["id"]}, {"op": "=", "col": ["id"]}],
+    }
+    asked = {
+        "table": ["advised", "orders"],
+        "used": [],
+        "filter": {"op": "and", "args": [point]},
+    }
+    (row,) = [row for row in recorded(lab)["scans"] if json.loads(row["asked"]) == asked]
+    size = sum(file.stat().st_size for file in lab.files("orders"))
+    assert (row["scans"], row["files"], row["bytes"]) == (1, 10, size)
+    assert (row["files_skipped"], row["bytes_skipped"]) == (0, 0)
+
+
+@pytest.mark.usefixtures("tables")
+def test_advice_names_columns_by_the_bytes_they_save(lab: Lab) -> None:
+    """The best index first, with what was asked and the statements; the CREATE can be run."""
+    for query in QUERIES:
+        lab.sql(query)
+    rows = advice(lab)
+    orders = {row["column"]: row for row in rows if row["table"] == "orders"}
+    assert {row["action"] for row in rows} == {"create"}
+    assert next(iter(orders)) == "id"
+    assert {"id", "note", "ordered", "s.b b", "customer"} == set(orders)
+    assert re.search(r"= \d", orders["id"]["asked"])
+    for word in ("= ", "other ", "order by limit ", "or "):
+        assert word in orders["note"]["asked"]
+    assert "between " in orders["ordered"]["asked"]
+    assert "between " in orders["s.b b"]["asked"]
+    assert "join " in orders["customer"]["asked"]
+    assert "shuffled join " in orders["customer"]["asked"]
+    saved = [row["bytes_saved"] for row in rows]
+    assert saved == sorted(saved, reverse=True)
+    assert orders["s.b b"]["statement"] == "CREATE SIEVE INDEX ON advised.orders (s.`b b`)"
+    assert orders["id"]["estimate"] == "ESTIMATE SIEVE INDEX ON advised.orders (id)"
+    assert SECRET not in json.dumps(rows)
+    assert lab.sql("SELECT * FROM sieve_advice('advised')") == [tuple(row.values()) for row in rows]
+    assert advice(lab, "ON orders") == [row for row in rows if row["table"] == "orders"]
+    assert advice(lab, "IN default") == []
+    assert lab.sql("CALL sieve.advise(table => 'customers')") == [
+        tuple(row.values()) for row in rows if row["table"] == "customers"
+    ]
+
+
+@pytest.mark.usefixtures("tables")
+def test_an_index_that_saves_is_kept(lab: Lab) -> None:
+    """Its column is not named again, its scans and savings are told, and rows are the same."""
+    lab.sql(advice(lab, "ON orders")[0]["statement"])
+    lab.check("SELECT * FROM orders WHERE id = 7", exactly=1)
+    rows = advice(lab, "ON orders")
+    assert "id" not in {row["column"] for row in rows if row["action"] == "create"}
+    (kept,) = [row for row in rows if row["action"] != "create"]
+    assert (kept["action"], kept["index"], kept["column"]) == ("keep", "id_sieve", "id")
+    assert kept["bytes_saved"] > 0
+    assert kept["statement"] is None
+    lab.sql("DROP SIEVE INDEX ON orders (id)")
+
+
+@pytest.mark.usefixtures("tables")
+def test_an_index_that_skips_nothing_is_to_be_dropped(lab: Lab) -> None:
+    """After twenty scans that it ruled out no file for; the DROP can be run."""
+    lab.sql("CREATE SIEVE INDEX ON orders (customer)")
+    for _ in range(20):
+        lab.check("SELECT * FROM orders WHERE customer = 3", exactly=10)
+    (row,) = [row for row in advice(lab, "ON orders") if row["action"] == "drop"]
+    assert (row["index"], row["bytes_saved"]) == ("customer_sieve", 0)
+    assert lab.sql(row["statement"]) == [("customer_sieve",)]
+
+
+def test_a_dropped_table_is_not_named(lab: Lab) -> None:
+    """The record outlives it, the advice does not."""
+    with lab.database("advised_twice"):
+        lab.sql("CREATE TABLE gone USING parquet AS SELECT id FROM range(10)")
+        lab.sql("SELECT * FROM gone WHERE id = 3")
+        lab.sql("DROP TABLE gone")
+        assert advice(lab) == []

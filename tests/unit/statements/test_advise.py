@@ -1,0 +1,198 @@
+"""ADVISE SIEVE INDEXES over a record of scans."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sieve.errors import DeniedError
+from sql_ext.statements import advise
+from sql_ext.statements.functions import FUNCTIONS
+from tests.fake_spark import PlainStatement, Session, Warehouse, without_spark
+
+COLUMNS = [
+    "action", "namespace", "table", "column", "index", "asked", "scans", "bytes_read",
+    "bytes_saved", "statement", "estimate",
+]  # fmt: skip
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    """Two tables of four files with a column, id."""
+    made = Warehouse(tmp_path)
+    for name in ("t", "u"):
+        made.create_table(name, [range(10 * k, 10 * k + 10) for k in range(4)])
+    with without_spark():
+        yield Session(made)
+
+
+def scanned(
+    session: Session,
+    table: str,
+    *used: str,
+    column: str = "id",
+    database: str = "shop",
+    op: str = "=",
+    scans: int = 1,
+    size: int = 1000,
+    skipped: int = 0,
+) -> None:
+    """Adds scans to the record, of ten files each."""
+    tree = {"op": op, "col": [column]}
+    asked = {"table": [database, table], "used": list(used), "filter": tree}
+    session.recorded["since"] = time.time() * 1000
+    session.recorded["scans"].append(
+        {
+            "asked": json.dumps(asked),
+            "scans": scans,
+            "bytes": size,
+            "files": 10 * scans,
+            "files_skipped": 0,
+            "bytes_skipped": skipped,
+        }
+    )
+
+
+def advice(session: Session, scope: str = "") -> list[dict[str, Any]]:
+    """The rows of the statement."""
+    rows = session.sql(f"ADVISE SIEVE INDEXES {scope}")
+    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+
+
+def test_an_empty_record_advises_nothing(session: Session) -> None:
+    """A driver that has run no query."""
+    assert advice(session) == advice(session, "ON t") == []
+
+
+def test_indexes_worth_having(session: Session) -> None:
+    """The one that saves most first, with the statements to paste."""
+    scanned(session, "t", op=">", size=600)
+    scanned(session, "u", size=2000, scans=2)
+    session.recorded["since"] -= 4 * 86_400_000
+    first, second = advice(session)
+    assert first["scans"] == pytest.approx(0.5, rel=1e-3)
+    assert first | {"scans": 0.5} == {
+        "action": "create",
+        "namespace": "shop",
+        "table": "u",
+        "column": "id",
+        "index": None,
+        "asked": "= 2",
+        "scans": 0.5,
+        "bytes_read": 500,
+        "bytes_saved": 450,
+        "statement": "CREATE SIEVE INDEX ON shop.u (id)",
+        "estimate": "ESTIMATE SIEVE INDEX ON shop.u (id)",
+    }
+    assert (second["table"], second["asked"], second["bytes_saved"]) == ("t", "range 1", 100)
+
+
+def test_a_table_or_a_database(session: Session) -> None:
+    """ON limits the rows to a table, IN to a database, in any case of letters."""
+    scanned(session, "t")
+    scanned(session, "u")
+    scanned(session, "t", database="other")
+    assert [row["table"] for row in advice(session, "ON u")] == ["u"]
+    assert {row["namespace"] for row in advice(session)} == {"shop"}
+    assert len(advice(session, "IN SHOP")) == 2
+    assert [row["namespace"] for row in advice(session, "IN other")] == ["other"]
+
+
+def test_an_index_that_is_there(session: Session) -> None:
+    """Its column is not named again; its work is."""
+    session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+    scanned(session, "t", "id_sieve@1", scans=3, size=300, skipped=2700)
+    (row,) = advice(session)
+    assert row == {
+        "action": "keep",
+        "namespace": "shop",
+        "table": "t",
+        "column": "id",
+        "index": "id_sieve",
+        "asked": None,
+        "scans": 3.0,
+        "bytes_read": 300,
+        "bytes_saved": 2700,
+        "statement": None,
+        "estimate": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("scans", "skipped", "action"),
+    [
+        (advise.WASTED_SCANS, 0, "drop"),
+        (advise.WASTED_SCANS - 1, 0, "keep"),
+        (advise.WASTED_SCANS, 1, "keep"),
+    ],
+)
+def test_an_index_that_is_not_worth_keeping(
+    session: Session, scans: int, skipped: int, action: str
+) -> None:
+    """One that was asked often and has skipped nothing; its DROP is told."""
+    session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+    scanned(session, "t", "id_sieve@1", scans=scans, skipped=skipped)
+    (row,) = advice(session)
+    statement = "DROP SIEVE INDEX id_sieve ON shop.t" if action == "drop" else None
+    assert (row["action"], row["statement"]) == (action, statement)
+
+
+def test_an_index_that_no_scan_asked_has_no_row(session: Session) -> None:
+    """This driver cannot judge it."""
+    session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+    scanned(session, "t", op="!=")
+    assert advice(session) == []
+
+
+def test_rows_are_in_order(session: Session) -> None:
+    """Indexes to create, then to drop, then to keep; within these the greatest savings first."""
+    for table in ("t", "u"):
+        session.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
+        session.sql(f"CREATE SIEVE INDEX two ON {table} (id) OPTIONS (error = 1)")
+    scanned(session, "t", "two@1", scans=50)
+    scanned(session, "t", "id_sieve@1", skipped=5)
+    scanned(session, "u", "id_sieve@1", skipped=50)
+    rows = [(row["action"], row["table"], row["index"]) for row in advice(session)]
+    assert rows == [
+        ("drop", "t", "two"),
+        ("keep", "u", "id_sieve"),
+        ("keep", "t", "id_sieve"),
+    ]
+
+
+def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
+    """Those that were dropped since."""
+    scanned(session, "t", column="gone")
+    assert advice(session) == []
+
+
+def test_what_the_user_may_not_query_is_left_out(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables that are gone or hidden, and columns; other users' queries would show in them."""
+    scanned(session, "hidden")
+    scanned(session, "t")
+    assert [row["table"] for row in advice(session)] == ["t"]
+
+    def denied(_: Any, table: Any, column: Any) -> None:
+        assert (tuple(table), tuple(column)) == (("shop", "t"), ("id",))
+        raise DeniedError("SIEVE_PERMISSION_DENIED", "no")
+
+    monkeypatch.setattr(PlainStatement, "plan_column", denied)
+    assert advice(session) == []
+
+
+def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
+    """Of a database, or of the current one."""
+    scanned(session, "t")
+    function = FUNCTIONS["sieve_advice"]
+    rows = session.sql("ADVISE SIEVE INDEXES")
+    at = session.at()
+    for given in ({}, {"database": ["shop"]}):
+        assert [row[:6] for row in function.rows(given, at)] == [row[:6] for row in rows]
+    assert [name for name, _ in function.columns] == COLUMNS
