@@ -36,6 +36,7 @@ from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.tiling import Tiling
 from sieve.metadata.records import CreatedBy
 from sieve.metadata.registration import PREFIX
+from sieve.reader.idle import IdleIndexes
 from sieve.reader.pruner import Pruner
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
@@ -310,6 +311,7 @@ class Session:
         self.warehouse, self._seam = warehouse, seam
         self.store: Store = SeamStore(seam)
         self.changing = False
+        self.idle = IdleIndexes()
         self.recorded: dict[str, Any] = {"since": 0, "scans": []}
 
     def sql(self, text: str) -> list[Row]:
@@ -343,6 +345,7 @@ class Session:
                 state=lambda *_: "", clear=lambda *_: None
             ),
             cache=None,  # type: ignore[arg-type]
+            idle=self.idle,
             warehouse=self.warehouse,
             seam=self._seam,
         )

@@ -7,6 +7,7 @@
 3. `Pruner._resolve`: the versions of an index that serve this scan, or the reason why none does.
 4. `FileNumberings.of`: one numbering of all files that these versions know.
 5. `might_match`: evaluates the predicate over the versions, to one flag a file.
+6. `rest_after`: how many of the next scans alike need not ask.
 
 A stage can only reduce the set of skipped files: an unknown, refused or broken part is read.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -44,6 +45,7 @@ from sieve.reader.file_numbering import (
     NumberedVersions,
     UnreadableIndexError,
 )
+from sieve.reader.idle import IdleIndexes, rest_after
 from sieve.reader.reason import Reason
 from sieve.reader.request import PartialVisibility, PruneAnswer, PruneRequest, Skip
 from sieve.reader.version_cache import VersionCache, Versions, reason_of, why_unusable
@@ -82,11 +84,13 @@ class Pruner:
         self._versions = VersionCache(open_store, self.cache)
         self._bulkhead = Bulkhead()
         self._numberings = FileNumberings(self.cache)
+        self.idle = IdleIndexes()
 
     def invalidate(self, directory: str) -> None:
         """A statement has changed the index in this folder: the next scan reads it again."""
         self._versions.invalidate(directory)
         self._bulkhead.invalidate(directory)
+        self.idle.note([directory], 0)
 
     def numbering(self, name: str) -> FileNumbering:
         """The files that the flags of an answer refer to.
@@ -100,8 +104,14 @@ class Pruner:
         """Which files a scan may skip, and why other files are read."""
         # All sessions share one cache, so the latest scan sets its bound.
         self.cache.resize(request.cache_bytes)
-        unused = _Unused()
         selected = select(request.predicate, request.registrations)
+        answer = self._prune(selected, request)
+        rest = rest_after(request.vain + 1, answer.reasons)
+        self.idle.note([one.directory for one in selected if one is not None], rest)
+        return replace(answer, rest=rest)
+
+    def _prune(self, selected: Sequence[Registration | None], request: PruneRequest) -> PruneAnswer:
+        unused = _Unused()
         blocked = self._bulkhead.blocked(
             [one for one in selected if one is not None], request.timeout_s
         )

@@ -28,6 +28,7 @@ class Reason(StrEnum):
     UNSETTLED_FILE = "unsettled-file"
     WHOLE_FILE = "whole-file"
     # Reasons that concern a request.
+    IDLE = "idle"
     TIMEOUT = "timeout"
     FRONT_END_DOWN = "front-end-down"
     ERROR = "error"

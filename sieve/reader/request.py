@@ -27,6 +27,7 @@ class PruneRequest:
             executing session. Both must equal the version's.
         predicate: the filter of the scan.
         instant: the earlier instant that the scan reads at, ISO 8601; None for the present.
+        vain: scans alike, in a row, that asked before this one and skipped nothing.
         partially_visible: whether the reader skips records that were logged to a file slice later.
         timeout_s: seconds that the scan waits for an answer.
         ttl_s: seconds after which the newest version of an index is looked up again.
@@ -39,6 +40,7 @@ class PruneRequest:
     fingerprints: tuple[str, ...]
     predicate: Predicate
     instant: str | None
+    vain: int
     partially_visible: bool
     timeout_s: float
     ttl_s: float
@@ -86,8 +88,10 @@ class PruneAnswer:
         skip: the files that may be skipped; None: read all files.
         reasons: number of indexes, or parts of the predicate, that were not used, by reason.
         detail: details of the last reason, as text.
+        rest: how many of the next scans alike need not ask, if this one skips nothing.
     """
 
     skip: Skip | None
     reasons: Mapping[Reason, int]
     detail: str
+    rest: int = 0

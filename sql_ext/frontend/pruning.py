@@ -67,6 +67,7 @@ class PruneService:
             fingerprints=tuple(body["fingerprints"]),
             predicate=parse(body["predicate"]),
             instant=None if instant is None else iso(instant),
+            vain=body.get("vain", 0),
             partially_visible=body.get("in_part", False),
             timeout_s=settings.prune_timeout_s,
             ttl_s=settings.registry_ttl_s,
@@ -78,7 +79,11 @@ class PruneService:
 
 
 def _to_wire(answer: PruneAnswer) -> Mapping[str, Any]:
-    wire: dict[str, Any] = {"reasons": dict(answer.reasons), "detail": answer.detail}
+    wire: dict[str, Any] = {
+        "reasons": dict(answer.reasons),
+        "detail": answer.detail,
+        "rest": answer.rest,
+    }
     if answer.skip is None:
         return wire
     wire |= {

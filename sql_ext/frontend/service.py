@@ -92,6 +92,11 @@ class StatementService:
             request.check_cancelled()
             context.setJobDescription(f"{label} ({step})")
 
+        def invalidate(directory: str) -> None:
+            self._pruner.invalidate(directory)
+            # Scans that rest would not notice that the index may have more to say.
+            driver.wake()
+
         environment = Environment(
             open_store=self._open_store,
             root_for_new=partial(self._roots.for_new, settings=settings),
@@ -113,9 +118,10 @@ class StatementService:
             session,
             environment,
             settings,
-            self._pruner.invalidate,
+            invalidate,
             self._followers,
             self._pruner.cache,
+            self._pruner.idle,
         )
 
     def _attached(self) -> SparkContext:

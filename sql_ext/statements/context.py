@@ -14,6 +14,7 @@ from sieve.errors import UnsupportedError
 from sieve.metadata.options import IndexOptions, parse_options
 from sieve.operations.registered_index import RegisteredIndex, list_indexes
 from sieve.reader.cache import FileCache
+from sieve.reader.idle import IdleIndexes
 from sieve.tables.resolve import open_table, plan_column
 from sieve.tables.table import CatalogTable
 from sql_ext.driver import attach, executor_setup
@@ -68,6 +69,7 @@ class StatementContext:
         invalidate: makes scans reload an index, given its folder.
         background: the automatic refreshes.
         cache: the version cache of scans.
+        idle: the indexes that scans rest from asking.
         watch: measures the time that the statement spends on each index.
     """
 
@@ -79,6 +81,7 @@ class StatementContext:
     invalidate: Callable[[str], None]
     background: Background
     cache: FileCache
+    idle: IdleIndexes
     watch: Laps = field(default_factory=Laps)
 
     def table(self, name: commands.TableName, *, jobs: bool = True) -> CatalogTable:

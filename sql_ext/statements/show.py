@@ -50,7 +50,9 @@ def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
     if command.table is not None:
         table = at.table(command.table)
         return [
-            _shown(index, table.info.identity, _glance(table, index, _freshness(table, index, at)))
+            _shown(
+                index, table.info.identity, _glance(table, index, _freshness(table, index, at)), at
+            )
             for index in at.indexes(table).values()
         ]
     database = database_of(command.namespace, at.session.catalog())
@@ -64,7 +66,8 @@ def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
         at.environment.check_cancelled()
         glances = _at_a_glance(identity, indexes, at)
         rows += [
-            _shown(index, identity, glance) for index, glance in zip(indexes, glances, strict=True)
+            _shown(index, identity, glance, at)
+            for index, glance in zip(indexes, glances, strict=True)
         ]
     return rows
 
@@ -122,16 +125,21 @@ def _freshness(table: CatalogTable, index: RegisteredIndex, at: StatementContext
         return ""
 
 
-def _shown(index: RegisteredIndex, identity: TableIdentity, glance: _Glance) -> Row:
+def _shown(
+    index: RegisteredIndex, identity: TableIdentity, glance: _Glance, at: StatementContext
+) -> Row:
     head = (identity.database, identity.table, index.name, ".".join(glance.column))
     if not isinstance(index, Ready | Disabled):
         return (*head, None, None, index.state, None, None, None, None)
     manifest = index.manifest
+    state = index.state
+    if isinstance(index, Ready):
+        state = glance.fresh or ("idle" if index.directory in at.idle else state)
     return (
         *head,
         manifest.type,
         manifest.options.shape,
-        glance.fresh if glance.fresh and isinstance(index, Ready) else index.state,
+        state,
         manifest.version,
         manifest.instant,
         manifest.locations.count,

@@ -108,6 +108,20 @@ def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
     assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["disabled"]
 
 
+def test_show_tells_an_idle_index(warehouse: Warehouse) -> None:
+    """One that scans rest from asking; that it is stale or disabled is told first."""
+    session = Session(warehouse)
+    session.sql(CREATE)
+    (folder,) = (f"file:{path}" for path in warehouse.root.iterdir())
+    session.idle.note([folder], 2)
+    for scope in ("", "ON t"):
+        assert [row[6] for row in session.sql(f"SHOW SIEVE INDEXES {scope}")] == ["idle"]
+    warehouse.append("t", range(40, 50))
+    assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["stale: 1 files"]
+    session.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
+    assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["disabled"]
+
+
 def test_each_sentence_comes_once_and_where_it_belongs() -> None:
     """Of several indexes each has its own sentences and those for all."""
     advice = Advice()

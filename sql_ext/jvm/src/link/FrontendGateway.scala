@@ -30,4 +30,5 @@ class FrontendGateway(val defaultSession: Compat.Session, queue: RequestQueue) {
   def explain(): Explain.type = Explain
   def counters(): String = Counters.json
   def scans(): String = ScanRecord.json
+  def wake(): Unit = Resting.wake()
 }

@@ -23,12 +23,13 @@ import org.apache.spark.sql.sieve.Reason.Reason
  * @param rangesOf how many ranges a file of the listing has; else why no index knows the file
  * @param detail   says more of a reason
  * @param narrows  whether the indexes took more of the filter than IS NOT NULL
+ * @param rest     how many of the next scans alike need not ask if this one skips nothing; None without an answer
  */
 final case class Pruned(
     kept: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
     skipped: Seq[PartitionDirectory] = Nil, bytesSkipped: Long = 0,
     rangesOf: (InternalRow, FileStatusWithMetadata) => Either[Reason, Int] = (_, _) => Right(1),
-    detail: String = "", narrows: Boolean = false) {
+    detail: String = "", narrows: Boolean = false, rest: Option[Int] = None) {
   /** How many files are skipped whole. */
   def filesSkipped: Long = Pruned.count(skipped)(FileRanges.of(_).isEmpty)
 }
@@ -53,8 +54,11 @@ object Pruned {
     directories.map(_.files.count(is).toLong).sum
 }
 
-/** A question sent before the files were listed, and how many nanoseconds sending it took. */
-final case class Prefetch(question: Sent, nanos: Long) {
+/**
+ * A question sent before the files were listed, how many scans alike had asked in vain by then, and how
+ * many nanoseconds sending it took.
+ */
+final case class Prefetch(question: Sent, vain: Int, nanos: Long) {
   private val made = System.nanoTime
   /** An index that was refreshed since may have more to say. */
   def isRecent: Boolean = System.nanoTime - made < TimeUnit.MILLISECONDS.toNanos(Policy.limit("prefetch_ms"))
@@ -92,7 +96,8 @@ object Pruner extends OnceLogging {
       }
       // The dictionary behind an answer is asked for with it, so that a slow front end counts once.
       val (reply, known) = CircuitBreaker.guard {
-        val asked = question(index, filters, FingerprintCache.update(index), asOf.getOrElse(Map.empty))
+        val vain = prefetched.fold(Resting.vain(index, filters))(_.vain)
+        val asked = question(index, filters, vain, FingerprintCache.update(index), asOf.getOrElse(Map.empty))
         val reply = FrontendClient.prune(index.executing, asked, prefetched.map(_.question), identity[JsonNode])
         (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
       }
@@ -107,7 +112,7 @@ object Pruner extends OnceLogging {
         else pruned.copy(
           used = reply.get("used").elements.asScala.map(_.asText).toList,
           reasons = reasons ++ pruned.reasons, narrows = reply.path("narrows").asBoolean)
-      }.copy(detail = detail)
+      }.copy(detail = detail, rest = Some(reply.path("rest").asInt))
     } catch {
       case e: SieveException if strict => throw e
       case e: InterruptedException => throw e
@@ -126,16 +131,17 @@ object Pruner extends OnceLogging {
     if (filters.forall(Delta.isOfVectors) || CircuitBreaker.isOpen || Locations.isAsOf(index.relation)) None
     else try {
       val start = System.nanoTime
-      FrontendClient.prefetch(index.executing, question(index, filters, FingerprintCache.likely(index)))
-        .map(Prefetch(_, System.nanoTime - start))
+      val vain = Resting.vain(index, filters)
+      FrontendClient.prefetch(index.executing, question(index, filters, vain, FingerprintCache.likely(index)))
+        .map(Prefetch(_, vain, System.nanoTime - start))
     } catch { case NonFatal(_) | _: LinkageError => None }
 
   private def question(
-      index: SieveFileIndex, filters: Seq[Expression], fingerprints: Seq[String],
+      index: SieveFileIndex, filters: Seq[Expression], vain: Int, fingerprints: Seq[String],
       asOf: Map[String, Any] = Map.empty): String =
     FrontendClient.body(index.executing, "prune", Map(
       "table" -> Tables.identity(index.table), "registrations" -> index.entry.registrations,
-      "fingerprints" -> fingerprints,
+      "fingerprints" -> fingerprints, "vain" -> vain,
       "predicate" -> Filters.of(index.scan.output, index.relation).conjunction(
         filters.filterNot(Delta.isOfVectors))) ++ asOf)
 

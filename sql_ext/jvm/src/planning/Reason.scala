@@ -20,6 +20,7 @@ object Reason extends Enumeration {
   val VersionTooNew = Value("version-too-new")
   val VersionTooOld = Value("version-too-old")
   val WholeFile = Value("whole-file")
+  val Idle = Value("idle")
   val Timeout = Value("timeout")
   val FrontEndDown = Value("front-end-down")
   val Error = Value("error")

@@ -30,8 +30,10 @@ class SieveFileIndex(
   private val prefetched = new AtomicReference[Option[Prefetch]](None)
 
   /** Asks now what a listing with these filters will want to know. */
-  def prefetch(filters: Seq[Expression]): Unit =
-    prefetched.set(Pruner.prefetch(this, Filters.evaluable(filters)))
+  def prefetch(filters: Seq[Expression]): Unit = {
+    val asked = Filters.evaluable(filters)
+    prefetched.set(if (Resting.rests(this, asked)) None else Pruner.prefetch(this, asked))
+  }
 
   /** What was prefetched, once: a later listing is of another time. */
   def takePrefetched(): Option[Prefetch] = prefetched.getAndSet(None).filter(_.isRecent)
@@ -56,7 +58,11 @@ class SieveFileIndex(
     // One list for both: the audit asks of the files what the index was asked.
     val filters = Filters.evaluable(dataFilters)
     val start = System.nanoTime
-    val pruned = Pruner.prune(this, listed, filters, inRanges)
+    val pruned = Resting.taken(this, listed, filters).getOrElse {
+      val answered = Pruner.prune(this, listed, filters, inRanges)
+      Resting.note(this, filters, answered)
+      answered
+    }
     RequireCheck(this, pruned)
     val millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start)
     pruneTime.set(millis)

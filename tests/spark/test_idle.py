@@ -1,0 +1,114 @@
+"""Stop-loss: indexes that skip nothing are asked less and less often; rows are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from spark_session import Lab
+
+VAIN = "SELECT count(*) FROM t WHERE customer = {}"
+
+
+@pytest.fixture
+def table(lab: Lab) -> Iterator[None]:
+    """Ten files in the order of id, each with every customer but 10; indexes on both columns."""
+    with lab.database("idle"):
+        lab.spark.range(0, 200, 1, 10).selectExpr(
+            "id", "if(id = 7, 10, id % 10) AS customer", "id % 3 AS plain"
+        ).write.saveAsTable("t")
+        lab.sql("CREATE SIEVE INDEX ON t (id, customer)")
+        yield
+
+
+def calls(lab: Lab, query: str, times: int) -> list[int]:
+    """Which of so many runs of a query, with other constants each time, asked the front end."""
+    made = [asked(lab)]
+    for n in range(times):
+        answer = lab.run(query.format(n % 9 if "{}" in query else ""))
+        assert sum(answer.rows.values()) == 1
+        assert answer.files == 10
+        made.append(asked(lab))
+    return [n for n in range(times) if made[n + 1] > made[n]]
+
+
+def asked(lab: Lab) -> int:
+    """How many prune requests there were."""
+    return status(lab, "prune_calls")
+
+
+def status(lab: Lab, counter: str, reason: str | None = None) -> int:
+    """A counter of the driver."""
+    where = "reason IS NULL" if reason is None else f"reason = '{reason}'"
+    ((value,),) = lab.sql(
+        f"SELECT value FROM sieve_status() WHERE counter = '{counter}' AND {where}"
+    )
+    return int(value)
+
+
+def states(lab: Lab) -> dict[str, str]:
+    """The states of the indexes."""
+    return dict(lab.sql("SELECT column, state FROM sieve_indexes()"))
+
+
+@pytest.mark.usefixtures("table")
+def test_scans_in_vain_rest(lab: Lab) -> None:
+    """Eight ask, two rest, one asks, four rest, one asks, eight rest; a form that skips goes on."""
+    before = status(lab, "index_not_used", "idle")
+    assert calls(lab, VAIN, 26) == [*range(8), 10, 15, 24]
+    assert status(lab, "index_not_used", "idle") - before == 26 - 11
+    assert states(lab) == {"id": "ready", "customer": "idle"}
+    for key in range(12):
+        lab.check(f"SELECT * FROM t WHERE id = {key}", exactly=1)
+        assert lab.run(f"SELECT * FROM t WHERE id = {key}").files == 1
+
+
+@pytest.mark.usefixtures("table")
+def test_a_value_that_skips_wakes_its_form(lab: Lab) -> None:
+    """Once it is asked again; until then all files are read, and rows are the same."""
+    calls(lab, VAIN, 8)
+    query = "SELECT count(*) FROM t WHERE customer = 10"
+    assert [lab.run(query).files for _ in range(5)] == [10, 10, 1, 1, 1]
+    assert states(lab)["customer"] == "ready"
+    lab.check(query, exactly=1)
+    assert calls(lab, VAIN, 9) == [*range(8)]
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "REFRESH SIEVE INDEX customer_sieve ON t FULL",
+        "CREATE SIEVE INDEX other ON t (plain)",
+        "ALTER SIEVE INDEX id_sieve ON t DISABLE",
+    ],
+)
+def test_a_changed_index_wakes_all_scans(lab: Lab, statement: str) -> None:
+    """The next scan asks, and SHOW says so."""
+    calls(lab, VAIN, 9)
+    assert states(lab)["customer"] == "idle"
+    lab.sql(statement)
+    if "customer" in statement:
+        assert states(lab)["customer"] == "ready"
+    assert calls(lab, VAIN, 9) == [*range(8)]
+
+
+@pytest.mark.usefixtures("table")
+def test_who_asks_always(lab: Lab) -> None:
+    """EXPLAIN, `sieve_files`, strict, require and audits do not rest."""
+    calls(lab, VAIN, 12)
+    for setting, value in [("strict", "true"), ("require", "true"), ("audit.sample", "0.001")]:
+        with lab.setting(f"spark.sieve.{setting}", value):
+            assert calls(lab, VAIN, 3) == [0, 1, 2]
+    before = asked(lab)
+    (scan,) = lab.explain(VAIN.format(3))
+    assert (scan["reasons"], scan["indexes"]) == (None, "customer_sieve@1")
+    lab.sql("SELECT count(*) FROM sieve_files('t', 'customer = 3')")
+    assert asked(lab) == before + 2
+
+
+@pytest.mark.usefixtures("table")
+def test_filters_on_other_columns_rest_too(lab: Lab) -> None:
+    """No index can take them, so asking is in vain; the indexes are not idle for that."""
+    assert calls(lab, "SELECT count(*) FROM t WHERE plain = {} OR plain < 5", 11) == [*range(8), 10]
+    assert set(states(lab).values()) == {"ready"}

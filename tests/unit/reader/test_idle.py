@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from sieve.reader.idle import LONGEST_REST, PATIENCE, IdleIndexes, rest_after
+from sieve.reader.reason import Reason
+
+
+@pytest.mark.parametrize(
+    ("vain", "rest"),
+    [(0, 0), (1, 0), (7, 0), (8, 2), (9, 4), (10, 8), (11, 16), (12, 32), (13, 64), (14, 64)],
+)
+def test_rests_double_up_to_a_bound(vain: int, rest: int) -> None:
+    """As docs/sql.md states: after eight in vain two scans rest, then four, up to 64."""
+    assert (PATIENCE, LONGEST_REST) == (8, 64)
+    assert rest_after(vain, {}) == rest
+
+
+def test_a_count_of_any_size_is_bounded() -> None:
+    """An index may be idle for years."""
+    assert rest_after(10**12, {}) == LONGEST_REST
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_an_index_in_trouble_is_asked_by_every_scan(reason: Reason) -> None:
+    """Only where nothing is wrong, or the filter is not for an index, do scans rest."""
+    harmless = reason in (Reason.NO_PREDICATE, Reason.UNSUPPORTED_PREDICATE)
+    assert rest_after(20, {reason: 1}) == (LONGEST_REST if harmless else 0)
+    assert rest_after(20, {reason: 1, Reason.NO_PREDICATE: 2}) == (LONGEST_REST if harmless else 0)
+
+
+def test_the_latest_answer_decides_whether_an_index_is_idle() -> None:
+    """Each index by its folder."""
+    idle = IdleIndexes()
+    idle.note(["file:/a", "file:/b"], 2)
+    assert "file:/a" in idle
+    assert "file:/b" in idle
+    idle.note(["file:/a", "file:/c"], 0)
+    assert "file:/a" not in idle
+    assert "file:/b" in idle
+    assert "file:/c" not in idle
