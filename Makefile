@@ -230,6 +230,11 @@ build/clients/.fetched: tests/clients/requirements.txt | $(VENV_DONE)
 	@build/clients/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
+build/superset/.fetched: tests/clients/requirements-superset.txt $(wildcard integrations/sqlalchemy/*) | $(VENV_DONE)
+	@echo "Fetching Superset"; rm -rf build/superset; $(BIN)/python -m venv build/superset
+	@build/superset/bin/python -m pip install --quiet --disable-pip-version-check -r $< ./integrations/sqlalchemy
+	@touch $@
+
 # What runs notebooks, beside the Spark and the Sieve that these use.
 build/notebook/.fetched: Makefile | $(VENV_DONE)
 	@echo "Fetching what runs notebooks"; rm -rf build/notebook
@@ -237,7 +242,7 @@ build/notebook/.fetched: Makefile | $(VENV_DONE)
 	  nbclient==0.11.0 ipykernel==7.4.0
 	@touch $@
 
-test-clients: setup build/dbt/.fetched build/sqlalchemy-1.4/.fetched build/sqlalchemy-2/.fetched build/clients/.fetched build/notebook/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, impyla, Spark Connect, Ibis, notebooks
+test-clients: setup build/dbt/.fetched build/sqlalchemy-1.4/.fetched build/sqlalchemy-2/.fetched build/clients/.fetched build/notebook/.fetched build/superset/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, Superset, impyla, Spark Connect, Ibis, notebooks
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
 # There is a bundle for each line of Spark; VERSION=1.0.2 takes another release of Hudi.
