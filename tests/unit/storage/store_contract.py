@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,13 +16,18 @@ from sieve.storage.interface import GoneError, Store, join, parent
 from sieve.storage.permissions import Permissions
 
 
-def open_to_others(folder: Path) -> None:
-    """Open a test's folder, and those that pytest made above it and closed; no other is touched."""
-    for one in (folder, *folder.parents):
-        if one == folder or one.name.startswith(("pytest-", "popen-")):
-            one.chmod(0o755)
-    if not all(one.stat().st_mode & 0o001 for one in folder.parents):
-        pytest.skip("the temporary folder lies in one that is closed to others")
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """A temporary folder that others may enter, outside those of pytest.
+
+    Each pytest that starts closes the folder above all of its own to others.
+    """
+    with tempfile.TemporaryDirectory(prefix="sieve-") as name:
+        folder = Path(name).resolve()
+        folder.chmod(0o755)
+        if not all(one.stat().st_mode & 0o001 for one in folder.parents):
+            pytest.skip("the temporary folder lies in one that is closed to others")
+        yield folder
 
 
 class StoreContract:

@@ -17,7 +17,7 @@ from sieve.storage.hdfs import HadoopStore
 from sieve.storage.interface import GoneError
 from sieve.storage.open import store_for
 from sieve.storage.permissions import Permissions
-from tests.unit.storage.store_contract import PermissionsContract, StoreContract, open_to_others
+from tests.unit.storage.store_contract import PermissionsContract, StoreContract, open_folder
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +49,10 @@ class TestHadoopOverLocalFiles(StoreContract, PermissionsContract):
         return HadoopStore(jvm, conf, frozenset({"file"}))
 
     @pytest.fixture
-    def folder(self, tmp_path: Path) -> str:
-        """Its empty folder; those that pytest closed to others are opened."""
-        open_to_others(tmp_path)
-        return f"file:{tmp_path}"
+    def folder(self) -> Iterator[str]:
+        """Its empty folder."""
+        with open_folder() as path:
+            yield f"file:{path}"
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 8, 9])

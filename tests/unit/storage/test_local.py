@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ from tests.unit.storage.store_contract import (
     AtomicCreateContract,
     PermissionsContract,
     StoreContract,
-    open_to_others,
+    open_folder,
 )
 
 
@@ -38,14 +38,10 @@ class TestLocalStore(StoreContract, PermissionsContract, AtomicCreateContract):
         return LocalStore()
 
     @pytest.fixture
-    def folder(self, tmp_path: Path) -> str:
+    def folder(self) -> Iterator[str]:
         """Its empty folder."""
-        return f"file:{tmp_path}"
-
-    @pytest.fixture(autouse=True)
-    def open_folders(self, tmp_path: Path) -> None:
-        """Folders that pytest made and closed to others are opened; no other is touched."""
-        open_to_others(tmp_path)
+        with open_folder() as path:
+            yield f"file:{path}"
 
 
 def failing(number: int) -> Callable[..., Any]:
