@@ -1,6 +1,6 @@
 """The page of the tab "Sieve" in Spark's web UI: what it shows, read within its second.
 
-The driver hands over the tables that it knows to have an index, and its latest scans. Nothing here
+The driver hands over the tables that it knows to have an index, its latest scans, and its record. Nothing here
 asks Spark for anything but a database's folder: no table is listed and no job starts. Pictures take
 longer than a page may, so a thread draws them, and the page that asked loads itself again.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sieve.errors import SieveError
@@ -22,6 +22,9 @@ from sieve.metadata.registration import Registration, registrations
 from sieve.operations.registered_index import Ready
 from sieve.reader.version_reader import read_locations
 from sieve.storage.interface import Store
+from sieve.workload.driver_record import DriverRecord, parse_record
+from sieve.workload.rank import Suggestion, suggest
+from sieve.workload.record import ScanGroup, Table
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, valid_settings
 from sql_ext.frontend import page_html
@@ -36,6 +39,8 @@ _SECONDS: Final = 0.7
 _MOST_FILES: Final = 100_000
 """Files of a list that is read for its coverage."""
 _PICTURES: Final = 16
+_ADVISED: Final = 5
+"""Indexes worth having that are shown; ADVISE SIEVE INDEXES lists all."""
 
 
 class PageService:
@@ -66,7 +71,9 @@ class PageService:
         picture = None
         if chosen is not None and chosen.manifest is not None:
             picture = self._picture(chosen.manifest, self._registration(body, chosen.uuid))
-        html = page_html.page(shown, body["scans"], chosen, picture)
+        record = parse_record(request.gateway.scans(), round(time.time() * 1000))
+        advice = list(_advice(record, body["tables"]))
+        html = page_html.page(shown, body["scans"], chosen, picture, advice, record.days)
         return {"html": html}
 
     @staticmethod
@@ -137,6 +144,25 @@ class PageService:
             drawn = "it could not be drawn; the driver's log has the reason"
         with self._lock:
             self._pictures[key] = drawn
+
+
+def _advice(record: DriverRecord, tables: Sequence[Mapping[str, Any]]) -> Iterator[Suggestion]:
+    """The indexes that would save most, the best first."""
+    groups: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
+    for group in record.workload:
+        groups[group.table].append(group)
+    indexed = {
+        (table["database"], table["table"]): frozenset(
+            one.column for one in registrations(table["registrations"]).values()
+        )
+        for table in tables
+    }
+    found = [
+        suggestion
+        for table, own in groups.items()
+        for suggestion in suggest(own, indexed.get(table, frozenset()))
+    ]
+    yield from sorted(found, key=lambda one: -one.bytes_saved)[:_ADVISED]
 
 
 def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:

@@ -15,6 +15,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from sieve.metadata.manifest import Manifest
+from sieve.workload.rank import Suggestion, described
+from sieve.workload.spelling import create_statement
 from sql_ext.statements.describe import index_bytes
 
 _TABLE: Final = "table table-bordered table-sm table-striped sortable"
@@ -47,6 +49,8 @@ def page(
     scans: Sequence[Mapping[str, Any]],
     chosen: ShownIndex | None,
     picture: bytes | str | None,
+    advice: Sequence[Suggestion],
+    days: float,
 ) -> str:
     """The page's content.
 
@@ -55,8 +59,12 @@ def page(
         scans: the latest first, as the driver records them.
         chosen: the index whose picture is wanted; None: none is.
         picture: its PNG, why there is none, or None while it is drawn.
+        advice: the indexes that would save most by this driver's scans, the best first.
+        days: of these scans.
     """
     parts = [_skipped(scans), *_indexes(indexes)]
+    if advice:
+        parts += _advice(advice, days)
     if chosen is not None:
         parts += _picture(chosen, picture)
     return "\n".join([*parts, *_scans(scans)])
@@ -100,6 +108,25 @@ def _index(shown: ShownIndex) -> list[str]:
         next((f"{kind.files:,.2f}" for kind in present), ""),
         link,
     ]
+
+
+def _advice(advice: Sequence[Suggestion], days: float) -> Iterator[str]:
+    yield "<h4>Indexes worth having, by the scans of this driver</h4>"
+    head = ("table", "column", "scans ask", "read a day", "saved a day, at most", "statement")
+    yield _table(
+        head,
+        (
+            [
+                escape(".".join(one.table)),
+                escape(".".join(one.column)),
+                escape(described(one)),
+                _bytes(round(one.bytes_read / days)),
+                _bytes(round(one.bytes_saved / days)),
+                f"<code>{escape(create_statement(one.table, one.column))}</code>",
+            ]
+            for one in advice
+        ),
+    )
 
 
 def _picture(chosen: ShownIndex, picture: bytes | str | None) -> Iterator[str]:

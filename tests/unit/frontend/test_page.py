@@ -68,6 +68,7 @@ class Pages:
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
         self.refused: list[str] = []
+        self.record = '{"since": 0, "scans": []}'
         roots: Any = SimpleNamespace(check=self._check)
         self.service = PageService(roots, lambda _root: LocalStore())
 
@@ -78,7 +79,8 @@ class Pages:
         has = registrations(self.warehouse.properties("t"))
         table = {"database": "shop", "table": "t", "registrations": has}
         body = {"tables": [table], "scans": scans, "index": index, "settings": {}}
-        request: Any = SimpleNamespace(body=body, session=lambda: None)
+        gateway = SimpleNamespace(scans=lambda: self.record)
+        request: Any = SimpleNamespace(body=body, session=lambda: None, gateway=gateway)
         html: str = self.service.page(request)["html"]
         return html
 
@@ -122,7 +124,7 @@ def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
 def test_a_row_tells_what_a_key_reads() -> None:
     """And nothing of coverage where the list was not read."""
     shown = ShownIndex("shop.t", "v", SAMPLE.index, "disabled", SAMPLE)
-    head, row = Text(page_html.page([shown], (), None, None)).rows[:2]
+    head, row = Text(page_html.page([shown], (), None, None, (), 1.0)).rows[:2]
     (kind,) = (kind for kind in SAMPLE.stats.expected if kind.kind == "present")
     cells = dict(zip(head, row, strict=True))
     assert cells["files read for a key"] == f"{kind.files:.2f}"
@@ -153,6 +155,29 @@ def test_a_row_tells_of_each_scan(warehouse: Warehouse) -> None:
 def test_bytes_have_a_unit(warehouse: Warehouse, count: int, text: str) -> None:
     """Of 1,024 each; the greatest are terabytes."""
     assert Text(Pages(warehouse).html((SCAN | {"bytes_skipped": count},))).rows[-1][7] == text
+
+
+def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
+    """Five indexes at most, of columns that have none, with the statement to paste."""
+
+    def scan(table: str, column: str, read: int) -> dict[str, Any]:
+        leaf = {"op": "=", "col": [column], "values": 1}
+        asked = {"table": ["shop", table], "used": [], "filter": leaf}
+        sums = {"scans": 2, "bytes": read, "files": 20, "files_skipped": 0, "bytes_skipped": 0}
+        return {"asked": json.dumps(asked), **sums}
+
+    pages = Pages(warehouse)
+    assert "worth having" not in pages.html()
+    scans = [scan("t", "id", 9 << 30), *(scan("u", f"c{k}", (k + 1) << 20) for k in range(6))]
+    now = round(time.time() * 1000)
+    pages.record = json.dumps(
+        {"since": now - 2 * 86_400_000, "scans": [*scans, scan("u", "<b>", 5)]}
+    )
+    page = Text(pages.html())
+    rows = [row for row in page.rows if row[0] == "shop.u"]
+    assert [row[1] for row in rows] == ["c5", "c4", "c3", "c2", "c1"]
+    assert rows[0][2:4] == ["= 2", "3.0 MB"]
+    assert rows[0][5] == "CREATE SIEVE INDEX ON shop.u (c5)"
 
 
 def test_names_are_escaped(warehouse: Warehouse) -> None:
@@ -226,5 +251,6 @@ def test_a_registration_that_was_copied_is_of_no_index(warehouse: Warehouse) -> 
     has = registrations(warehouse.properties("t"))
     table = {"database": "shop", "table": "u", "registrations": has}
     body = {"tables": [table], "scans": (), "index": None, "settings": {}}
-    request: Any = SimpleNamespace(body=body, session=lambda: None)
+    gateway = SimpleNamespace(scans=lambda: pages.record)
+    request: Any = SimpleNamespace(body=body, session=lambda: None, gateway=gateway)
     assert Text(pages.service.page(request)["html"]).rows[1][3] == "gone"
