@@ -148,15 +148,26 @@ def test_a_cast_of_a_string_is_no_range() -> None:
     }
 
 
-def test_levels_are_bounded() -> None:
-    """Deep filters are refused, not met with the end of the stack."""
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ("Not(", ")", Kind.UNEQUAL),
+        ("And(", ",IsNotNull(id))", Kind.NULL),
+        ("And(IsNotNull(id),", ")", Kind.NULL),
+        ("Or(", ",IsNull(id))", Kind.NULL),
+        ("Or(IsNull(id),", ")", Kind.NULL),
+    ],
+)
+def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
+    """Deep filters are refused, not met with the end of the stack; so is a later filter of a list."""
 
     def nested(levels: int) -> str:
-        return "[" + "Not(" * levels + "IsNull(id)" + ")" * levels + "]"
+        return before * levels + "IsNull(id)" + after * levels
 
-    assert uses(nested(MAX_DEPTH)) == {("id",): ColumnUse(Kind.UNEQUAL)}
-    with pytest.raises(UnreadableFilterError, match="200 levels"):
-        uses(nested(MAX_DEPTH + 1))
+    for text in ("[{}]", "[IsNotNull(id), {}]"):
+        assert uses(text.format(nested(MAX_DEPTH))) == {("id",): ColumnUse(kind)}
+        with pytest.raises(UnreadableFilterError, match="200 levels"):
+            uses(text.format(nested(MAX_DEPTH + 1)))
 
 
 def test_long_hostile_text_is_read_in_time() -> None:
