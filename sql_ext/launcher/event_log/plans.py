@@ -89,9 +89,9 @@ def scans_of(plan: Node) -> list[Scan]:
         for keys, below, kind in _asked_from_above(node, found):
             for inner in below:
                 scan = found.get(id(inner))
-                columns = [scan.column(key) for key in keys] if scan else []
-                more = [{column: ColumnUse(kind)} for column in columns if column is not None]
-                if scan and more:
+                if scan is not None:
+                    columns = [scan.column(key) for key in keys]
+                    more = [{column: ColumnUse(kind)} for column in columns if column is not None]
                     found[id(inner)] = replace(scan, uses=all_of([scan.uses, *more]))
     # A plan shows a scan again where it uses an exchange or a subquery again.
     once = {scan.files if scan.files >= 0 else -key: scan for key, scan in found.items()}

@@ -225,6 +225,21 @@ def test_the_report_for_people(tmp_path: Path) -> None:
     assert lines[-2:] == ["Not in these figures:", "  1 scans of paths, not of tables"]
 
 
+def test_statements_are_whole_lines_whatever_the_names(tmp_path: Path) -> None:
+    """Not wrapped, and no name is taken for markup."""
+    scan = plan()
+    name = "[red]" + "x" * 400
+    scan["metadata"]["ReadSchema"] = f"struct<{name}:string>"
+    scan["metadata"]["PushedFilters"] = f"[EqualTo(`{name}`,1)]"
+    write(tmp_path / "app", started(1, 0, scan), measured(1, 4, 8_000_000), ended(1, 1))
+    lines = advise(tmp_path).output.splitlines()
+    assert f"CREATE SIEVE INDEX ON shop.orders (`{name}`);" in lines
+    assert f"ESTIMATE SIEVE INDEX ON shop.orders (`{name}`);" in lines
+    assert (
+        "".join(line[15:].split()[0] for line in lines if "x" * 50 in line[:160]).count("x") > 300
+    )
+
+
 def test_logs_without_a_filter(tmp_path: Path) -> None:
     """Then there is nothing to paste, and the report says so."""
     scan = plan()

@@ -159,7 +159,7 @@ def test_a_cast_of_a_string_is_no_range() -> None:
     ],
 )
 def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
-    """Deep filters are refused, not met with the end of the stack; so is a later filter of a list."""
+    """Deep filters are refused, not met with the end of the stack; later ones of a list, too."""
 
     def nested(levels: int) -> str:
         return before * levels + "IsNull(id)" + after * levels

@@ -103,12 +103,29 @@ def test_a_table_or_a_database(session: Session) -> None:
     assert [row["namespace"] for row in advice(session, "IN other")] == ["other"]
 
 
+@pytest.mark.parametrize("scope", ["", "ON t"])
+def test_advice_runs_no_job(session: Session, monkeypatch: pytest.MonkeyPatch, scope: str) -> None:
+    """Not even to list partitions."""
+    scanned(session, "t")
+    opened, table = [], PlainStatement.table
+
+    def noted(at: Any, name: Any, **how: bool) -> Any:
+        opened.append(how)
+        return table(at, name, **how)
+
+    monkeypatch.setattr(PlainStatement, "table", noted)
+    assert len(advice(session, scope)) == 1
+    assert opened == [{"jobs": False}]
+
+
 def test_an_index_that_is_there(session: Session) -> None:
     """Its column is not named again; its work is."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
-    scanned(session, "t", "id_sieve@1", scans=3, size=300, skipped=2700)
+    scanned(session, "t", "id_sieve@1", scans=6, size=600, skipped=5400)
+    session.recorded["since"] -= 2 * 86_400_000
     (row,) = advice(session)
-    assert row == {
+    assert row["scans"] == pytest.approx(3.0, rel=1e-3)
+    assert row | {"scans": 3.0} == {
         "action": "keep",
         "namespace": "shop",
         "table": "t",
@@ -135,6 +152,7 @@ def test_an_index_that_is_not_worth_keeping(
     session: Session, scans: int, skipped: int, action: str
 ) -> None:
     """One that was asked often and has skipped nothing; its DROP is told."""
+    assert advise.WASTED_SCANS == 20
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=scans, skipped=skipped)
     (row,) = advice(session)
