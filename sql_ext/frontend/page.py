@@ -1,8 +1,9 @@
 """The page of the tab "Sieve" in Spark's web UI: what it shows, read within its second.
 
-The driver hands over the tables that it knows to have an index, its latest scans, and its record. Nothing here
-asks Spark for anything but a database's folder: no table is listed and no job starts. Pictures take
-longer than a page may, so a thread draws them, and the page that asked loads itself again.
+The driver hands over the tables that it knows to have an index, its latest scans, and its record.
+Nothing here asks Spark for anything but a database's folder: no table is listed and no job starts.
+Pictures take longer than a page may, so a thread draws them, and the page that asked loads itself
+again.
 """
 
 from __future__ import annotations
