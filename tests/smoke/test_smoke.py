@@ -103,11 +103,9 @@ def test_the_web_ui_has_a_page(lab: Lab, table: str) -> None:
         lab.check(f"SELECT * FROM {table} WHERE id = 987 AND s IN ('k987', 'k3')", exactly=1)
         shown = page()
         assert "<td>smoke.t</td><td>id_sieve</td><td>id bigint</td><td>ready</td>" in shown
-        assert "<code>" in shown
-        (told,) = re.findall(r"<code>(.*?)</code>", shown)[:1]
-        assert "(id = ?)" in told
-        assert "(s IN (?))" in told
-        assert "987" not in shown
+        told = [code for code in re.findall(r"<code>(.*?)</code>", shown) if "(id = ?)" in code]
+        assert "(s IN (?))" in told[0]
+        assert "987" not in "".join(told)
         assert "<td>1 of 10</td>" in shown
         (link,) = re.findall(r'href="(\?index=[0-9a-f-]{36})#picture"', shown)
         for _ in range(100):
