@@ -11,7 +11,8 @@ from spark_session import INTERPRETED, Lab
 COMPILED = {
     "test_arrow_jobs", "test_bugs_of_others", "test_hashes", "test_join_pruning",
     "test_key_function", "test_python_functions", "test_ranges", "test_reader_fingerprint",
-    "test_scan_metrics", "test_tables_formats", "test_tutorial", "test_whole_files", "test_zeros",
+    "test_scan_metrics", "test_sql_of_pages", "test_tables_formats", "test_whole_files",
+    "test_zeros",
 }  # fmt: skip
 """Tests about how rows are read. The others are about statements, and compile no query: a sixth of
 their CPU time."""

@@ -1,0 +1,115 @@
+"""The pages are true: each block of SQL runs, in order, and prints what stands below it.
+
+A block is marked ``sql``; forms of statements are marked ``sql-grammar``. Below a block stand the
+answers of its last statements, one below the other with a line between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from spark_session import Lab
+
+HOME = Path(__file__).resolve().parents[2]
+_BLOCK = re.compile(
+    r"^( *)```sql\n(?P<sql>.*?)^\1```\n(?:\1```\n(?P<shown>.*?)^\1```)?", re.DOTALL | re.MULTILINE
+)
+
+# The examples of the page on statements use the table of the README.
+DATABASES = {
+    "tutorial": ["docs/tutorial.md"],
+    "readme": ["README.md", "docs/sql.md"],
+}
+ELSEWHERE = {"docs/recipes/superset.md": "tests/clients/test_superset.py"}
+
+# What an example needs that its page does not make.
+BEFORE = {
+    "JOIN customers": [
+        "ALTER TABLE orders ADD COLUMNS (customer BIGINT)",
+        "CREATE TABLE customers USING parquet AS SELECT id, 'Utrecht' AS city FROM range(10)",
+    ]
+}
+
+MEASURED = {"seconds", "value", "bytes", "bytes_total", "bytes_read"}
+"""Columns with times, counts and sizes, which differ from machine to machine."""
+
+
+def blocks(page: str) -> Iterator[re.Match[str]]:
+    """The blocks of SQL of a page."""
+    return _BLOCK.finditer((HOME / page).read_text(encoding="utf-8"))
+
+
+def printed(lab: Lab, statement: str) -> list[list[str]]:
+    """Heads and rows of an answer as texts."""
+    frame = lab.spark.sql(statement)
+    rows = [["NULL" if cell is None else str(cell) for cell in row] for row in frame.collect()]
+    lowered = [
+        [cell.lower() if cell in {"True", "False"} else cell for cell in row] for row in rows
+    ]
+    # Pages have their tables in the database default.
+    here = f"spark_catalog.{lab.spark.catalog.currentDatabase()}."
+    texts = [[cell.replace(here, "spark_catalog.default.") for cell in row] for row in lowered]
+    return comparable([frame.columns, *texts])
+
+
+def comparable(rows: list[list[str]]) -> list[list[str]]:
+    """The rows with measured numbers left out."""
+    measured = [name in MEASURED for name in rows[0]]
+    return [
+        [
+            "#" if is_measured and re.fullmatch(r"[\d.]+", cell) else cell
+            for cell, is_measured in zip(row, measured, strict=True)
+        ]
+        for row in rows
+    ]
+
+
+def tables(shown: str) -> list[list[list[str]]]:
+    """The answers below a block."""
+    answers = shown.strip("\n").split("\n\n")
+    return [
+        comparable([re.split(r" {2,}", line.strip()) for line in answer.splitlines()])
+        for answer in answers
+    ]
+
+
+@pytest.mark.parametrize("database", ["tutorial", pytest.param("readme", marks=pytest.mark.tools)])
+def test_the_sql_of_pages_is_true(lab: Lab, database: str) -> None:
+    """In order, in an empty database; what is shown below a block is its last answers."""
+    compared, wrong = 0, []
+    with lab.database(database):
+        for block in (block for page in DATABASES[database] for block in blocks(page)):
+            for phrase, statements in BEFORE.items():
+                if phrase in block["sql"]:
+                    for statement in statements:
+                        lab.sql(statement)
+            statements = block["sql"].strip().removesuffix(";").split(";\n")
+            answers = [printed(lab, statement) for statement in statements]
+            if block["shown"] is None:
+                continue
+            shown = tables(block["shown"])
+            if "sieve_status()" in block["sql"]:
+                # Other tests of this session count, too.
+                answers = [[row for row in answers[-1] if row in shown[0]]]
+            if answers[-len(shown) :] != shown:
+                wrong.append((block["sql"], answers[-len(shown) :]))
+            compared += 1
+    assert not wrong
+    assert compared >= 8
+
+
+def test_no_page_is_left_out() -> None:
+    """Each page with a block of SQL is run, here or by the test that it is listed with."""
+    pages = [HOME / "README.md", *(HOME / "docs").rglob("*.md")]
+    names = {str(page.relative_to(HOME)) for page in pages}
+    with_sql = {name for name in names if "```sql\n" in (HOME / name).read_text(encoding="utf-8")}
+    run = {page for listed in DATABASES.values() for page in listed}
+    assert with_sql == run | ELSEWHERE.keys()
+    for page, test in ELSEWHERE.items():
+        assert Path(page).name in (HOME / test).read_text(encoding="utf-8")
+    for page in with_sql:
+        text = (HOME / page).read_text(encoding="utf-8")
+        assert len(list(blocks(page))) == text.count("```sql\n")
