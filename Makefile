@@ -242,8 +242,8 @@ build/notebook/.fetched: Makefile | $(VENV_DONE)
 	  nbclient==0.11.0 ipykernel==7.4.0
 	@touch $@
 
-test-clients: setup build/dbt/.fetched build/sqlalchemy-1.4/.fetched build/sqlalchemy-2/.fetched build/clients/.fetched build/notebook/.fetched build/superset/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, Superset, impyla, Spark Connect, Ibis, notebooks
-	@$(BIN)/python -m pytest tests/clients $(ARGS)
+test-clients: setup build/dbt/.fetched build/hudi/.fetched-$(HUDI) build/sqlalchemy-1.4/.fetched build/sqlalchemy-2/.fetched build/clients/.fetched build/notebook/.fetched build/superset/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, Superset, impyla, Spark Connect, Ibis, notebooks, the SQL of the pages
+	@$(BIN)/python -m pytest tests/clients tests/spark/test_sql_of_pages.py $(ARGS)
 
 # There is a bundle for each line of Spark; VERSION=1.0.2 takes another release of Hudi.
 test-hudi: VERSION := $(HUDI)

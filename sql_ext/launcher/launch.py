@@ -55,7 +55,10 @@ def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
     """Settings that make Spark load Hudi too, with its bundle unless the user names one."""
     named = ",".join(user.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
     bundle = f"org.apache.hudi:hudi-spark{spark.line}-bundle_{spark.scala}:{HUDI_VERSION}"
+    jars = [jar for jar in user.get("spark.jars", "").split(",") if "hudi-spark" in jar]
     return {
+        # Of a Thrift server's sessions, the first alone finds data sources that are not there.
+        "spark.driver.extraClassPath": ":".join([str(shim_jar(spark)), *jars]),
         "spark.sql.extensions": f"{EXTENSIONS},{HUDI_EXTENSION}",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",

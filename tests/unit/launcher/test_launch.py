@@ -171,7 +171,17 @@ def test_a_bundle_of_the_user_is_the_only_one(spark_home: Path, given: list[str]
     command = launch.submit_command(
         inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS, hudi=True
     )
-    assert sum("hudi-spark" in word for word in command) == 1
+    assert sum("hudi-spark" in word for word in command if "ClassPath" not in word) == 1
+
+
+def test_a_bundle_of_hudi_is_on_the_class_path(spark_home: Path) -> None:
+    """With the user's own entries, and without jars that are not Hudi's."""
+    given = ["--jars", "/a.jar,/opt/hudi-spark4.1-bundle_2.13-1.9.jar", "--driver-class-path", "/x"]
+    home = inspect(spark_home)
+    command = launch.submit_command(home, {}, given, launch.SPARK_SQL_CLASS, hudi=True)
+    (path,) = (word for word in command if word.startswith("spark.driver.extraClassPath="))
+    bundle = "/opt/hudi-spark4.1-bundle_2.13-1.9.jar"
+    assert path.partition("=")[2].split(":") == ["/x", str(launch.shim_jar(home)), bundle]
 
 
 @pytest.mark.usefixtures("shim")

@@ -1,0 +1,19 @@
+{# Each run updates a hundred accounts and adds a hundred: the index reads the file groups that changed. #}
+{{ config(
+    enabled=target.name == 'hudi',
+    materialized='incremental',
+    file_format='hudi',
+    incremental_strategy='merge',
+    unique_key='id',
+    partition_by=['region'],
+    options={'type': 'cow'},
+    indexes=[{'columns': ['card'], 'type': 'sieve'}],
+) }}
+
+{% set first, rows, turn = 0, 4000, 0 %}
+{% if is_incremental() %}
+  {% set first, turn = run_query('select max(id) - 99, max(turn) + 1 from ' ~ this).rows[0] | map('int') %}
+  {% set rows = 200 %}
+{% endif %}
+select id, (id + {{ turn }}) * 7919 % 100003 as card, {{ turn }} as turn, cast(id div 500 as int) as region
+from range({{ first }}, {{ first + rows }})
