@@ -21,7 +21,7 @@ _BLOCK = re.compile(
 # The examples of the page on statements use the table of the README.
 DATABASES = {
     "tutorial": ["docs/tutorial.md"],
-    "readme": ["README.md", "docs/sql.md"],
+    "readme": ["README.md", "docs/sql.md", "docs/recipes/advise.md"],
 }
 ELSEWHERE = {"docs/recipes/superset.md": "tests/clients/test_superset.py"}
 
