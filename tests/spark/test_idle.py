@@ -100,10 +100,17 @@ def test_who_asks_always(lab: Lab) -> None:
     for setting, value in [("strict", "true"), ("require", "true"), ("audit.sample", "0.001")]:
         with lab.setting(f"spark.sieve.{setting}", value):
             assert calls(lab, VAIN, 3) == [0, 1, 2]
-    before = asked(lab)
     (scan,) = lab.explain(VAIN.format(3))
-    assert (scan["reasons"], scan["indexes"]) == (None, "customer_sieve@1")
-    lab.sql("SELECT count(*) FROM sieve_files('t', 'customer = 3')")
+    assert (scan["reasons"], scan["indexes"]) == ("idle: 10", "customer_sieve@1")
+    (scan,) = lab.explain("SELECT count(*) FROM t WHERE customer = 10")
+    assert (scan["reasons"], scan["files_read"]) == ("idle: 10", 1)
+    with lab.setting("spark.sieve.strict", "true"):
+        (scan,) = lab.explain(VAIN.format(3))
+        assert scan["reasons"] is None
+    before = asked(lab)
+    lab.explain(VAIN.format(3))
+    files = lab.sql("SELECT kept FROM sieve_files('t', 'customer = 10')")
+    assert sum(kept for (kept,) in files) == 1
     assert asked(lab) == before + 2
 
 

@@ -98,7 +98,10 @@ object Explain {
           case counted: CountedScan => counted.readsRanges
           case _ => false
         }
-        (listed, Pruner.prune(index, listed, data, inRanges))
+        val pruned = Pruner.prune(index, listed, data, inRanges)
+        // What is shown is what the index can do; a query run now would not ask it.
+        val idle = if (Resting.rests(index, data)) Map(Reason.Idle -> Pruned.files(listed)) else Map.empty
+        (listed, pruned.copy(reasons = pruned.reasons ++ idle))
       case other =>
         val listed = other.listFiles(partition, data)
         (listed, Pruned.nothing(listed, if (Settings.enabled(session)) Reason.NoIndex else Reason.Disabled))
