@@ -36,8 +36,8 @@ BEFORE = {
 MEASURED = {"seconds", "value", "bytes", "bytes_total", "bytes_read"} | {
     "first_key", "last_key", "blocks", "expected_files",
 }  # fmt: skip
-"""Columns with times, counts and sizes, which differ from machine to machine, and of segments, whose
-borders depend on the sample that a build draws."""
+"""Columns with times, counts and sizes, which differ from machine to machine, and those of
+segments, whose borders depend on the sample that a build draws."""
 
 
 def blocks(page: str) -> Iterator[re.Match[str]]:
