@@ -32,6 +32,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import VersionId
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
+from sieve.reader.top_rows import BOUNDING_FORMATS, Order, needed
 from sieve.reader.version_reader import OpenIndex
 
 MAX_NUMBERINGS = 256
@@ -142,6 +143,36 @@ class NumberedVersions:
                 all_rows = version.locations().all_rows
             knows |= self._renumbered(version, all_rows, unknown=False)
         return knows
+
+    def needed(self, order: Order, groups: Counts, sure: Flags) -> Flags | None:
+        """Which of the numbered ranges can hold one of the first rows in an order.
+
+        Args:
+            order: the order.
+            groups: int64[n], the group of each range, from 0; -1 if the scan does not list it.
+            sure: bool[n], ranges all of whose rows the scan surely gives, but for dropped ones.
+
+        Returns:
+            bool[n]; None if the first version cannot tell.
+
+        Raises:
+            UnreadableIndexError: a file that the answer needs cannot be read.
+        """
+        version = self.versions[0]
+        ordinals = self.files.ordinals[version.manifest.id]
+        with _blaming(version):
+            counts = version.locations().every_range
+            extents = version.extents(descending=order.descending)
+        if extents is None or version.manifest.format_name not in BOUNDING_FORMATS:
+            return None
+        known = ordinals >= 0
+        # A location of the version may have several numbers, all of one file.
+        own = np.full(len(counts.rows), -1, np.int64)
+        own[ordinals[known]] = groups[known]
+        of_sure = np.ones(len(counts.rows), np.bool_)
+        of_sure[ordinals[known & ~sure]] = False
+        found = needed(order, extents, counts, own, of_sure)
+        return None if found is None else self._renumbered(version, found, unknown=True)
 
     def _renumbered(self, version: OpenIndex, flags: Flags, *, unknown: bool) -> Flags:
         # The extra last element is for files that the version does not list.

@@ -7,7 +7,8 @@
 3. `Pruner._resolve`: the versions of an index that serve this scan, or the reason why none does.
 4. `FileNumberings.of`: one numbering of all files that these versions know.
 5. `might_match`: evaluates the predicate over the versions, to one flag a file.
-6. `rest_after`: how many of the next scans alike need not ask.
+6. `Pruner._needed`: for a scan that wants the first rows in an order, the files that can hold one.
+7. `rest_after`: how many of the next scans alike need not ask.
 
 A stage can only reduce the set of skipped files: an unknown, refused or broken part is read.
 """
@@ -48,6 +49,7 @@ from sieve.reader.file_numbering import (
 from sieve.reader.idle import IdleIndexes, rest_after
 from sieve.reader.reason import Reason
 from sieve.reader.request import PartialVisibility, PruneAnswer, PruneRequest, Skip
+from sieve.reader.top_rows import Present
 from sieve.reader.version_cache import VersionCache, Versions, reason_of, why_unusable
 from sieve.reader.version_reader import OpenIndex
 from sieve.storage.interface import Store
@@ -104,7 +106,8 @@ class Pruner:
         """Which files a scan may skip, and why other files are read."""
         # All sessions share one cache, so the latest scan sets its bound.
         self.cache.resize(request.cache_bytes)
-        selected = select(request.predicate, request.registrations)
+        ordered = frozenset(order.column for order in request.orders)
+        selected = select(request.predicate, request.registrations, ordered)
         answer = self._prune(selected, request)
         rest = rest_after(request.vain + 1, answer.reasons)
         self.idle.note([one.directory for one in selected if one is not None], rest)
@@ -187,7 +190,9 @@ class Pruner:
         unused_parts = sum(not indexed.isdisjoint(part.names) for part in not_understood(predicate))
         if unused_parts:
             unused.add(Reason.UNSUPPORTED_PREDICATE, count=unused_parts)
-        asked = {column: usable[column] for column in columns(predicate) if column in usable}
+        ordered = frozenset(order.column for order in request.orders)
+        wanted = columns(predicate) | ordered
+        asked = {column: usable[column] for column in wanted if column in usable}
         if not asked:
             return unused.answer()
         also = [(index,) for column, index in others.items() if column not in usable]
@@ -196,7 +201,14 @@ class Pruner:
         )
         groups = {column: by_encoder(versions) for column, versions in asked.items()}
         keep, used = might_match(predicate, groups, files, partial=False)
-        if not used:
+        by_filter = used
+        if request.present is not None:
+            needed = self._needed(request, request.present, asked, files)
+            if needed is None:
+                unused.add(Reason.UNBOUNDED)
+            else:
+                keep, used = keep & needed, used | ordered
+        if not used and not ordered:
             return unused.answer()
         partial = None
         if request.partially_visible:
@@ -212,17 +224,51 @@ class Pruner:
             for column in sorted(used)
             for version in asked[column]
         )
-        return unused.answer(Skip(files.name, ~keep, names, narrows(predicate, used), partial))
+        narrowed = used != by_filter or narrows(predicate, used)
+        return unused.answer(Skip(files.name, ~keep, names, narrowed, partial))
+
+    @staticmethod
+    def _needed(
+        request: PruneRequest,
+        present: Present,
+        asked: Mapping[Column, Versions],
+        files: FileNumbering,
+    ) -> Flags | None:
+        """Which of the ranges can hold one of the first rows in any order of a scan.
+
+        None if that cannot be told: of an earlier instant, or after the numbering changed, too.
+
+        Raises:
+            UnreadableIndexError: as `_answer`.
+        """
+        if request.instant is not None or present.numbering != files.name:
+            return None
+        over = {
+            column: NumberedVersions(versions[:1], files, partial=False)
+            for column, versions in asked.items()
+        }
+        keep = np.zeros(files.n, np.bool_)
+        for order in request.orders:
+            if order.column not in over:
+                return None
+            sure = ~evaluate(order.against, over, files.n).keep
+            needed = over[order.column].needed(order, present.groups, sure)
+            if needed is None:
+                return None
+            keep |= needed
+        return keep
 
 
 def select(
-    predicate: Predicate, registrations: Sequence[Registration | None]
+    predicate: Predicate,
+    registrations: Sequence[Registration | None],
+    ordered: AbstractSet[Column] = frozenset(),
 ) -> list[Registration | None]:
-    """The registrations on columns that a predicate names, and the unreadable ones.
+    """The registrations on columns that a predicate or order names, and the unreadable ones.
 
     An index on another column is not opened: each scan would wait for that after each rebuild.
     """
-    names = {column[0] for column in columns(predicate)}
+    names = {column[0] for column in columns(predicate) | ordered}
     names.update(name for part in not_understood(predicate) for name in part.names)
     return [one for one in registrations if one is None or one.column[0] in names]
 

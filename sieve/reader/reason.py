@@ -17,6 +17,7 @@ class Reason(StrEnum):
     DISABLED = "disabled"
     NO_PREDICATE = "no-predicate"
     UNSUPPORTED_PREDICATE = "unsupported-predicate"
+    UNBOUNDED = "unbounded"
     READER_CHANGED = "reader-changed"
     INDEX_GONE = "index-gone"
     INDEX_CORRUPT = "index-corrupt"

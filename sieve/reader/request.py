@@ -14,6 +14,7 @@ from sieve.metadata.records import TableIdentity
 from sieve.metadata.registration import Registration
 from sieve.predicate.tree import Predicate
 from sieve.reader.reason import Reason
+from sieve.reader.top_rows import Order, Present
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +34,8 @@ class PruneRequest:
         ttl_s: seconds after which the newest version of an index is looked up again.
         cache_bytes: bound of the cache of index files.
         check_root: raises RootRefusedError unless indexes of this table may lie in a root.
+        orders: if any, a row that is among the first in none of these orders is not wanted either.
+        present: the files that the scan lists; None if it does not know yet how they are numbered.
     """
 
     table: TableIdentity
@@ -46,6 +49,8 @@ class PruneRequest:
     ttl_s: float
     cache_bytes: int
     check_root: Callable[[str], None]
+    orders: tuple[Order, ...] = ()
+    present: Present | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -143,12 +143,19 @@ class Run:
                 may_hold |= one.holds(hashes, location)
         return may_hold
 
-    def read_all(self) -> None:
-        """Verifies and decodes the whole run; raises as `locations_in`."""
+    def chunks(self) -> Iterator[Chunk]:
+        """All entries of the run, in any order; raises as `locations_in`."""
         for number in range(len(self._files)):
             file = self._file(number)
             for k in range(len(file.first)):
-                self._chunk(number, file, k)
+                yield self._chunk(number, file, k)
+
+    def read_all(self) -> None:
+        """Verifies and decodes the whole run; raises as `locations_in`."""
+        for _ in self.chunks():
+            pass
+        for number in range(len(self._files)):
+            file = self._file(number)
             for one in file.maps:
                 self._check(number, one.n_locations)
 

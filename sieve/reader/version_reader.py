@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -20,8 +21,12 @@ from sieve.metadata.paths import locations_file
 from sieve.metadata.records import PartRef
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
+from sieve.reader.extents import Extents, extents, falling
 from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
+
+MOST_EXTENT_BYTES: Final = 8 << 20
+"""Bytes of runs up to which extents are found out, for which all entries are decoded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +90,45 @@ class OpenIndex:
         if key_ranges.nan:
             keep |= self.locations().every_range.nans > 0
         return keep
+
+    def extents(self, *, descending: bool) -> Extents | None:
+        """Where the keys of each location begin and end; None if that takes too long to find out.
+
+        Args:
+            descending: whether the greatest key is the first.
+
+        Raises:
+            CorruptError, UnavailableError, UnsupportedError: as `keep`.
+        """
+        if sum(run.bytes for run in self.manifest.runs) > MOST_EXTENT_BYTES:
+            return None
+        found: Extents = self.cache.get(
+            (self.directory, self.manifest.id, descending), lambda: self._extents(descending)
+        )
+        return found
+
+    def _extents(self, descending: bool) -> Extents:
+        slots, counts = self.locations().range_slots, self.locations().every_range
+        in_runs = np.flatnonzero(slots >= 0)
+        # A run may have ordinals that no location has any more.
+        location = np.full(sum(run.locations for run in self.manifest.runs), -1, np.int64)
+        location[slots[in_runs]] = in_runs
+        first, chunks, places = 0, [], [np.empty(0, np.int64)]
+        for run, ref in zip(self.runs, self.manifest.runs, strict=True):
+            for chunk in run.chunks():
+                chunks.append(chunk)
+                places.append(location[first + chunk.location])
+            first += ref.locations
+        of_entry = np.concatenate(places)
+        kept = of_entry >= 0
+        none = np.empty(0, np.int64)
+        low = np.concatenate([none, *(chunk.low for chunk in chunks)])[kept]
+        high = np.concatenate([none, *(chunk.high for chunk in chunks)])[kept]
+        occupied = np.concatenate([kept[:0], *(chunk.occupied for chunk in chunks)])[kept]
+        if descending:
+            low, high = falling(high), falling(low)
+        keyed = counts.rows - counts.nulls - counts.nans
+        return extents(low, high, of_entry[kept], occupied, keyed)
 
     def _found(self, run: Run, key_ranges: KeyRanges) -> Flags:
         found = run.locations_in(key_ranges.intervals)

@@ -1,12 +1,13 @@
 """Wire format of prune requests: JSON to a typed request, and its answer to JSON; no logic.
 
 Flags are sent as bits, range i in bit i (lowest bit first), in base64. A file that is not cut is
-one range.
+one range. The groups of ranges are sent as 32-bit integers, lowest byte first, in zlib and base64.
 """
 
 from __future__ import annotations
 
 import base64
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from sieve.metadata.timestamps import iso
 from sieve.predicate.tree import parse
 from sieve.reader.pruner import Pruner
 from sieve.reader.request import PruneAnswer, PruneRequest
+from sieve.reader.top_rows import Order, Present
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import valid_settings
 from sql_ext.frontend.link import Request
@@ -75,7 +77,19 @@ class PruneService:
             check_root=lambda root: self._roots.check(
                 root, table.database, settings, request.session
             ),
+            orders=tuple(map(_order, body.get("orders", ()))),
+            present=_present(body["present"]) if "present" in body else None,
         )
+
+
+def _order(wire: Mapping[str, Any]) -> Order:
+    against = parse(wire["against"])
+    return Order(tuple(wire["col"]), wire["descending"], wire["nulls"], wire["rows"], against)
+
+
+def _present(wire: Mapping[str, Any]) -> Present:
+    groups = zlib.decompress(base64.b64decode(wire["groups"]))
+    return Present(wire["dictionary"], np.frombuffer(groups, "<i4").astype(np.int64))
 
 
 def _to_wire(answer: PruneAnswer) -> Mapping[str, Any]:

@@ -14,13 +14,62 @@ import org.apache.spark.unsafe.types.UTF8String
 class Filters(
     columns: Map[ExprId, String], partitions: Set[String], stored: Seq[String] => Seq[String]) {
   /** A node of the tree, as JSON has it. */
-  private type Node = Map[String, Any]
+  type Node = Map[String, Any]
 
   private val mostSolved = Policy.limit("values_solved")
   private val deepest = Policy.limit("filter_depth")
 
   def conjunction(filters: Seq[Expression]): Node =
     join("and", filters.map(f => translate(f, negated = false, 1)))
+
+  /** The path of a bare column of the files as an index has it. */
+  def column(e: Expression): Option[Seq[String]] = Column.unapply(e).map { case (path, _) => stored(path) }
+
+  def isPartition(e: Expression): Boolean = e match {
+    case a: AttributeReference => columns.get(a.exprId).exists(partitions)
+    case _ => false
+  }
+
+  /** What a scan wants beside its filters, which are all negatable. */
+  def orders(first: FirstRows, filters: Seq[Expression]): Seq[Node] = first.orders.map { order =>
+    val path = Column.unapply(order.child).get._1
+    /** Whether a filter says no more than that the column, or what holds it, is not NULL. */
+    def isPresence(e: Expression) = e match {
+      case IsNotNull(Column(of, _)) => path.startsWith(of)
+      case _ => false
+    }
+    val dropsNulls = first.dropsNulls || filters.exists {
+      case IsNotNull(Column(of, _)) => of == path
+      case _ => false
+    }
+    val nulls =
+      if (dropsNulls) "never" else if (order.nullOrdering == NullsFirst) "first" else "last"
+    val against = filters.filterNot(dropsNulls && isPresence(_)).flatMap { f =>
+      val named = f.collect { case e @ Column(of, _) if !(dropsNulls && of == path) => of }
+      translate(f, negated = true, 1) +: named.distinct.map(leaf("is null", _))
+    }
+    leaf("first", path) - "op" ++ Map("descending" -> (order.direction == Descending),
+      "nulls" -> nulls, "rows" -> first.rows, "against" -> join("or", against))
+  }
+
+  /**
+   * Whether each row satisfies a filter, or its negation, or has NULL in one of the filter's columns.
+   * A function may be NULL, or fail, for other reasons.
+   */
+  def isNegatable(e: Expression): Boolean = e match {
+    case Not(child) => isNegatable(child)
+    case And(a, b) => isNegatable(a) && isNegatable(b)
+    case Or(a, b) => isNegatable(a) && isNegatable(b)
+    case c: BinaryComparison => (c.left, c.right) match {
+      case (Column(_, _), Literal(v, _)) => v != null
+      case (Literal(v, _), Column(_, _)) => v != null
+      case _ => false
+    }
+    case In(Column(_, _), Literals(values)) => !values.contains(null)
+    case InSet(Column(_, _), values) => !values.contains(null)
+    case IsNull(Column(_, _)) | IsNotNull(Column(_, _)) | Column(_, BooleanType) => true
+    case _ => false
+  }
 
   private def translate(e: Expression, negated: Boolean, depth: Int): Node = e match {
     case _ if depth > deepest || !e.deterministic => unknown(e)
@@ -173,7 +222,7 @@ object Filters {
    * no others; what else lists may not know that.
    */
   def evaluable(filters: Seq[Expression]): Seq[Expression] =
-    filters.filterNot(RunTimeFilters.isUnused).map {
+    FirstRows.without(filters).filterNot(RunTimeFilters.isUnused).map {
       case DynamicPruningExpression(valued) => valued
       case filter => filter
     }.filter(f => f.deterministic && !f.exists(_.isInstanceOf[PlanExpression[_]]))

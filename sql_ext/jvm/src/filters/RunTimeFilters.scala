@@ -60,9 +60,9 @@ object RunTimeFilters {
     case _ => false
   }
 
-  /** What only a running query asks: no listing but an index's own is to see it. */
+  /** What only a running query asks, or only the plan says: no listing but an index's own is to see it. */
   def isOwn(filter: Expression): Boolean =
-    filter.isInstanceOf[DynamicPruningExpression] || awaits(filter)
+    filter.isInstanceOf[DynamicPruningExpression] || filter.isInstanceOf[FirstRows] || awaits(filter)
 
   /** A filter that Spark has found to have no use: the keys would have to be computed for it alone. */
   def isUnused(filter: Expression): Boolean =

@@ -18,9 +18,10 @@ object Explain {
       val (listed, pruned) = listing(session, scan)
       val predicate = (Filters.evaluable(scan.dataFilters).filterNot(Delta.isOfVectors).map(unqualified(_).sql) ++
         scan.dataFilters.flatMap(atRunTime(session, _))).mkString(" AND ")
+      val first = FirstRows.in(scan.dataFilters).map(unqualified(_).sql)
       sizes("total", listed) ++ sizes("read", pruned.kept) ++ outcome(pruned) ++
         Map("ranges_total" -> pruned.ranges.total, "ranges_read" -> pruned.ranges.read,
-          "table" -> scan.tableIdentifier.map(_.unquotedString), "predicate" -> predicate)
+          "table" -> scan.tableIdentifier.map(_.unquotedString), "predicate" -> (Seq(predicate).filter(_.nonEmpty) ++ first).mkString(" "))
     })
 
   /** A predicate as indexes of a table would be asked, and the files that partition pruning leaves. */
@@ -98,9 +99,10 @@ object Explain {
           case counted: CountedScan => counted.readsRanges
           case _ => false
         }
-        val pruned = Pruner.prune(index, listed, data, inRanges)
+        val bound = index.first(scan.dataFilters)
+        val pruned = Pruner.prune(index, listed, data, inRanges, bound)
         // What is shown is what the index can do; a query run now would not ask it.
-        val idle = if (Resting.rests(index, data)) Map(Reason.Idle -> Pruned.files(listed)) else Map.empty
+        val idle = if (Resting.rests(index, data ++ bound)) Map(Reason.Idle -> Pruned.files(listed)) else Map.empty
         (listed, pruned.copy(reasons = pruned.reasons ++ idle))
       case other =>
         val listed = other.listFiles(partition, data)

@@ -17,6 +17,8 @@ final case class IndexedFile(first: Int, state: State, cuts: Array[Long], footer
 /** The files that one state of a table's indexes knows, by path: one for each state of each. */
 final class FileDictionary(states: Int, cuts: Int) extends JHashMap[Path, List[IndexedFile]](states * 2) {
   def bytes: Long = states * FileDictionary.bytesOfFile + cuts * java.lang.Long.BYTES
+  /** How many ranges have a number; a file that is not cut is one. */
+  def ranges: Int = states + cuts
   def of(path: Path): List[IndexedFile] = getOrDefault(path, Nil)
 }
 

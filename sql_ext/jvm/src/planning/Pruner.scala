@@ -69,10 +69,13 @@ final case class Prefetch(question: Sent, vain: Int, nanos: Long) {
  * becomes "read everything": counted, logged once a cause, and an error under `strict`.
  */
 object Pruner extends OnceLogging {
-  /** @param inRanges whether the scan reads ranges of files */
+  /**
+   * @param inRanges whether the scan reads ranges of files
+   * @param first    which of the rows that satisfy the filters are wanted; None for all
+   */
   def prune(
       index: SieveFileIndex, listed: Seq[PartitionDirectory], filters: Seq[Expression],
-      inRanges: Boolean): Pruned = {
+      inRanges: Boolean, first: Option[FirstRows] = None): Pruned = {
     val strict = Settings.strict(index.executing)
     val prefetched = index.takePrefetched()
     val table = index.table.identifier.unquotedString
@@ -83,7 +86,7 @@ object Pruner extends OnceLogging {
       warnOnce(s"$table is read in full: $reason: $detail")
       Pruned.nothing(listed, reason, detail)
     }
-    if (filters.forall(Delta.isOfVectors)) Pruned.nothing(listed, Reason.NoPredicate)
+    if (first.isEmpty && filters.forall(Delta.isOfVectors)) Pruned.nothing(listed, Reason.NoPredicate)
     // No row satisfies it, of whichever file: a join whose other side is empty.
     else if (filters.contains(Literal.FalseLiteral))
       Pruned(
@@ -96,10 +99,20 @@ object Pruner extends OnceLogging {
       }
       // The dictionary behind an answer is asked for with it, so that a slow front end counts once.
       val (reply, known) = CircuitBreaker.guard {
-        val vain = prefetched.fold(Resting.vain(index, filters))(_.vain)
-        val asked = question(index, filters, vain, FingerprintCache.update(index), asOf.getOrElse(Map.empty))
-        val reply = FrontendClient.prune(index.executing, asked, prefetched.map(_.question), identity[JsonNode])
-        (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
+        val vain = prefetched.fold(Resting.vain(index, filters ++ first))(_.vain)
+        val fingerprints = FingerprintCache.update(index)
+        def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
+          val asked = question(index, filters, first, vain, fingerprints, asOf.getOrElse(Map.empty) ++ more)
+          val reply = FrontendClient.prune(index.executing, asked, ahead.map(_.question), identity[JsonNode])
+          (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
+        }
+        ask(Map.empty, prefetched) match {
+          // Only rows of listed files bound others: which these are is said by their numbers.
+          case (reply, Some(known)) if first.nonEmpty =>
+            val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
+            ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
+          case answered => answered
+        }
       }
       val (reasons, detail) = (Reason.counts(reply.get("reasons")), reply.path("detail").asText)
       // What is wrong with one index is reported even where another one served.
@@ -127,23 +140,26 @@ object Pruner extends OnceLogging {
    * Asks what a scan will want to know when it lists its files, so that it need not wait for it then.
    * A query of an earlier instant cannot: its question depends on the listing.
    */
-  def prefetch(index: SieveFileIndex, filters: Seq[Expression]): Option[Prefetch] =
-    if (filters.forall(Delta.isOfVectors) || CircuitBreaker.isOpen || Locations.isAsOf(index.relation)) None
+  def prefetch(
+      index: SieveFileIndex, filters: Seq[Expression], first: Option[FirstRows]): Option[Prefetch] =
+    if (first.isEmpty && filters.forall(Delta.isOfVectors) || CircuitBreaker.isOpen || Locations.isAsOf(index.relation)) None
     else try {
       val start = System.nanoTime
-      val vain = Resting.vain(index, filters)
-      FrontendClient.prefetch(index.executing, question(index, filters, vain, FingerprintCache.likely(index)))
+      val vain = Resting.vain(index, filters ++ first)
+      FrontendClient.prefetch(index.executing, question(index, filters, first, vain, FingerprintCache.likely(index)))
         .map(Prefetch(_, vain, System.nanoTime - start))
     } catch { case NonFatal(_) | _: LinkageError => None }
 
   private def question(
-      index: SieveFileIndex, filters: Seq[Expression], vain: Int, fingerprints: Seq[String],
-      asOf: Map[String, Any] = Map.empty): String =
+      index: SieveFileIndex, filters: Seq[Expression], first: Option[FirstRows], vain: Int,
+      fingerprints: Seq[String], more: Map[String, Any] = Map.empty): String = {
+    val made = Filters.of(index.scan.output, index.relation)
     FrontendClient.body(index.executing, "prune", Map(
       "table" -> Tables.identity(index.table), "registrations" -> index.entry.registrations,
       "fingerprints" -> fingerprints, "vain" -> vain,
-      "predicate" -> Filters.of(index.scan.output, index.relation).conjunction(
-        filters.filterNot(Delta.isOfVectors))) ++ asOf)
+      "predicate" -> made.conjunction(filters.filterNot(Delta.isOfVectors))) ++
+      first.map("orders" -> made.orders(_, filters)) ++ more)
+  }
 
   /** Whether Spark could fail on what is left of a listing: it makes smaller splits for fewer bytes. */
   private def dependsOnSplits(index: SieveFileIndex, pruned: Pruned): Boolean =

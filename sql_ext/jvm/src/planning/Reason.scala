@@ -11,6 +11,7 @@ object Reason extends Enumeration {
   val Disabled = Value("disabled")
   val NoPredicate = Value("no-predicate")
   val UnsupportedPredicate = Value("unsupported-predicate")
+  val Unbounded = Value("unbounded")
   val NewFile = Value("new-file")
   val ChangedFile = Value("changed-file")
   val UnsettledFile = Value("unsettled-file")
@@ -29,11 +30,11 @@ object Reason extends Enumeration {
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 
   /**
-   * Nothing for `spark.sieve.require` to object to: no index was asked, REFRESH has yet to see a file, or
-   * the scan cannot read parts of files.
+   * Nothing for `spark.sieve.require` to object to: no index was asked, REFRESH has yet to see a file, the
+   * scan cannot read parts of files, or the first rows in an order may lie anywhere.
    */
   val expected: Set[Reason] =
-    Set(NoIndex, NoPredicate, Disabled, NewFile, UnsettledFile, ChangedFile, WholeFile)
+    Set(NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, WholeFile)
 
   /** The counts by reason of an answer of the front end; fails for a reason that is not on the list. */
   def counts(answer: JsonNode): Map[Reason, Long] = Option(answer).toSeq

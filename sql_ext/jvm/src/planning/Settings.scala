@@ -55,6 +55,9 @@ object Settings extends OnceLogging {
   /** Whether values that only a running query has pick files. */
   def joinPruning(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
+  /** Whether ORDER BY ... LIMIT, MIN and MAX pick files. */
+  def topPruning(s: SparkSession): Boolean =
+    valid(s, "spark.sieve.top.pruning").trim.equalsIgnoreCase("auto")
   def refreshAuto(s: SparkSession): Boolean = flag(s, "spark.sieve.refresh.auto")
   def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout")
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout")

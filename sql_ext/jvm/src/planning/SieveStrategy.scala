@@ -2,7 +2,7 @@ package org.apache.spark.sql.sieve
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.planning.ScanOperation
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, ReturnAnswer}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, GlobalLimit, LogicalPlan, Offset, ReturnAnswer}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources._
 
@@ -12,10 +12,14 @@ import org.apache.spark.sql.execution.datasources._
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    // Spark's own strategies plan it.
+    case _ if TopRows.isBegun(plan) => Nil
     // The whole of what is planned comes first, and its scans after it in the same thread.
     case ReturnAnswer(query) =>
       SieveStrategy.showsSplits.set(CountedScan.showsSplits(query))
-      Nil
+      TopRows.forget()
+      bounded(plan)
+    case _: GlobalLimit | _: Offset | _: Aggregate => bounded(plan)
     case _ => RunTimeFilteredScan.takenOff(plan) match {
       // Without an index the scan is planned by others, and nothing waits for these filters.
       case Some((bare, filters)) =>
@@ -23,6 +27,16 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
     }
   }
+
+  /** The plan of a query that wants the first rows of a scan alone; nothing for any other. */
+  private def bounded(plan: LogicalPlan): Seq[SparkPlan] =
+    if (!Settings.enabled(session) || !Settings.topPruning(session)) Nil
+    else TopRows.in(plan, columns).toSeq.map { top =>
+      TopRows.within(top)(executing.sessionState.planner.plan(plan).next())
+    }
+
+  private def columns(scan: LogicalRelation): Seq[String] => Boolean =
+    entry(scan).fold((_: Seq[String]) => false)(found => found.columns.contains(_))
 
   /** The plan of a scan of an indexed table, or of ranges of files; None for any other. */
   private def indexed(plan: LogicalPlan): Option[Seq[SparkPlan]] = plan match {
@@ -36,6 +50,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
           FileSourceStrategy(whole.transform { case l: LogicalRelation if l eq own => indexed })
             .map(CountedScan.in(_, session))
             .map(CountedScan.withFilters(_, filters.filter(RunTimeFilters.ofResults(_, indexed))))
+            .map(made => TopRows.of(plan).fold(made)(FirstRows.wanted(made, _)))
       })
     case _ => None
   }

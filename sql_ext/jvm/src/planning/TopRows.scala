@@ -1,0 +1,105 @@
+package org.apache.spark.sql.sieve
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, Max, Min}
+import org.apache.spark.sql.catalyst.planning.ScanOperation
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+
+/**
+ * A part of a query that needs the first rows of a scan alone.
+ *
+ * @param query what Spark plans: a limit over a sort, or an aggregation
+ * @param scan  what it takes its rows from: projections and filters over a relation
+ * @param first the rows that are wanted, by columns of the relation
+ */
+final case class TopRows(query: LogicalPlan, scan: LogicalPlan, first: FirstRows)
+
+/**
+ * Finds ORDER BY ... LIMIT, MIN and MAX in a plan that is being planned. This is done by a strategy, so
+ * on the very plan that will run: no rule merges, copies or moves a scan afterwards, and a plan that
+ * adaptive execution makes anew is looked at anew. The plan is not changed, for adaptive execution
+ * finds the parts of a query again by the identity of their nodes; the strategy keeps in mind which
+ * node it has to plan with a bound.
+ */
+object TopRows {
+  /** Of the queries whose planning has begun in this thread, the innermost. */
+  private val planned = ThreadLocal.withInitial[Option[TopRows]](() => None)
+
+  /** Plans a part of a query, of whose scan the strategy will then know what is wanted. */
+  def within[A](top: TopRows)(plan: => A): A = {
+    val outer = planned.get
+    planned.set(Some(top))
+    try plan finally planned.set(outer)
+  }
+
+  /** A query of its own is planned: its nodes may be those of another that was begun before. */
+  def forget(): Unit = planned.set(None)
+
+  /** Whether the planning of this very plan has begun. */
+  def isBegun(plan: LogicalPlan): Boolean = planned.get.exists(_.query eq plan)
+
+  /** What is wanted of a scan that is to be planned. */
+  def of(scan: LogicalPlan): Option[FirstRows] = planned.get.filter(_.scan eq scan).map(_.first)
+
+  /** @param indexed the indexed columns of a relation */
+  def in(query: LogicalPlan, indexed: LogicalRelation => Seq[String] => Boolean): Option[TopRows] = for {
+    (scan, first) <- wanted(query)
+    bare <- bound(scan, first, indexed)
+    // Another place may want other rows of it.
+    if query.collect { case node if node eq scan => node }.size == 1
+  } yield TopRows(query, scan, bare)
+
+  private def wanted(query: LogicalPlan): Option[(LogicalPlan, FirstRows)] = query match {
+    case ReturnAnswer(plan) => wanted(plan)
+    case Offset(_, limited) => wanted(limited)
+    case GlobalLimit(IntegerLiteral(n), plan) => sorted(plan, n)
+    case a: Aggregate => extremes(a)
+    case _ => None
+  }
+
+  /** The sort of which the first rows are wanted, through what passes them on in order. */
+  private def sorted(plan: LogicalPlan, rows: Long): Option[(LogicalPlan, FirstRows)] = plan match {
+    case GlobalLimit(IntegerLiteral(n), child) => sorted(child, rows.min(n))
+    // It cuts each partition of the sorted rows.
+    case LocalLimit(IntegerLiteral(n), child) if n >= rows => sorted(child, rows)
+    case Offset(IntegerLiteral(n), child) => sorted(child, rows + n)
+    case p: Project if p.projectList.forall(_.deterministic) => sorted(p.child, rows)
+    // A row after the bound in the first column comes after it whatever the others say.
+    case s: Sort if s.global && rows > 0 =>
+      Some((s.child, FirstRows(s.order.take(1), rows, dropsNulls = false, Nil)))
+    case _ => None
+  }
+
+  private def extremes(a: Aggregate): Option[(LogicalPlan, FirstRows)] = {
+    val found = a.aggregateExpressions.flatMap(_.collect { case e: AggregateExpression => e }).map {
+      case e if e.isDistinct || e.filter.nonEmpty => None
+      case e => e.aggregateFunction match {
+        case Min(child) => Some(SortOrder(child, Ascending))
+        case Max(child) => Some(SortOrder(child, Descending))
+        case _ => None
+      }
+    }
+    if (found.isEmpty || found.contains(None)) None
+    else Some((a.child, FirstRows(found.flatten, 1, dropsNulls = true, a.groupingExpressions)))
+  }
+
+  /** What is wanted by columns of the relation: bare indexed ones, and partition columns. */
+  private def bound(
+      scan: LogicalPlan, first: FirstRows,
+      indexed: LogicalRelation => Seq[String] => Boolean): Option[FirstRows] = scan match {
+    case ScanOperation(projections, Nil, _, relation: LogicalRelation)
+        if projections.forall(_.deterministic) => relation.relation match {
+      case fs: HadoopFsRelation =>
+        val named = AttributeMap(projections.collect { case a: Alias => a.toAttribute -> a.child })
+        val bare = first.transform { case a: Attribute => named.getOrElse(a, a) }.asInstanceOf[FirstRows]
+        val filters = Filters.of(relation.output, fs)
+        lazy val isIndexed = indexed(relation)
+        val holds = bare.groups.forall(filters.isPartition) &&
+          bare.orders.forall(o => filters.column(o.child).exists(isIndexed))
+        if (holds) Some(bare) else None
+      case _ => None
+    }
+    case _ => None
+  }
+}
