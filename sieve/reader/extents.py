@@ -90,7 +90,7 @@ def extents(low: Codes, high: Codes, locations: Counts, occupied: Flags, keyed: 
     return Extents(least, has_keys, Steps(high[kept], locations[kept], rows[kept]))
 
 
-def bounds(steps: Steps, groups: Counts, wanted: Counts) -> Codes:
+def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]:
     """For each group the least code up to which its locations surely have so many rows.
 
     Args:
@@ -99,7 +99,8 @@ def bounds(steps: Steps, groups: Counts, wanted: Counts) -> Codes:
         wanted: int64[n], rows, at least 1.
 
     Returns:
-        int64[n], GREATEST for a group that has fewer rows.
+        int64[n], the code, GREATEST for a group that has fewer rows; int64[n], the location of the
+        step that reaches it, -1 for such a group.
     """
     of_group = groups[steps.locations]
     counted = np.flatnonzero(of_group >= 0)
@@ -108,7 +109,8 @@ def bounds(steps: Steps, groups: Counts, wanted: Counts) -> Codes:
     total = np.append(0, np.cumsum(steps.rows[counted]))
     before = total[np.append(0, ends[:-1])[: len(ends)]]
     reached = np.searchsorted(total[1:], before + wanted)
-    found = np.full(len(wanted), GREATEST, np.int64)
+    codes, locations = np.full(len(wanted), GREATEST, np.int64), np.full(len(wanted), -1, np.int64)
     enough = reached < ends
-    found[enough] = steps.codes[counted[reached[enough]]]
-    return found
+    last = counted[reached[enough]]
+    codes[enough], locations[enough] = steps.codes[last], steps.locations[last]
+    return codes, locations

@@ -19,6 +19,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,8 @@ from sieve.reader.top_rows import BOUNDING_FORMATS, Order, needed
 from sieve.reader.version_reader import OpenIndex
 
 MAX_NUMBERINGS = 256
+_TWO_ZEROS: Final = frozenset(("float", "double"))
+"""Types of which two values have one exact code: 0.0 and -0.0."""
 
 
 class UnreadableIndexError(Exception):
@@ -171,7 +174,8 @@ class NumberedVersions:
         own[ordinals[known]] = groups[known]
         of_sure = np.ones(len(counts.rows), np.bool_)
         of_sure[ordinals[known & ~sure]] = False
-        found = needed(order, extents, counts, own, of_sure)
+        one_value = version.encoder.exact and version.manifest.type not in _TWO_ZEROS
+        found = needed(order, extents, counts, own, of_sure, one_value=one_value)
         return None if found is None else self._renumbered(version, found, unknown=True)
 
     def _renumbered(self, version: OpenIndex, flags: Flags, *, unknown: bool) -> Flags:

@@ -201,13 +201,13 @@ class Pruner:
         )
         groups = {column: by_encoder(versions) for column, versions in asked.items()}
         keep, used = might_match(predicate, groups, files, partial=False)
-        by_filter = used
+        narrowed = narrows(predicate, used)
         if request.present is not None:
             needed = self._needed(request, request.present, asked, files)
             if needed is None:
                 unused.add(Reason.UNBOUNDED)
             else:
-                keep, used = keep & needed, used | ordered
+                keep, used, narrowed = keep & needed, used | ordered, True
         if not used and not ordered:
             return unused.answer()
         partial = None
@@ -224,7 +224,6 @@ class Pruner:
             for column in sorted(used)
             for version in asked[column]
         )
-        narrowed = used != by_filter or narrows(predicate, used)
         return unused.answer(Skip(files.name, ~keep, names, narrowed, partial))
 
     @staticmethod

@@ -10,7 +10,8 @@ certain and 100 keys, the bound is the 7th key from the end, as far as `Extents`
 lies. Locations without a NaN whose keys all lie below the bound, and NULL, are not needed.
 
 A bound is one of key codes. Rows of the same code, which may differ where codes are not exact, are
-ties: none of them is left out. Whichever column orders ties, it decides among kept rows.
+ties: none of them is left out. Whichever column orders ties, it decides among kept rows. MIN and MAX
+ask for a value, not for rows: where equal codes are equal values, one location that has it is enough.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Order:
         descending: whether greater values come first; NaN is the greatest.
         nulls: where rows with NULL come: ``first``, ``last`` or ``never`` (the query drops them).
         rows: how many rows are wanted, 1 or more.
+        ties: whether rows may differ that are equal in this column; if not, one row is wanted.
         against: true for every row, other than those dropped, that the filters leave out.
     """
 
@@ -46,6 +48,7 @@ class Order:
     descending: bool
     nulls: str
     rows: int
+    ties: bool
     against: Predicate
 
     def classes(self) -> tuple[str, ...]:
@@ -71,7 +74,13 @@ class Present:
 
 
 def needed(
-    order: Order, extents: Extents, counts: FileRanges, groups: Counts, sure: Flags
+    order: Order,
+    extents: Extents,
+    counts: FileRanges,
+    groups: Counts,
+    sure: Flags,
+    *,
+    one_value: bool,
 ) -> Flags | None:
     """Which of m locations can hold one of the first rows of their group.
 
@@ -82,6 +91,7 @@ def needed(
         groups: int64[m], the group of each location, from 0; -1 for one that the scan does not
             list.
         sure: bool[m], locations all of whose rows the scan surely gives, but for dropped ones.
+        one_value: whether values of one code are one value.
 
     Returns:
         bool[m], true for locations of no group; None if no group surely has so many rows.
@@ -95,11 +105,18 @@ def needed(
         open_groups = wanting > 0
         still = there & listed & np.append(open_groups, False)[groups]
         if is_key:
-            limits = bounds(extents.steps, counted, np.maximum(wanting, 1))
-            still &= extents.least <= np.append(limits, 0)[groups]
+            limits, owners = bounds(extents.steps, counted, np.maximum(wanting, 1))
+            of_group = np.append(limits, 0)[groups]
+            if order.ties or not one_value:
+                still &= extents.least <= of_group
+            else:
+                owner = np.append(owners, -1)[groups]
+                still &= (owner < 0) | (extents.least < of_group) | (owner == np.arange(len(owner)))
         keep |= still
         own = counted >= 0
         np.subtract.at(wanting, counted[own], rows[own])
+    # MIN of a group of NULLs is NULL: the group must not vanish with them.
+    keep |= listed & np.append(wanting > 0, False)[groups]
     return keep if np.any(wanting <= 0) else None
 
 

@@ -83,8 +83,14 @@ class PruneService:
 
 
 def _order(wire: Mapping[str, Any]) -> Order:
-    against = parse(wire["against"])
-    return Order(tuple(wire["col"]), wire["descending"], wire["nulls"], wire["rows"], against)
+    return Order(
+        column=tuple(wire["col"]),
+        descending=wire["descending"],
+        nulls=wire["nulls"],
+        rows=wire["rows"],
+        ties=wire["ties"],
+        against=parse(wire["against"]),
+    )
 
 
 def _present(wire: Mapping[str, Any]) -> Present:

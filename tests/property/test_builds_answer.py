@@ -20,6 +20,7 @@ from sieve.encoding import hashing
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.predicate.key_ranges import key_ranges
 from sieve.predicate.tree import parse
+from sieve.reader.extents import extents, falling
 from tests.build_steps import SHAPES, build
 from tests.generated_encoders import encoders_for
 from tests.generated_values import KINDS, image, ordered
@@ -135,6 +136,28 @@ def check_codes(kind, files, built):
     assert truth <= set(np.flatnonzero(together).tolist())
 
 
+def check_extents(kind, files, built):
+    """In both directions: no key before the least one, and never more rows than there are."""
+    chunk, n = built.chunk, len(files)
+    keyed = built.rows - built.nulls - built.nans
+    encoded = [built.encoder.encode(kind.column(file)) for file in files]
+    for turned in (lambda codes: codes, falling):
+        low, high = np.sort([turned(chunk.low), turned(chunk.high)], axis=0)
+        found = extents(low, high, chunk.location.astype(np.int64), chunk.occupied, keyed)
+        steps = found.steps
+        assert np.all(steps.codes[1:] >= steps.codes[:-1])
+        assert np.all(steps.rows >= 1)
+        assert np.bincount(steps.locations, steps.rows, n).tolist() == keyed.tolist()
+        for at, one in enumerate(encoded):
+            codes = np.sort(turned(one.codes[one.valid & ~one.nan]))
+            assert found.has_keys[at] == (len(codes) > 0)
+            assert not len(codes) or found.least[at] <= codes[0]
+            own = steps.locations == at
+            surely = np.cumsum(steps.rows[own])
+            there = np.searchsorted(codes, steps.codes[own], side="right")
+            assert np.all(surely <= there)
+
+
 def check_counts(files, built):
     """Rows, NULLs and NaNs of each file."""
     assert built.rows.tolist() == [len(file) for file in files]
@@ -152,6 +175,7 @@ def test_every_shape_answers_every_question(shape, column, data):
     check_counts(files, built)
     check_codes(kind, files, built)
     check_values(kind, files, built)
+    check_extents(kind, files, built)
 
 
 @given(columns(), st.data())
@@ -209,6 +233,7 @@ def test_odd_columns_lose_nothing(kind, shape):
             check_counts(files, built)
             check_codes(kind, files, built)
             check_values(kind, files, built)
+            check_extents(kind, files, built)
 
 
 _RNG = np.random.default_rng(5)
@@ -241,6 +266,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
         built = build([kind.column(file) for file in files], Encoder("bigint"), shape, budget)
         check_codes(kind, files, built)
         check_values(kind, files, built)
+        check_extents(kind, files, built)
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -258,6 +284,7 @@ def test_bytes_that_pay_back_lose_no_key(name):
             )
             check_codes(kind, files, built)
             check_values(kind, files, built)
+            check_extents(kind, files, built)
 
 
 @pytest.mark.parametrize("shape", ["auto", "intervals", "runs"])
@@ -271,3 +298,18 @@ def test_a_full_budget_names_no_file_in_vain(shape):
         found = set(np.flatnonzero(built.locations_in(np.array([[key, key]]))).tolist())
         truth = {at for at, file in enumerate(files) if key in file}
         assert found == truth if truth else found >= truth
+
+
+@pytest.mark.parametrize("shape", ["intervals", "runs"])
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_an_entry_in_several_segments_counts_its_keys_once(name, shape):
+    """Where a segment ends after a few entries, and those that reach further go on in the next."""
+    kind = next(kind for kind in KINDS if kind.name == "bigint")
+    keys = DISTRIBUTIONS[name].astype(np.int64)
+    files = [keys[number::8].tolist() for number in range(8)]
+    arrays = [kind.column(file) for file in files]
+    for budget in (1, 300, 64 << 10):
+        with mock.patch("sieve.segments.shapes.planner._LEAST_ENTRIES", 2):
+            built = build(arrays, Encoder("bigint"), shape, budget)
+        check_codes(kind, files, built)
+        check_extents(kind, files, built)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-import json
 import shutil
 import threading
 import time
@@ -16,126 +14,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sieve.encoding.encoder import Encoder
 from sieve.metadata.manifest import Manifest, render_manifest
-from sieve.metadata.records import IndexUuid, VersionId, identity_from
+from sieve.metadata.records import VersionId, identity_from
 from sieve.predicate.evaluate import Verdict
 from sieve.predicate.tree import parse
 from sieve.reader import pruner
 from sieve.reader.bulkhead import Bulkhead
-from sieve.reader.pruner import Pruner, narrows
+from sieve.reader.pruner import narrows
 from sieve.reader.version_cache import why_unusable
-from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.storage.interface import READ_LIMIT
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import DEFAULTS
-from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
-from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
-
-N = 8
-LEFT, RIGHT = (IndexUuid(f"0b9f3c1e-5a55-4b1c-9d0e-01234567890{k}") for k in "ab")
-
-
-def make_index(root: Path, uuid: IndexUuid, column: str) -> Manifest:
-    """Eight files, file k with keys 10 k to 10 k + 9, in two run files of four each."""
-    files = []
-    for first in (0, N // 2):
-        block = CSR(
-            np.arange(N // 2 + 1), np.arange(first, first + N // 2, dtype=np.int32), np.ones(N // 2)
-        )
-        ends = 10 * first, 10 * first + 10 * N // 2 - 1
-        payload = encode_segment(Segment(*ends, 10, block))
-        files.append([("sieve", *ends, 40, 40, 4, payload)])
-    folder = root / uuid
-    run = write_run(folder, files, Encoder("bigint"), N)
-    version = write_version(folder, [run], plain_locations(N))
-    version = dataclasses.replace(
-        version, index=uuid, column=(column,), name=column, id=VersionId(uuid[-1] * 32)
-    )
-    (folder / "versions").mkdir()
-    (folder / "versions" / "1.json").write_bytes(render_manifest(version))
-    return version
-
-
-class Table:
-    """A table with an index on `x` and one on `y`, and scans of it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.versions = [make_index(root, LEFT, "x"), make_index(root, RIGHT, "y")]
-        self.store = CountingStore()
-        self.pruner = Pruner(lambda _: self.store, 1 << 26)
-        self.service = PruneService(Roots(None), self.pruner)
-        self.invalidate = self.pruner.invalidate
-
-    def run_file(self, uuid: IndexUuid, number: int) -> Path:
-        """A run file of an index."""
-        return self.root / uuid / "runs" / RUN / f"part-{number:05d}.parquet"
-
-    def renew(self, uuid: IndexUuid) -> None:
-        """An index has another version 1, which says the same."""
-        (old,) = (version for version in self.versions if version.index == uuid)
-        version = dataclasses.replace(old, id=VersionId("f" * 32))
-        path = self.root / uuid / "versions" / "1.json"
-        path.write_bytes(render_manifest(version))
-        self.invalidate(f"file:{self.root}/{uuid}")
-
-    def ask(self, kind: str, **body: Any) -> Mapping[str, Any]:
-        """One request."""
-        request = Request(1, kind, body, None)
-        return {"prune": self.service.prune, "dictionary": self.service.dictionary}[kind](request)
-
-    def prune(
-        self, predicate: Mapping[str, Any], as_of: Mapping[str, Any] | None = None, **settings: str
-    ) -> Mapping[str, Any]:
-        """The answer to a scan, maybe as of an earlier instant."""
-        table = dataclasses.asdict(self.versions[0].table)
-        registrations = {
-            f"sieve.index.{version.name}": json.dumps(
-                {
-                    "format": 1,
-                    "uuid": version.index,
-                    "column": version.column,
-                    "root": f"file:{self.root}",
-                }
-            )
-            for version in self.versions
-        }
-        named = {f"spark.sieve.{key.replace('_', '.')}": text for key, text in settings.items()}
-        return self.ask(
-            "prune",
-            table=table,
-            registrations=registrations,
-            fingerprints=[self.versions[0].fingerprint],
-            predicate=predicate,
-            settings={"spark.sieve.roots": f"file:{self.root}", **named},
-            **(as_of or {}),
-        )
-
-    def kept(self, predicate: Mapping[str, Any], **settings: str) -> list[int]:
-        """The numbers in the names of the files that a scan reads; those of its dictionary."""
-        answer = self.prune(predicate, **settings)
-        bits = np.frombuffer(base64.b64decode(answer["skip"]), np.uint8)
-        paths = self.ask("dictionary", dictionary=answer["dictionary"])["paths"]
-        skip = np.unpackbits(bits, bitorder="little", count=len(paths))
-        return [int(path[-1]) for path, skipped in zip(paths, skip, strict=True) if not skipped]
+from tests.made_index import CountingStore
+from tests.unit.reader.indexed_table import LEFT, RIGHT, Table, both, equals
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
     """Nothing of it is held yet."""
     return Table(tmp_path)
-
-
-def equals(column: str, value: int) -> dict[str, Any]:
-    """A comparison as the driver sends it."""
-    return {"op": "=", "col": [column], "value": value}
-
-
-def both(*args: dict[str, Any]) -> dict[str, Any]:
-    """Their conjunction."""
-    return {"op": "and", "args": list(args)}
 
 
 def wait_for_rereads() -> None:

@@ -38,7 +38,7 @@ class Filters(
       case IsNotNull(Column(of, _)) => path.startsWith(of)
       case _ => false
     }
-    val dropsNulls = first.dropsNulls || filters.exists {
+    val dropsNulls = first.isOfValues || filters.exists {
       case IsNotNull(Column(of, _)) => of == path
       case _ => false
     }
@@ -49,7 +49,7 @@ class Filters(
       translate(f, negated = true, 1) +: named.distinct.map(leaf("is null", _))
     }
     leaf("first", path) - "op" ++ Map("descending" -> (order.direction == Descending),
-      "nulls" -> nulls, "rows" -> first.rows, "against" -> join("or", against))
+      "nulls" -> nulls, "rows" -> first.rows, "ties" -> !first.isOfValues, "against" -> join("or", against))
   }
 
   /**

@@ -41,10 +41,13 @@ trait CountedScan extends FileSourceScanExec {
   @transient protected lazy val listed: FileSourceScanExec = {
     val own = copy(relation = listing, dataFilters = RunTimeFilters.resolved(this))
     own.selectedPartitions
-    own.driverMetrics.foreach { case (name, metric) =>
-      if (!metric.isZero) driverMetrics.get(name).foreach(_.set(metric.value))
-    }
+    counts(own)
     own
+  }
+
+  /** Shows what another scan has listed as its own. */
+  private def counts(other: FileSourceScanExec): Unit = other.driverMetrics.foreach { case (name, metric) =>
+    if (!metric.isZero) driverMetrics.get(name).foreach(_.set(metric.value))
   }
 
   /** Whether this scan reads ranges of files where that is enough; else it reads whole files. */
@@ -68,11 +71,22 @@ trait CountedScan extends FileSourceScanExec {
 
   /** What Spark's own scan reads, unless there are files of which it would read too much. */
   override lazy val inputRDD: RDD[InternalRow] = {
-    val files = selectedFiles
     val read =
-      if (files.exists { case (_, file) => FileRanges.of(file).nonEmpty }) ranges(files)
-      else listed.inputRDD
+      // The files may have been listed before the session let readers leave out rows.
+      if (FirstRows.in(dataFilters).nonEmpty && FirstRows.mayBeMissing(relation)) withoutBound
+      else {
+        val files = selectedFiles
+        if (files.exists { case (_, file) => FileRanges.of(file).nonEmpty }) ranges(files)
+        else listed.inputRDD
+      }
     sendDriverMetrics()
+    read
+  }
+
+  private def withoutBound: RDD[InternalRow] = {
+    val all = new SieveScan(copy(dataFilters = FirstRows.without(dataFilters)))
+    val read = all.inputRDD
+    counts(all)
     read
   }
 

@@ -14,10 +14,10 @@ import org.apache.spark.sql.types.{BooleanType, DataType}
  *
  * @param orders     columns of the relation; a row is wanted if it is among the first in any of them
  * @param rows       how many rows are wanted in each order
- * @param dropsNulls whether rows with NULL in the column of an order are not wanted, as by MIN and MAX
+ * @param isOfValues whether the least values are wanted, which no NULL is, and not their rows: MIN and MAX
  * @param groups     partition columns: so many rows are wanted of each group of their values
  */
-case class FirstRows(orders: Seq[SortOrder], rows: Long, dropsNulls: Boolean, groups: Seq[Expression])
+case class FirstRows(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, groups: Seq[Expression])
     extends Expression with Unevaluable {
   override def children: Seq[Expression] = orders ++ groups
   override def dataType: DataType = BooleanType
@@ -29,7 +29,7 @@ case class FirstRows(orders: Seq[SortOrder], rows: Long, dropsNulls: Boolean, gr
 
   /** As the query says it. */
   override def sql: String =
-    if (dropsNulls) orders.map { o =>
+    if (isOfValues) orders.map { o =>
       s"${if (o.direction == Descending) "MAX" else "MIN"}(${o.child.sql})"
     }.mkString(", ") + (if (groups.isEmpty) "" else groups.map(_.sql).mkString(" GROUP BY ", ", ", ""))
     else s"ORDER BY ${orders.map(_.sql).mkString(", ")} LIMIT $rows"

@@ -67,7 +67,7 @@ object TopRows {
     case p: Project if p.projectList.forall(_.deterministic) => sorted(p.child, rows)
     // A row after the bound in the first column comes after it whatever the others say.
     case s: Sort if s.global && rows > 0 =>
-      Some((s.child, FirstRows(s.order.take(1), rows, dropsNulls = false, Nil)))
+      Some((s.child, FirstRows(s.order.take(1), rows, isOfValues = false, Nil)))
     case _ => None
   }
 
@@ -81,7 +81,7 @@ object TopRows {
       }
     }
     if (found.isEmpty || found.contains(None)) None
-    else Some((a.child, FirstRows(found.flatten, 1, dropsNulls = true, a.groupingExpressions)))
+    else Some((a.child, FirstRows(found.flatten, 1, isOfValues = true, a.groupingExpressions)))
   }
 
   /** What is wanted by columns of the relation: bare indexed ones, and partition columns. */

@@ -1,0 +1,142 @@
+"""Random ORDER BY ... LIMIT, MIN and MAX: the rows are those of a full sort without the index."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+from spark_session import INTERPRETED, Lab, together
+
+COLUMNS = ("i", "s", "d", "m", "w")
+FILES = 24
+TURNS = 4
+"""How often files come, change and go; queries are asked after each time."""
+
+
+class Table:
+    """A table of files with ties, NULLs and NaNs, whose files change behind its indexes."""
+
+    def __init__(self, lab: Lab, rng: random.Random) -> None:
+        self.lab, self.rng = lab, rng
+        self.number = 0
+        lab.sql(
+            "CREATE TABLE t (id BIGINT, i INT, s STRING, d DOUBLE, m DECIMAL(30, 2), w STRUCT<n: INT>, "
+            f"p INT) USING {rng.choice(('parquet', 'orc'))} PARTITIONED BY (p)"
+        )
+        self.write(FILES)
+        columns = "i, s, d, m, w.n"
+        shape = rng.choice(("auto", "sieve", "intervals", "runs"))
+        lab.sql(f"CREATE SIEVE INDEX ON t ({columns}) OPTIONS (shape = '{shape}', budget = '8KB')")
+
+    def write(self, files: int) -> None:
+        """Files of some rows each: rising keys, scattered ones, few, one or none that is not NULL."""
+        rng, parts = self.rng, []
+        for _ in range(files):
+            self.number += 1
+            base = rng.choice(
+                (f"{self.number * 10} + id % 17", "pmod(xxhash64(id, {0}), 400)", "7", "id % 5 * 90")
+            ).format(rng.randrange(99))
+            absent = rng.choice(("false", "false", "id % 3 = 0", "true"))
+            parts.append(
+                f"SELECT {self.number} * 1000 + id AS id, IF({absent}, NULL, {base}) AS x, "
+                f"{rng.randrange(3)} AS p, {self.number} AS f FROM range(0, {rng.randrange(1, 30)}, 1, 1)"
+            )
+        rows = " UNION ALL ".join(parts)
+        self.lab.sql(
+            f"INSERT INTO t SELECT /*+ REPARTITION({2 * files}, f) */ id, CAST(x AS INT), CONCAT('key-', x % 100, '-', x), "
+            "CASE x % 11 WHEN 0 THEN DOUBLE('NaN') WHEN 1 THEN NULL ELSE x / 4 END, "
+            "x * 10000000000, NAMED_STRUCT('n', CAST(-x AS INT)), p "
+            f"FROM ({rows})"
+        )
+
+    def change(self) -> None:
+        """Some files go, and others come."""
+        for path in self.rng.sample(self.lab.files(), 3):
+            path.unlink()
+            Path(f"{path.parent}/.{path.name}.crc").unlink(missing_ok=True)
+        self.lab.sql("REFRESH TABLE t")
+        self.write(2)
+        if self.rng.random() < 0.5:
+            self.lab.sql("REFRESH SIEVE INDEX ON t")
+
+
+def _filters(rng: random.Random) -> str:
+    """Conditions on indexed columns, the partition and a column without index."""
+    conditions = [
+        f"i {rng.choice(('<', '>=', '!=', '='))} {rng.randrange(250)}",
+        f"s > 'key-{rng.randrange(99)}'",
+        f"d {rng.choice(('<=', '>'))} {rng.randrange(60)}",
+        f"NOT (m < {rng.randrange(300)}0000000000)",
+        f"i IN ({rng.randrange(99)}, 7, 90)",
+        f"(i > {rng.randrange(99)} OR d IS NULL)",
+        f"{rng.choice(COLUMNS[:4])} IS NOT NULL",
+        f"w.n < {-rng.randrange(99)}",
+        f"p {rng.choice(('<', '='))} {rng.randrange(3)}",
+        f"id % 3 = {rng.randrange(3)}",
+    ]
+    chosen = rng.sample(conditions, rng.choice((0, 0, 1, 1, 2)))
+    return f" WHERE {' AND '.join(chosen)}" if chosen else ""
+
+
+def _query(rng: random.Random) -> str:
+    """Rows in an order that ties do not leave open, or least and greatest values."""
+    name = rng.choice(COLUMNS)
+    column = "w.n" if name == "w" else name
+    if rng.random() < 0.35:
+        calls = [f"{rng.choice(('min', 'max'))}({column})"]
+        if rng.random() < 0.4:
+            calls.append(f"max({rng.choice('ism')})")
+        group = rng.choice(("", "", "p"))
+        named = ", ".join(f"{call} AS c{k}" for k, call in enumerate(calls))
+        text = f"SELECT {group + ', ' if group else ''}{named} FROM t{_filters(rng)}"
+        return f"{text} GROUP BY {group}" if group else text
+    order = f"{column}{rng.choice(('', ' DESC'))}{rng.choice(('', ' NULLS FIRST', ' NULLS LAST'))}"
+    # -0.0 does not occur, so ties are equal in every column but the last.
+    ties = rng.choice(("id", "id DESC", f"{rng.choice('ism')}, id"))
+    offset = f" OFFSET {rng.randrange(30)}" if rng.random() < 0.2 else ""
+    text = f"SELECT id, {column} AS x FROM t{_filters(rng)}"
+    return f"{text} ORDER BY {order}, {ties} LIMIT {rng.choice((1, 2, 5, 20, 60, 500))}{offset}"
+
+
+def _check(lab: Lab, seed: int, queries: int) -> int:
+    """Asks a number of queries of a table; how many of their scans have a bound."""
+    rng, bounded = random.Random(seed), 0
+    with lab.database("random_top"), lab.settings(INTERPRETED if seed % 4 else {}):
+        table = Table(lab, rng)
+        for turn in range(TURNS):
+            if turn:
+                table.change()
+            asked = [_query(rng) for _ in range(queries // TURNS)]
+            # Together they take a fraction of the time that each takes by itself.
+            text = together(asked)
+            adaptive = rng.choice(("true", "false"))
+            with lab.setting("spark.sql.adaptive.enabled", adaptive):
+                with lab.setting("spark.sieve.enabled", "false"):
+                    off = sorted(lab.sql(text))
+                with lab.setting("spark.sieve.strict", "true"):
+                    on = sorted(lab.sql(text))
+                    scans = lab.explain(text)
+            for one, other in zip(on, off, strict=False):
+                assert one == other, f"seed {seed}: other rows with the index: {asked[one[0]]}"
+            assert len(on) == len(off), f"seed {seed}: other rows with the index: {asked}"
+            bounded += sum(
+                re.search("LIMIT|MIN|MAX", row["predicate"] or "") is not None
+                and "unbounded" not in (row["reasons"] or "")
+                and row["files_read"] < row["files_total"]
+                for row in scans
+            )
+    return bounded
+
+
+def test_random_top_rows_are_those_of_a_full_sort(lab: Lab) -> None:
+    """Two hundred queries, with ties, NULLs and files that come and go; many read fewer files."""
+    assert sum(_check(lab, seed, 50) for seed in range(4)) >= 60
+
+
+@pytest.mark.soak
+def test_many_random_top_rows_are_those_of_a_full_sort(lab: Lab) -> None:
+    """Ten thousand of them."""
+    for seed in range(100, 200):
+        _check(lab, seed, 100)

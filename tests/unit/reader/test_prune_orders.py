@@ -1,0 +1,144 @@
+"""Scans that want the first rows in an order: what bounds them, and what does not."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.metadata.manifest import render_manifest
+from sieve.reader import version_reader
+from tests.unit.reader.indexed_table import LEFT, N, Table, equals
+
+NOTHING: dict[str, Any] = {"op": "or", "args": []}
+ALL: dict[str, Any] = {"op": "and", "args": []}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """File k has ten rows with keys 10 k to 10 k + 9, in x and in y."""
+    return Table(tmp_path)
+
+
+def order(rows: int = 3, column: str = "x", **more: Any) -> dict[str, Any]:
+    """An order as the driver sends it."""
+    plain = {"col": [column], "descending": False, "nulls": "last", "rows": rows, "ties": True}
+    return plain | {"against": NOTHING} | more
+
+
+def asked(
+    table: Table,
+    *orders: dict[str, Any],
+    predicate: Mapping[str, Any] = ALL,
+    listed: Sequence[int] = range(N),
+    groups: Mapping[int, int] | None = None,
+    dictionary: str | None = None,
+    **more: Any,
+) -> Mapping[str, Any]:
+    """The answer to a scan that lists some files, once it knows their numbers."""
+    first = table.prune(predicate, {"orders": list(orders)})
+    paths = table.ask("dictionary", dictionary=first["dictionary"])["paths"]
+    files = [int(path[-1]) for path in paths]
+    of = [(groups or {}).get(k, 0) if k in listed else -1 for k in files]
+    sent = base64.b64encode(zlib.compress(np.array(of, "<i4").tobytes())).decode()
+    present = {"dictionary": dictionary or first["dictionary"], "groups": sent}
+    return table.prune(predicate, {"orders": list(orders), "present": present, **more})
+
+
+def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
+    """The files that the scan reads."""
+    bits = np.frombuffer(base64.b64decode(answer["skip"]), np.uint8)
+    paths = table.ask("dictionary", dictionary=answer["dictionary"])["paths"]
+    skip = np.unpackbits(bits, bitorder="little", count=len(paths))
+    return sorted(int(path[-1]) for path, skipped in zip(paths, skip, strict=True) if not skipped)
+
+
+def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) -> None:
+    """Until then nothing is skipped for an order, and there is no reason to tell."""
+    answer = table.prune(ALL, {"orders": [order()]})
+    assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
+    assert (answer["reasons"], answer["narrows"]) == ({}, False)
+    answer = table.prune(equals("x", 25), {"orders": [order()]})
+    assert (kept(table, answer), answer["used"]) == ([2], ["x@1"])
+
+
+def test_listed_files_bound_the_others(table: Table) -> None:
+    """In both directions, of several orders each; a file that is not listed bounds nothing."""
+    answer = asked(table, order(10))
+    assert (kept(table, answer), answer["used"], answer["reasons"]) == ([0], ["x@1"], {})
+    assert answer["narrows"] is True
+    assert kept(table, asked(table, order(11))) == [0, 1]
+    assert kept(table, asked(table, order(10, descending=True))) == [7]
+    assert kept(table, asked(table, order(11, descending=True))) == [6, 7]
+    both = asked(table, order(1), order(1, "y", descending=True))
+    assert (kept(table, both), both["used"]) == ([0, 7], ["x@1", "y@1"])
+    assert kept(table, asked(table, order(10), listed=[2, 3, 4])) == [0, 1, 2, 5, 6, 7]
+    groups = {0: 0, 1: 1, 2: 0, 3: 1, 4: 2, 5: 2, 6: 2, 7: 2}
+    assert kept(table, asked(table, order(10), groups=groups)) == [0, 1, 4]
+
+
+def test_a_filter_beside_an_order(table: Table) -> None:
+    """Rows bound others if they surely satisfy it; the filter skips on its own."""
+    above = {"op": ">", "col": ["x"], "value": 25}
+    against = {"op": "or", "args": [{"op": "<=", "col": ["x"], "value": 25}]}
+    answer = asked(table, order(10, against=against), predicate=above)
+    assert (kept(table, answer), answer["used"]) == ([2, 3], ["x@1"])
+    other = {"op": "or", "args": [{"op": "<=", "col": ["y"], "value": 25}]}
+    beside = asked(table, order(10, against=other), predicate=above | {"col": ["y"]})
+    assert (kept(table, beside), beside["used"]) == ([2, 3], ["x@1", "y@1"])
+    unknown = {"op": "or", "args": [{"op": "unknown", "why": "udf", "names": ["z"]}]}
+    answer = asked(table, order(10, against=unknown), predicate=above)
+    assert kept(table, answer) == [2, 3, 4, 5, 6, 7]
+    assert (answer["reasons"], answer["used"]) == ({"unbounded": 1}, ["x@1"])
+    null = asked(table, order(10), predicate={"op": "is not null", "col": ["x"]})
+    assert (kept(table, null), null["narrows"]) == ([0], True)
+
+
+def test_what_bounds_nothing_reads_all(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many rows, other numbers, an earlier instant, a column without index, a large run."""
+
+    def is_unbounded(answer: Mapping[str, Any]) -> None:
+        assert answer["reasons"] == {"unbounded": 1}
+        assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
+        assert answer["narrows"] is False
+
+    is_unbounded(asked(table, order(10 * N + 1)))
+    is_unbounded(asked(table, order(), dictionary="0" * 64))
+    is_unbounded(asked(table, order(), instant=1_743_465_600_000))
+    is_unbounded(asked(table, order(), order(1, "z")))
+    size = table.versions[0].runs[0].bytes
+    monkeypatch.setattr(version_reader, "MOST_EXTENT_BYTES", size - 1)
+    is_unbounded(asked(table, order()))
+    monkeypatch.setattr(version_reader, "MOST_EXTENT_BYTES", size)
+    assert kept(table, asked(table, order())) == [0]
+    answer = table.prune(ALL, {"orders": [order(1, "z")]})
+    assert ("skip" in answer, answer["reasons"]) == (False, {"no-predicate": 1})
+
+
+@pytest.mark.parametrize(
+    ("format_name", "files"),
+    [("parquet", [0]), ("orc", [0]), *((name, list(range(N))) for name in ("hudi", "delta"))],
+)
+def test_formats_whose_counts_are_no_promise(
+    table: Table, format_name: str, files: list[int]
+) -> None:
+    """Rows of slices may be replaced, and of other files deleted."""
+    path = table.root / LEFT / "versions" / "1.json"
+    path.write_bytes(
+        render_manifest(dataclasses.replace(table.versions[0], format_name=format_name))
+    )
+    assert kept(table, asked(table, order())) == files
+
+
+def test_a_damaged_index_bounds_nothing(table: Table) -> None:
+    """A reason, as where a filter needs it."""
+    path = table.run_file(LEFT, 1)
+    path.write_bytes(path.read_bytes()[:-1])
+    answer = asked(table, order())
+    assert ("skip" in answer, answer["reasons"]) == (False, {"index-corrupt": 1})

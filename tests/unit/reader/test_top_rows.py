@@ -1,0 +1,130 @@
+"""Top rows: which locations can hold one of the first rows, by classes and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from sieve.metadata.file_ranges import whole_files
+from sieve.predicate.tree import Or
+from sieve.reader.extents import extents, falling
+from sieve.reader.top_rows import Order, needed
+
+# Location k: least and greatest key, rows with a key, NULLs, NaNs; location 3 has no keys.
+LOCATIONS = [
+    (0, 9, 10, 0, 0),
+    (10, 19, 10, 2, 0),
+    (15, 40, 5, 0, 3),
+    (0, 0, 0, 4, 1),
+    (20, 30, 6, 1, 0),
+]
+ALL = len(LOCATIONS)
+
+
+def kept(
+    rows: int,
+    *,
+    descending: bool = False,
+    nulls: str = "last",
+    ties: bool = True,
+    groups: Sequence[int] = (0,) * ALL,
+    unsure: Sequence[int] = (),
+    one_value: bool = True,
+) -> list[int] | None:
+    """The locations that are needed."""
+    low, high, keyed, null, nan = np.array(LOCATIONS, np.int64).T
+    there = np.flatnonzero(keyed)
+    low, high = low[there], high[there]
+    if descending:
+        low, high = falling(high), falling(low)
+    found = extents(low, high, there, np.ones(len(there), np.bool_), keyed)
+    counts = whole_files(keyed + null + nan, null, nan)
+    order = Order(("x",), descending, nulls, rows, ties, Or(()))
+    sure = ~np.isin(np.arange(ALL), unsure)
+    flags = needed(order, found, counts, np.array(groups), sure, one_value=one_value)
+    return None if flags is None else np.flatnonzero(flags).tolist()
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "locations"),
+    [
+        (1, {}, [0]),
+        (10, {}, [0]),
+        (11, {}, [0, 1, 2]),
+        (20, {}, [0, 1, 2]),
+        (21, {}, [0, 1, 2, 4]),
+        # 31 keys, 4 NaNs, 7 NULLs.
+        (31, {}, [0, 1, 2, 4]),
+        (32, {}, [0, 1, 2, 3, 4]),
+        (42, {}, [0, 1, 2, 3, 4]),
+        (43, {}, None),
+        (35, {"nulls": "never"}, [0, 1, 2, 3, 4]),
+        (36, {"nulls": "never"}, None),
+        (7, {"nulls": "first"}, [1, 3, 4]),
+        (8, {"nulls": "first"}, [0, 1, 3, 4]),
+        (17, {"nulls": "first"}, [0, 1, 3, 4]),
+        (18, {"nulls": "first"}, [0, 1, 2, 3, 4]),
+        (4, {"descending": True}, [2, 3]),
+        (5, {"descending": True}, [2, 3, 4]),
+        (10, {"descending": True}, [2, 3, 4]),
+        (11, {"descending": True}, [1, 2, 3, 4]),
+        (15, {"descending": True}, [1, 2, 3, 4]),
+        (16, {"descending": True}, [1, 2, 3, 4]),
+        (25, {"descending": True}, [1, 2, 3, 4]),
+        (26, {"descending": True}, [0, 1, 2, 3, 4]),
+        (1, {"descending": True, "nulls": "first"}, [1, 3, 4]),
+        (8, {"descending": True, "nulls": "first"}, [1, 2, 3, 4]),
+    ],
+)
+def test_rows_are_counted_class_by_class(
+    rows: int, options: dict[str, object], locations: list[int] | None
+) -> None:
+    """NULL, NaN, and keys up to a bound that enough rows surely do not exceed."""
+    assert kept(rows, **options) == locations  # type: ignore[arg-type]
+
+
+def test_rows_that_may_be_missing_bound_nothing() -> None:
+    """Their locations are needed as far as they can hold one of the rows."""
+    assert kept(10, unsure=[0]) == [0, 1, 2]
+    assert kept(10, unsure=[0, 1]) == [0, 1, 2, 4]
+    assert kept(4, descending=True, unsure=[3]) == [2, 3, 4]
+    assert kept(1, unsure=range(ALL)) is None
+    assert kept(5, nulls="first", unsure=[3]) == [0, 1, 3, 4]
+
+
+def test_each_group_has_its_own_first_rows() -> None:
+    """A location that is not listed is of none, and is not left out."""
+    assert kept(3, groups=[0, 1, 1, 1, 0]) == [0, 1, 2]
+    assert kept(3, groups=[0, 1, 0, 1, 1]) == [0, 1]
+    assert kept(3, groups=[-1, 0, 0, 0, 0]) == [0, 1, 2]
+    assert kept(11, groups=[0, 0, 1, 1, 1]) == [0, 1, 2, 4]
+    assert kept(3, groups=[-1] * ALL) is None
+
+
+def test_a_group_with_fewer_rows_is_needed_whole() -> None:
+    """datafusion#23684: a group of NULLs has a MIN, which is NULL."""
+    assert kept(2, nulls="never", groups=[0, 0, 0, 1, 0]) == [0, 3]
+    assert kept(7, nulls="never", groups=[0, 0, 0, 0, 1]) == [0, 4]
+
+
+TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]
+
+
+@pytest.mark.parametrize(
+    ("ties", "one_value", "locations"),
+    [(False, True, [0, 2]), (True, True, [0, 1, 2, 3]), (False, False, [0, 1, 2, 3])],
+)
+def test_a_value_needs_no_second_location_that_has_it(
+    ties: bool, one_value: bool, locations: list[int]
+) -> None:
+    """MIN is 4 or 5: one location surely has a 5, and another may have a 4."""
+    low, high = np.array(TIED, np.int64).T
+    n = np.arange(len(TIED))
+    found = extents(low, high, n, np.ones(len(n), np.bool_), np.ones(len(n), np.int64))
+    counts = whole_files(np.ones(len(n), np.int64), n * 0, n * 0)
+    order = Order(("x",), False, "never", 1, ties, Or(()))
+    flags = needed(order, found, counts, n * 0, n >= 0, one_value=one_value)
+    assert flags is not None
+    assert np.flatnonzero(flags).tolist() == locations
