@@ -50,7 +50,7 @@ ARCHIVE := build/spark-4.1.jsa
 QUICK_FILES := build/quick-files.jar
 
 .PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup \
-        bench-joins bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
+        bench-joins bench-topk bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
         mutants \
@@ -158,6 +158,9 @@ bench-planning: setup ## what an index adds to the planning of a scan
 
 bench-joins: setup ## joins whose keys pick files: files read and time, with and without
 	@$(BIN)/python -m bench joins $(ARGS)
+
+bench-topk: setup ## ORDER BY ... LIMIT, MIN and MAX of 1,000 files: files read and time
+	@$(BIN)/python -m bench top $(ARGS)
 
 bench-ranges: setup ## row groups of large files: time, rows and tasks, with and without
 	@$(BIN)/python -m bench ranges $(ARGS)

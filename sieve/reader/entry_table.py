@@ -111,5 +111,6 @@ def assemble(segments: Iterable[Entries]) -> Chunk:
 
 def _occupied(segment: Entries) -> Flags:
     """`Chunk.occupied` of one segment: an entry is cut at most at both ends of its segment."""
-    begins: Flags = segment.low > segment.low.min()
-    return begins | (segment.high < segment.high.max())
+    occupied: Flags = segment.low > segment.low.min()
+    occupied |= segment.high < segment.high.max()
+    return occupied

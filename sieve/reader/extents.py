@@ -1,4 +1,4 @@
-"""Extents: where the keys of each location of a version begin and end, and how many lie below a key.
+"""Extents: where the keys of a version's locations begin and end, and how many lie below a key.
 
 ORDER BY ... LIMIT asks for a bound: a key code that so many rows surely do not exceed. Two things
 say how many rows a location surely has up to a code:

@@ -10,8 +10,9 @@ certain and 100 keys, the bound is the 7th key from the end, as far as `Extents`
 lies. Locations without a NaN whose keys all lie below the bound, and NULL, are not needed.
 
 A bound is one of key codes. Rows of the same code, which may differ where codes are not exact, are
-ties: none of them is left out. Whichever column orders ties, it decides among kept rows. MIN and MAX
-ask for a value, not for rows: where equal codes are equal values, one location that has it is enough.
+ties: none of them is left out. Whichever column orders ties, it decides among kept rows. MIN and
+MAX ask for a value, not for rows: where equal codes are equal values, one location that has it is
+enough.
 """
 
 from __future__ import annotations
