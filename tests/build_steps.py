@@ -19,7 +19,7 @@ from sieve.segments.hash_map.format import decode_map
 from sieve.segments.hash_map.lookup import MapSegment
 from sieve.segments.intervals import overprovisioned_threshold
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.format import decode
+from sieve.segments.shapes.format import Ends, decode, decode_ends
 from sieve.segments.shapes.planner import plan
 from sieve.segments.stopping_rule import KINDS, Payback, Stop
 from sieve.segments.weights import weights_of
@@ -37,6 +37,7 @@ class Built:
     rows: np.ndarray
     nulls: np.ndarray
     nans: np.ndarray
+    ends: list[Ends]
 
     def keep(self, wanted):
         """Files that may hold a value in the key ranges, as an in-memory version answers."""
@@ -113,7 +114,8 @@ def build(
     if shape == "map" and query_model is not None:
         keys = rows if encoder.exact else _batches(_hashed(files, hashes), batch)
         maps = _maps(keys, encoder, len(files), bits)
-    return Built(encoder, assemble(map(decode, payloads)), maps, *counts.values())
+    ends = [decode_ends(payload) for payload in payloads]
+    return Built(encoder, assemble(map(decode, payloads)), maps, *counts.values(), ends)
 
 
 def _stop(query_model, n_files, budget, payback):

@@ -33,9 +33,6 @@ class Chunk:
             cannot hold the key.
         location: int32[n], location ordinals of the run.
         n_locations: greatest ordinal plus one; 0 without entries.
-        occupied: bool[n], entries in which the location has a key for certain. One that reaches
-            from the first to the last code of its segment may be the middle of a longer interval,
-            whose keys lie in other segments. No two entries stand for the same key.
     """
 
     low: npt.NDArray[np.int64]
@@ -43,7 +40,6 @@ class Chunk:
     reach: npt.NDArray[np.int64]
     location: npt.NDArray[np.int32]
     n_locations: int
-    occupied: Flags
 
     @property
     def nbytes(self) -> int:
@@ -98,19 +94,10 @@ def assemble(segments: Iterable[Entries]) -> Chunk:
     low = np.concatenate([none, *(segment.low for segment in ordered)])
     high = np.concatenate([none, *(segment.high for segment in ordered)])
     location = np.concatenate([none.astype(np.int32), *(s.location for s in ordered)])
-    occupied = np.concatenate([none.astype(np.bool_), *map(_occupied, ordered)])
     reach = np.maximum.accumulate(high)
     begins = np.cumsum([len(segment.low) for segment in ordered], dtype=np.int64)[:-1]
     if np.any(low[begins] <= reach[begins - 1]):
         raise CorruptError(
             "SIEVE_CORRUPT_RUN", "a run has segments that overlap; REFRESH the index FULL"
         )
-    n_locations = int(location.max()) + 1 if len(location) else 0
-    return Chunk(low, high, reach, location, n_locations, occupied)
-
-
-def _occupied(segment: Entries) -> Flags:
-    """`Chunk.occupied` of one segment: an entry is cut at most at both ends of its segment."""
-    occupied: Flags = segment.low > segment.low.min()
-    occupied |= segment.high < segment.high.max()
-    return occupied
+    return Chunk(low, high, reach, location, int(location.max()) + 1 if len(location) else 0)

@@ -4,24 +4,29 @@ ORDER BY ... LIMIT asks for a bound: a key code that so many rows surely do not 
 say how many rows a location surely has up to a code:
 
 - Where all its entries end there, all its rows that have a key: the file list counts them.
-- Else one row for each of its entries that ends there (`Chunk.occupied`).
+- Else a row for the first cell and a row for the last cell of each of its entries that ends there,
+  unless the entry was cut at that end (`sieve.segments.shapes.format.Ends`).
 
-Both together are one list of *steps*: at the end of each entry one row is added, and at the end of
-the location's last entry all its other rows.
+Both together are one list of *steps*: a row at the end of an entry's first cell, another at the end
+of its last cell, and at the end of the location's last entry all its other rows.
 
 Example: a location has five rows, with the keys 1, 2, 3 and 900, 901, in the entries ``[1, 3]`` and
-``[900, 901]``. Its steps are one row at code 3 and four rows at code 901: at least one row up to 3,
-and exactly five up to 901.
+``[900, 901]`` of cells of one code. Its steps are one row each at 1, 3 and 900, and two at 901: at
+least two rows up to 3, and exactly five up to 901.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from sieve.arrays.dtypes import Codes, Counts, Flags
 from sieve.encoding.encoder import GREATEST
+from sieve.segments.shapes.format import Ends
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,34 +65,74 @@ class Extents:
         return sum(array.nbytes for array in (self.least, self.has_keys, *steps))
 
 
-def falling(codes: Codes) -> Codes:
-    """The codes in the opposite order: of two codes the greater becomes the less."""
-    return ~codes
+@dataclass(frozen=True, slots=True, eq=False)
+class LocationEnds:
+    """The ends of a version's entries; see `sieve.segments.shapes.format.Ends`.
+
+    Attributes:
+        codes: int64[4, e], of each entry: first and last code of its first cell, and of its last.
+        locations: int64[e], the location of each entry.
+        begins, finishes, apart: bool[e].
+    """
+
+    codes: Codes
+    locations: Counts
+    begins: Flags
+    finishes: Flags
+    apart: Flags
+
+    def falling(self) -> LocationEnds:
+        """In the opposite order: of two codes the greater becomes the less."""
+        turned = ~self.codes[::-1]
+        return LocationEnds(turned, self.locations, self.finishes, self.begins, self.apart)
 
 
-def extents(low: Codes, high: Codes, locations: Counts, occupied: Flags, keyed: Counts) -> Extents:
-    """The extents of locations by ascending codes; by descending codes with the ends exchanged.
+def concat_ends(segments: Sequence[Ends], locations: Sequence[Counts]) -> LocationEnds:
+    """The entries of all segments, given the location of each, without those of location -1."""
+    of_entry = np.concatenate([np.empty(0, np.int64), *locations])
+    kept = of_entry >= 0
+
+    def column(name: str) -> npt.NDArray[Any]:
+        none: npt.NDArray[Any] = np.empty(0, np.int64 if name in _CODES else np.bool_)
+        return np.concatenate([none, *(getattr(one, name) for one in segments)])[kept]
+
+    codes = np.stack([column(name) for name in _CODES])
+    return LocationEnds(
+        codes, of_entry[kept], column("begins"), column("finishes"), column("apart")
+    )
+
+
+_CODES: Final = ("low", "first_by", "last_from", "high")
+
+
+def extents(ends: LocationEnds, keyed: Counts) -> Extents:
+    """The extents of locations, by ascending codes.
 
     Args:
-        low: int64[e], first code of each entry.
-        high: int64[e], last code.
-        locations: int64[e], its location; the entries of one location share no key.
-        occupied: bool[e], whether it has a key for certain.
+        ends: of all entries; those of one location share no key.
         keyed: int64[m], rows with a key in each location.
     """
+    (low, first_by, _, high), locations = ends.codes, ends.locations
     least = np.full(len(keyed), GREATEST, np.int64)
     np.minimum.at(least, locations, low)
     order = np.lexsort((high, locations))
     last = order[np.append(locations[order][1:] != locations[order][:-1], True)[: len(order)]]
-    is_last = np.zeros(len(low), np.bool_)
-    is_last[last] = True
-    before = np.bincount(locations[occupied & ~is_last], minlength=len(keyed))
-    rows = np.where(is_last, (keyed - before)[locations], 1)
-    kept = np.flatnonzero(occupied | is_last)
-    kept = kept[np.argsort(high[kept], kind="stable")]
+    early = ends.begins
+    # A single cell has one key for certain, not two.
+    late = ends.finishes & (ends.apart | ~early)
+    late[last] = False
+    counted = np.bincount(locations[early], minlength=len(keyed))
+    counted += np.bincount(locations[late], minlength=len(keyed))
+    rest = (keyed - counted)[locations[last]]
+    left = last[rest > 0]
+    ones = np.ones(int(early.sum() + late.sum()), np.int64)
+    codes = np.concatenate([first_by[early], high[late], high[left]])
+    places = np.concatenate([locations[early], locations[late], locations[left]])
+    rows = np.concatenate([ones, rest[rest > 0]])
+    by_code = np.argsort(codes, kind="stable")
     has_keys = np.zeros(len(keyed), np.bool_)
     has_keys[locations] = True
-    return Extents(least, has_keys, Steps(high[kept], locations[kept], rows[kept]))
+    return Extents(least, has_keys, Steps(codes[by_code], places[by_code], rows[by_code]))
 
 
 def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]:

@@ -7,7 +7,7 @@ because one numpy pass over each would take longer than decoding all of them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +24,13 @@ from sieve.metadata.records import FileRef, Range, RunFileRef, RunId, RunRef
 from sieve.reader.entry_table import Chunk, assemble
 from sieve.segments.hash_map.format import SHAPE_MAP, decode_map
 from sieve.segments.hash_map.lookup import MapSegment
-from sieve.segments.shapes.format import LAYOUT_VERSION, SHAPE_NAMES, decode
+from sieve.segments.shapes.format import (
+    LAYOUT_VERSION,
+    SHAPE_NAMES,
+    Ends,
+    decode,
+    decode_ends,
+)
 
 CHUNK_BYTES: Final = 1 << 16
 """Payload bytes of a chunk: about the least that a segment of a large run has."""
@@ -69,6 +75,11 @@ class RunFile:
             decode(self._payload(int(self.begin[k]), int(self.end[k])))
             for k in range(int(self.chunk[number]), int(self.chunk[number + 1]))
         )
+
+    def ends(self) -> Iterator[Ends]:
+        """The entries of each segment with their ends; raises as `decoded`."""
+        for begin, end in zip(self.begin.tolist(), self.end.tolist(), strict=True):
+            yield decode_ends(self._payload(begin, end))
 
     def _payload(self, begin: int, end: int) -> bytes:
         return self.payloads[begin:end].tobytes()

@@ -23,6 +23,7 @@ from sieve.metadata.records import FileRef, Range, RunRef
 from sieve.reader.cache import FileCache
 from sieve.reader.entry_table import Chunk
 from sieve.reader.run_file import RunFile, parse_run_file
+from sieve.segments.shapes.format import Ends
 from sieve.storage.interface import Reader, Store
 
 SPARK_SCHEMA = (
@@ -143,19 +144,27 @@ class Run:
                 may_hold |= one.holds(hashes, location)
         return may_hold
 
-    def chunks(self) -> Iterator[Chunk]:
-        """All entries of the run, in any order; raises as `locations_in`."""
-        for number in range(len(self._files)):
-            file = self._file(number)
-            for k in range(len(file.first)):
-                yield self._chunk(number, file, k)
+    @property
+    def entry_bytes(self) -> int:
+        """Bytes of the files that `ends` reads."""
+        return sum(file.length for file in self._files if file.codes)
+
+    def ends(self) -> Iterator[Ends]:
+        """All entries of the run with their ends, a segment at a time; raises as `locations_in`."""
+        for number, ref in enumerate(self._files):
+            if ref.codes:
+                file = self._file(number)
+                with self._remembered(number):
+                    for segment in file.ends():
+                        self._check(number, int(segment.location.max()) + 1)
+                        yield segment
 
     def read_all(self) -> None:
         """Verifies and decodes the whole run; raises as `locations_in`."""
-        for _ in self.chunks():
-            pass
         for number in range(len(self._files)):
             file = self._file(number)
+            for k in range(len(file.first)):
+                self._chunk(number, file, k)
             for one in file.maps:
                 self._check(number, one.n_locations)
 

@@ -21,12 +21,12 @@ from sieve.metadata.paths import locations_file
 from sieve.metadata.records import PartRef
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
-from sieve.reader.extents import Extents, extents, falling
+from sieve.reader.extents import Extents, concat_ends, extents
 from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 8 << 20
-"""Bytes of runs up to which extents are found out, for which all entries are decoded."""
+"""Bytes of run files up to which extents are found out, for which all entries are decoded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +100,7 @@ class OpenIndex:
         Raises:
             CorruptError, UnavailableError, UnsupportedError: as `keep`.
         """
-        if sum(run.bytes for run in self.manifest.runs) > MOST_EXTENT_BYTES:
+        if sum(run.entry_bytes for run in self.runs) > MOST_EXTENT_BYTES:
             return None
         found: Extents = self.cache.get(
             (self.directory, self.manifest.id, descending), lambda: self._extents(descending)
@@ -113,22 +113,15 @@ class OpenIndex:
         # A run may have ordinals that no location has any more.
         location = np.full(sum(run.locations for run in self.manifest.runs), -1, np.int64)
         location[slots[in_runs]] = in_runs
-        first, chunks, places = 0, [], [np.empty(0, np.int64)]
+        first, segments, places = 0, [], []
         for run, ref in zip(self.runs, self.manifest.runs, strict=True):
-            for chunk in run.chunks():
-                chunks.append(chunk)
-                places.append(location[first + chunk.location])
+            for segment in run.ends():
+                segments.append(segment)
+                places.append(location[first + segment.location])
             first += ref.locations
-        of_entry = np.concatenate(places)
-        kept = of_entry >= 0
-        none = np.empty(0, np.int64)
-        low = np.concatenate([none, *(chunk.low for chunk in chunks)])[kept]
-        high = np.concatenate([none, *(chunk.high for chunk in chunks)])[kept]
-        occupied = np.concatenate([kept[:0], *(chunk.occupied for chunk in chunks)])[kept]
-        if descending:
-            low, high = falling(high), falling(low)
+        ends = concat_ends(segments, places)
         keyed = counts.rows - counts.nulls - counts.nans
-        return extents(low, high, of_entry[kept], occupied, keyed)
+        return extents(ends.falling() if descending else ends, keyed)
 
     def _found(self, run: Run, key_ranges: KeyRanges) -> Flags:
         found = run.locations_in(key_ranges.intervals)

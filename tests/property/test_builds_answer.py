@@ -20,7 +20,7 @@ from sieve.encoding import hashing
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.predicate.key_ranges import key_ranges
 from sieve.predicate.tree import parse
-from sieve.reader.extents import extents, falling
+from sieve.reader.extents import concat_ends, extents
 from tests.build_steps import SHAPES, build
 from tests.generated_encoders import encoders_for
 from tests.generated_values import KINDS, image, ordered
@@ -138,12 +138,14 @@ def check_codes(kind, files, built):
 
 def check_extents(kind, files, built):
     """In both directions: no key before the least one, and never more rows than there are."""
-    chunk, n = built.chunk, len(files)
+    n = len(files)
     keyed = built.rows - built.nulls - built.nans
     encoded = [built.encoder.encode(kind.column(file)) for file in files]
-    for turned in (lambda codes: codes, falling):
-        low, high = np.sort([turned(chunk.low), turned(chunk.high)], axis=0)
-        found = extents(low, high, chunk.location.astype(np.int64), chunk.occupied, keyed)
+    ends = concat_ends(built.ends, [one.location.astype(np.int64) for one in built.ends])
+    for turned, found in (
+        (lambda codes: codes, extents(ends, keyed)),
+        (lambda codes: ~codes, extents(ends.falling(), keyed)),
+    ):
         steps = found.steps
         assert np.all(steps.codes[1:] >= steps.codes[:-1])
         assert np.all(steps.rows >= 1)

@@ -44,7 +44,8 @@ class Table:
         rows = " UNION ALL ".join(parts)
         self.lab.sql(
             f"INSERT INTO t SELECT /*+ REPARTITION({2 * files}, f) */ id, CAST(x AS INT), "
-            "CONCAT('key-', x % 100, '-', x), CASE x % 11 WHEN 0 THEN DOUBLE('NaN') WHEN 1 THEN NULL ELSE x / 4 END, "
+            "CONCAT('key-', x % 100, '-', x), "
+            "CASE x % 11 WHEN 0 THEN DOUBLE('NaN') WHEN 1 THEN NULL ELSE x / 4 END, "
             "NAMED_STRUCT('n', CAST(-x AS INT)), p "
             f"FROM ({rows})"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from spark_session import Lab
@@ -73,6 +74,45 @@ def test_a_filter_on_a_column_without_index_beside_one_with(
 ) -> None:
     """apache/hudi#10389: such a filter gave nothing at all."""
     odd.check(f"SELECT * FROM t WHERE {predicate}", at_most=files)
+
+
+@pytest.mark.parametrize(
+    ("query", "files"),
+    [
+        # ClickHouse#114812: NULL and NaN were compared with the bound as if they were numbers.
+        ("SELECT d, s FROM t ORDER BY d NULLS FIRST, s LIMIT 3", 3),
+        ("SELECT d, s FROM t ORDER BY d NULLS LAST, s LIMIT 2", 2),
+        ("SELECT d, s FROM t ORDER BY d DESC NULLS LAST, s LIMIT 2", 2),
+        ("SELECT d, s FROM t ORDER BY d DESC NULLS FIRST, s LIMIT 3", 4),
+        # ClickHouse#114073: a filter that the bound did not know of left no row.
+        ("SELECT d, s FROM t WHERE plain > 2 ORDER BY d NULLS LAST, s LIMIT 1", 6),
+        ("SELECT d, s FROM t WHERE s > 's2' ORDER BY d NULLS LAST, s LIMIT 1", 3),
+        # datafusion#22554: the rows were bounded before DISTINCT.
+        ("SELECT DISTINCT d FROM t ORDER BY d NULLS FIRST LIMIT 1", 6),
+        # datafusion#23684: a group of NULLs vanished.
+        ("SELECT s, max(d) FROM t GROUP BY s ORDER BY 2 NULLS FIRST, 1 LIMIT 2", 6),
+        # datafusion#16464: further columns were not compared.
+        ("SELECT d, s, plain FROM t ORDER BY s DESC, d, plain LIMIT 2", 1),
+    ],
+)
+def test_first_rows(odd: Lab, query: str, files: int) -> None:
+    """A bound for the first rows of an order left out some of them."""
+    odd.check(query, at_most=files)
+
+
+def test_the_rows_of_a_deleted_file_bound_nothing(lab: Lab) -> None:
+    """ClickHouse#107309: deleted rows had the greatest key, and the others were left out."""
+    with lab.database("deleted"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        query = "SELECT id FROM t ORDER BY id DESC LIMIT 1"
+        assert lab.check(query, exactly=1).rows == {"(39,)": 1}
+        for left in (3, 2):
+            ((file,),) = lab.sql("SELECT input_file_name() FROM t ORDER BY id DESC LIMIT 1")
+            Path(file.removeprefix("file://")).unlink()
+            lab.sql("REFRESH TABLE t")
+            assert lab.check(query, exactly=1).rows == {f"({10 * left - 1},)": 1}
+            assert lab.check("SELECT max(id) FROM t", exactly=1).rows == {f"({10 * left - 1},)": 1}
 
 
 def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:

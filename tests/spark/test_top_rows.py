@@ -61,6 +61,8 @@ PRUNED = {
     "text, descending": ("SELECT s FROM fact ORDER BY s DESC LIMIT 3", 1),
     "long decimals": ("SELECT m FROM fact ORDER BY m DESC LIMIT 3", 1),
     "a field": ("SELECT st FROM fact ORDER BY st.n LIMIT 3", 1),
+    "another case": ("SELECT K FROM FACT ORDER BY K LIMIT 3", 1),
+    "partitions in another case": ("SELECT P, MIN(K) FROM parts GROUP BY P", 4),
     "an alias": ("SELECT k + 1 AS x, k AS y FROM fact ORDER BY y LIMIT 3", 1),
     "a view": ("SELECT y FROM (SELECT k AS y, v FROM fact) ORDER BY y DESC LIMIT 3", 1),
     "NULLs first": ("SELECT d, k FROM fact ORDER BY d, k LIMIT 3", 4),

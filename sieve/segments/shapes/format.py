@@ -38,7 +38,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.dtypes import Codes, Words
+from sieve.arrays.dtypes import Codes, Flags, Words
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.segments.blocks.format import SHAPE_SIEVE, decode_segment
 from sieve.segments.shapes import integer_coding
@@ -71,6 +71,32 @@ class Entries:
     low: Codes
     high: Codes
     location: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """The entries of a segment with the first and the last cell of each, as ranges of key codes.
+
+    A location has a key in both cells of its entries, unless the entry was cut there, since it goes
+    on in the segment before or after. No two entries of a location have a key in common.
+
+    Attributes:
+        low, first_by: int64[n], codes of the first cell.
+        last_from, high: int64[n], codes of the last cell.
+        location: int32[n].
+        begins: bool[n], whether there is a key in the first cell for certain.
+        finishes: bool[n], whether there is a key in the last cell for certain.
+        apart: bool[n], whether these are two cells.
+    """
+
+    low: Codes
+    first_by: Codes
+    last_from: Codes
+    high: Codes
+    location: npt.NDArray[np.int32]
+    begins: Flags
+    finishes: Flags
+    apart: Flags
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +185,32 @@ def decode(payload: bytes) -> Entries:
         UnsupportedError: a later version of Sieve wrote it.
         CorruptError: Sieve cannot have made this payload.
     """
+    if _shape(payload) == SHAPE_SIEVE:
+        return _of_blocks(payload)
+    cells = _of_cells(payload)
+    low, high = cells.grid.first_codes(cells.begin), cells.grid.last_codes(cells.end)
+    return Entries(low, high, cells.location)
+
+
+def decode_ends(payload: bytes) -> Ends:
+    """Decodes a segment of any shape with the ends of its entries; raises as `decode`."""
+    if _shape(payload) == SHAPE_SIEVE:
+        # Each posting of a block has a key in it.
+        block = _of_blocks(payload)
+        there = np.ones(len(block.low), np.bool_)
+        ends = block.low, block.high, block.low, block.high
+        return Ends(*ends, block.location, there, there, ~there)
+    cells = _of_cells(payload)
+    begin, end, grid = cells.begin, cells.end, cells.grid
+    low, high = grid.first_codes(begin), grid.last_codes(end)
+    ends = low, grid.last_codes(begin), grid.first_codes(end), high
+    # An entry that was cut reaches the first or the last code of its segment.
+    cut = low == low.min(), high == high.max()
+    return Ends(*ends, cells.location, ~cut[0], ~cut[1], begin != end)
+
+
+def _shape(payload: bytes) -> int:
+    """The shape of a payload, which this release can read; raises as `decode`."""
     if len(payload) < 2:
         raise _corrupt("is too short")
     shape, version = payload[0], payload[1]
@@ -168,13 +220,13 @@ def decode(payload: bytes) -> Entries:
             f"a segment has shape {shape}, layout {version}; upgrade Sieve or REFRESH the index",
         )
     if shape == SHAPE_SIEVE:
-        return _of_blocks(payload)
+        return shape
     if shape not in SHAPE_NAMES or version != LAYOUT_VERSION or len(payload) < _HEAD.size:
         raise _corrupt(f"claims shape {shape}, layout {version}")
-    return _of_cells(payload)
+    return shape
 
 
-def _of_cells(payload: bytes) -> Entries:
+def _of_cells(payload: bytes) -> Cells:
     shape, _, first, last, n, base, count, order, pieces = _HEAD.unpack_from(payload)
     if first > last or not 1 <= n <= MAX_ENTRIES or order > _APART:
         raise _corrupt("has a head that cannot be")
@@ -202,9 +254,7 @@ def _of_cells(payload: bytes) -> Entries:
     end = begin + lengths
     if blocks is not None:
         begin, end = blocks[0][begin.astype(np.int64)], blocks[1][end.astype(np.int64)]
-    return Entries(
-        grid.first_codes(begin), grid.last_codes(end), (located + np.uint64(base)).astype(np.int32)
-    )
+    return Cells(grid, begin, end, (located + np.uint64(base)).astype(np.int32))
 
 
 def _grid(payload: bytes, first: int, last: int, pieces: int) -> tuple[Grid, int]:

@@ -6,44 +6,90 @@ import numpy as np
 import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.reader.extents import Extents, Steps, bounds, extents, falling
+from sieve.reader.extents import Extents, LocationEnds, Steps, bounds, concat_ends, extents
+from sieve.segments.shapes.format import Ends
+
+Entry = tuple[int, int, int, int, int, str]
+"""First and last code of the first cell, and of the last, the location, and what is known of it:
+`b` that there is a key in the first cell, `f` in the last."""
 
 
-def made(entries: list[tuple[int, int, int, bool]], keyed: list[int]) -> Extents:
-    """Extents of entries (low, high, location, occupied) and the keyed rows of locations."""
-    low, high, location = (np.array([e[k] for e in entries], np.int64) for k in range(3))
-    occupied = np.array([e[3] for e in entries], np.bool_)
-    return extents(low, high, location, occupied, np.array(keyed, np.int64))
+def ends_of(entries: list[Entry]) -> LocationEnds:
+    """These entries, in two segments."""
+    columns = np.array([entry[:5] for entry in entries], np.int64).reshape(-1, 5).T
+    flags = [np.array([flag in entry[5] for entry in entries], np.bool_) for flag in "bf"]
+    segments = [
+        Ends(*columns[:4, part], columns[4, part], *(flag[part] for flag in flags), apart[part])
+        for apart in [columns[1] < columns[2]]
+        for part in (slice(0, 1), slice(1, None))
+    ]
+    return concat_ends(segments, [segment.location for segment in segments])
+
+
+def made(entries: list[Entry], keyed: list[int], *, falls: bool = False) -> Extents:
+    """Extents of entries and the keyed rows of locations."""
+    ends = ends_of(entries)
+    return extents(ends.falling() if falls else ends, np.array(keyed, np.int64))
 
 
 def steps_of(found: Extents) -> list[tuple[int, int, int]]:
     """Its steps as (code, location, rows)."""
     steps = found.steps
-    return list(
-        zip(steps.codes.tolist(), steps.locations.tolist(), steps.rows.tolist(), strict=True)
-    )
+    columns = (steps.codes.tolist(), steps.locations.tolist(), steps.rows.tolist())
+    return list(zip(*columns, strict=True))
 
 
-def test_a_location_grows_by_a_row_an_entry_and_by_the_rest_at_its_last() -> None:
-    """The example of the module."""
-    found = made([(1, 3, 0, True), (900, 901, 0, True)], [5])
-    assert steps_of(found) == [(3, 0, 1), (901, 0, 4)]
+EXAMPLE: list[Entry] = [(1, 1, 3, 3, 0, "bf"), (900, 900, 901, 901, 0, "bf")]
+
+
+def test_a_location_grows_by_a_row_a_cell_and_by_the_rest_at_its_last() -> None:
+    """The example of the module, in both directions."""
+    found = made(EXAMPLE, [5])
+    assert steps_of(found) == [(1, 0, 1), (3, 0, 1), (900, 0, 1), (901, 0, 2)]
     assert (found.least.tolist(), found.has_keys.tolist()) == ([1], [True])
+    found = made(EXAMPLE, [5], falls=True)
+    assert steps_of(found) == [(~901, 0, 1), (~900, 0, 1), (~3, 0, 1), (~1, 0, 2)]
+    assert found.least.tolist() == [~901]
 
 
-def test_entries_that_may_be_empty_are_no_steps() -> None:
+def test_a_wide_cell_has_its_key_somewhere() -> None:
+    """At its end at the latest; a single cell has one key for certain, not two."""
+    found = made(
+        [(0, 7, 24, 31, 0, "bf"), (40, 47, 40, 47, 0, "bf"), (50, 57, 50, 57, 0, "bf")], [9]
+    )
+    assert steps_of(found) == [(7, 0, 1), (31, 0, 1), (47, 0, 1), (57, 0, 1), (57, 0, 5)]
+    found = made([(0, 7, 0, 7, 0, "bf")], [1])
+    assert steps_of(found) == [(7, 0, 1)]
+
+
+def test_an_entry_has_no_key_for_certain_where_it_was_cut() -> None:
     """But for the last one of a location, which has its other rows whatever lies in it."""
-    entries = [(0, 9, 1, False), (10, 19, 1, True), (20, 29, 1, False), (0, 29, 0, False)]
-    found = made(entries, [7, 3, 0])
-    assert steps_of(found) == [(19, 1, 1), (29, 1, 2), (29, 0, 7)]
+    found = made(
+        [
+            (0, 3, 6, 9, 1, ""),
+            (10, 12, 17, 19, 1, "b"),
+            (20, 21, 28, 29, 1, "f"),
+            (30, 31, 30, 31, 1, "f"),
+            (32, 33, 38, 39, 1, ""),
+            (0, 1, 28, 29, 0, ""),
+        ],
+        [7, 5, 0],
+    )
+    assert steps_of(found) == [(12, 1, 1), (29, 1, 1), (29, 0, 7), (31, 1, 1), (39, 1, 2)]
     assert found.least.tolist() == [0, 0, GREATEST]
     assert found.has_keys.tolist() == [True, True, False]
 
 
 def test_the_last_entry_is_the_one_that_ends_last() -> None:
-    """In whatever order entries come, and where several end at the same code."""
-    found = made([(5, 20, 0, True), (1, 7, 0, True), (8, 20, 0, True)], [10])
-    assert steps_of(found) == [(7, 0, 1), (20, 0, 1), (20, 0, 8)]
+    """In whatever order entries come."""
+    found = made([(9, 9, 20, 20, 0, "bf"), (1, 1, 7, 7, 0, "bf")], [10])
+    assert steps_of(found) == [(1, 0, 1), (7, 0, 1), (9, 0, 1), (20, 0, 7)]
+
+
+def test_entries_of_no_location_are_left_out() -> None:
+    """A run may have ordinals that the version has no more."""
+    found = made([(1, 1, 3, 3, -1, "bf"), (4, 4, 5, 5, 0, "bf")], [2])
+    assert (steps_of(found), found.least.tolist()) == ([(4, 0, 1), (5, 0, 1)], [4])
 
 
 def test_there_may_be_no_entries() -> None:
@@ -53,13 +99,14 @@ def test_there_may_be_no_entries() -> None:
     assert found.least.tolist() == [GREATEST, GREATEST]
     assert not found.has_keys.any()
     assert found.nbytes == 2 * 8 + 2
-    assert made([(1, 3, 0, True)], [5]).nbytes == 8 + 1 + 3 * 8
+    assert made(EXAMPLE, [5]).nbytes == 8 + 1 + 4 * 3 * 8
+    assert steps_of(Extents(found.least, found.has_keys, found.steps)) == []
 
 
-def test_falling_codes_are_in_the_opposite_order() -> None:
-    """At the ends of the codes, too."""
-    codes = np.array([LEAST, -1, 0, 7, GREATEST])
-    assert falling(codes).tolist() == [GREATEST, 0, -1, -8, LEAST]
+def test_the_ends_of_the_codes_turn_without_overflow() -> None:
+    """Of the least code the opposite is the greatest."""
+    found = made([(LEAST, LEAST, GREATEST, GREATEST, 0, "bf")], [2], falls=True)
+    assert steps_of(found) == [(LEAST, 0, 1), (GREATEST, 0, 1)]
 
 
 STEPS = Steps(np.array([1, 2, 2, 5, 9]), np.array([0, 1, 2, 0, 1]), np.array([1, 1, 3, 4, 2]))

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from sieve.arrays.dtypes import Codes, Counts
 from sieve.metadata.file_ranges import whole_files
 from sieve.predicate.tree import Or
-from sieve.reader.extents import extents, falling
+from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.top_rows import Order, needed
 
 # Location k: least and greatest key, rows with a key, NULLs, NaNs; location 3 has no keys.
@@ -21,6 +22,12 @@ LOCATIONS = [
     (20, 30, 6, 1, 0),
 ]
 ALL = len(LOCATIONS)
+
+
+def uncertain(low: Codes, high: Codes, locations: Counts) -> LocationEnds:
+    """Entries of which only their location's rows are known."""
+    no = np.zeros(len(low), np.bool_)
+    return LocationEnds(np.stack([low, high, low, high]), locations, no, no, no)
 
 
 def kept(
@@ -36,10 +43,8 @@ def kept(
     """The locations that are needed."""
     low, high, keyed, null, nan = np.array(LOCATIONS, np.int64).T
     there = np.flatnonzero(keyed)
-    low, high = low[there], high[there]
-    if descending:
-        low, high = falling(high), falling(low)
-    found = extents(low, high, there, np.ones(len(there), np.bool_), keyed)
+    ends = uncertain(low[there], high[there], there)
+    found = extents(ends.falling() if descending else ends, keyed)
     counts = whole_files(keyed + null + nan, null, nan)
     order = Order(("x",), descending, nulls, rows, ties, Or(()))
     sure = ~np.isin(np.arange(ALL), unsure)
@@ -122,7 +127,7 @@ def test_a_value_needs_no_second_location_that_has_it(
     """MIN is 4 or 5: one location surely has a 5, and another may have a 4."""
     low, high = np.array(TIED, np.int64).T
     n = np.arange(len(TIED))
-    found = extents(low, high, n, np.ones(len(n), np.bool_), np.ones(len(n), np.int64))
+    found = extents(uncertain(low, high, n), np.ones(len(n), np.int64))
     counts = whole_files(np.ones(len(n), np.int64), n * 0, n * 0)
     order = Order(("x",), False, "never", 1, ties, Or(()))
     flags = needed(order, found, counts, n * 0, n >= 0, one_value=one_value)

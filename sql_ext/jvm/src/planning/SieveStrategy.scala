@@ -30,13 +30,15 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   /** The plan of a query that wants the first rows of a scan alone; nothing for any other. */
   private def bounded(plan: LogicalPlan): Seq[SparkPlan] =
-    if (!Settings.enabled(session) || !Settings.topPruning(session)) Nil
+    if (!Settings.enabled(session) || !Settings.topPruning(session) ||
+        !CountedScan.replacesSparks(session)) Nil
     else TopRows.in(plan, columns).toSeq.map { top =>
       TopRows.within(top)(executing.sessionState.planner.plan(plan).next())
     }
 
+  /** The indexed columns of a relation that gives the rows of its files, and no others. */
   private def columns(scan: LogicalRelation): Seq[String] => Boolean =
-    entry(scan).fold((_: Seq[String]) => false)(found => found.columns.contains(_))
+    entry(scan).filter(_ => SieveStrategy.isOfFiles(scan)).fold((_: Seq[String]) => false)(_.columns.contains)
 
   /** The plan of a scan of an indexed table, or of ranges of files; None for any other. */
   private def indexed(plan: LogicalPlan): Option[Seq[SparkPlan]] = plan match {
@@ -91,6 +93,11 @@ object SieveStrategy {
   def known(relation: HadoopFsRelation): Boolean = relation.location match {
     case own if Delta.is(own) => Delta.isKnown(relation)
     case own => Hudi.is(own) || listings(own.getClass.getName)
+  }
+
+  private def isOfFiles(scan: LogicalRelation): Boolean = scan.relation match {
+    case fs: HadoopFsRelation => listings(fs.location.getClass.getName)
+    case _ => false
   }
 
   /** Whether Spark's own scan would read more of the files than is listed. */

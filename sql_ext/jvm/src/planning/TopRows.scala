@@ -1,5 +1,6 @@
 package org.apache.spark.sql.sieve
 
+import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, Max, Min}
 import org.apache.spark.sql.catalyst.planning.ScanOperation
@@ -22,7 +23,7 @@ final case class TopRows(query: LogicalPlan, scan: LogicalPlan, first: FirstRows
  * finds the parts of a query again by the identity of their nodes; the strategy keeps in mind which
  * node it has to plan with a bound.
  */
-object TopRows {
+object TopRows extends OnceLogging {
   /** Of the queries whose planning has begun in this thread, the innermost. */
   private val planned = ThreadLocal.withInitial[Option[TopRows]](() => None)
 
@@ -42,13 +43,23 @@ object TopRows {
   /** What is wanted of a scan that is to be planned. */
   def of(scan: LogicalPlan): Option[FirstRows] = planned.get.filter(_.scan eq scan).map(_.first)
 
-  /** @param indexed the indexed columns of a relation */
-  def in(query: LogicalPlan, indexed: LogicalRelation => Seq[String] => Boolean): Option[TopRows] = for {
-    (scan, first) <- wanted(query)
-    bare <- bound(scan, first, indexed)
-    // Another place may want other rows of it.
-    if query.collect { case node if node eq scan => node }.size == 1
-  } yield TopRows(query, scan, bare)
+  /**
+   * What a query wants of its only scan, if it wants no more than the first rows.
+   *
+   * @param indexed the indexed columns of a relation
+   */
+  def in(query: LogicalPlan, indexed: LogicalRelation => Seq[String] => Boolean): Option[TopRows] =
+    try for {
+      (scan, first) <- wanted(query)
+      bare <- bound(scan, first, indexed)
+      // Another place may want other rows of it.
+      if query.collect { case node if node eq scan => node }.size == 1
+    } yield TopRows(query, scan, bare)
+    catch {
+      case e @ (NonFatal(_) | _: LinkageError) =>
+        warnOnce(s"first rows bound no scan: $e")
+        None
+    }
 
   private def wanted(query: LogicalPlan): Option[(LogicalPlan, FirstRows)] = query match {
     case ReturnAnswer(plan) => wanted(plan)
@@ -92,7 +103,10 @@ object TopRows {
         if projections.forall(_.deterministic) => relation.relation match {
       case fs: HadoopFsRelation =>
         val named = AttributeMap(projections.collect { case a: Alias => a.toAttribute -> a.child })
-        val bare = first.transform { case a: Attribute => named.getOrElse(a, a) }.asInstanceOf[FirstRows]
+        // A query may write the name of a column in another case.
+        val own = AttributeMap(relation.output.map(a => a -> a))
+        val bare = first.transform { case a: Attribute => named.getOrElse(a, a) }
+          .transform { case a: Attribute => own.getOrElse(a, a) }.asInstanceOf[FirstRows]
         val filters = Filters.of(relation.output, fs)
         lazy val isIndexed = indexed(relation)
         val holds = bare.groups.forall(filters.isPartition) &&
