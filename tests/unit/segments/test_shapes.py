@@ -12,19 +12,11 @@ import pytest
 from sieve.arrays.bit_packing import bit_lengths, pack
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError, InvalidInputError, SieveError, UnsupportedError
-from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.segments.budget import choose_price, prices_for, within_budget
 from sieve.segments.intervals import Intervals, concatenated, cut_location
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding
-from sieve.segments.shapes.format import (
-    SHAPE_INTERVALS,
-    SHAPE_RUNS,
-    Cells,
-    decode,
-    decode_ends,
-    encode,
-)
+from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_RUNS, Cells, decode, encode
 from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, fitted, plan
 
@@ -508,40 +500,3 @@ def test_a_class_is_of_64_bits_at_most():
         else:
             with pytest.raises(CorruptError, match="impossible class"):
                 integer_coding.decode(payload, 0, 3)
-
-
-@pytest.mark.parametrize("shape", [SHAPE_INTERVALS, SHAPE_RUNS])
-def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
-    """A key lies in each, unless the entry reaches that end of its segment."""
-    grid = Grid.of(0, 31, np.zeros(1, np.uint64), np.array([2], np.uint8))
-    begin, end = np.array([0, 0, 1, 2], np.uint64), np.array([3, 7, 1, 7], np.uint64)
-    payload = encode(Cells(grid, begin, end, np.array([0, 3, 1, 2], np.int32)), shape)
-    ends = decode_ends(payload)
-    assert ends.location.tolist() == [0, 3, 1, 2]
-    assert ends.low.tolist() == decode(payload).low.tolist() == [0, 0, 4, 8]
-    assert ends.first_by.tolist() == [3, 3, 7, 11]
-    assert ends.last_from.tolist() == [12, 28, 4, 28]
-    assert ends.high.tolist() == decode(payload).high.tolist() == [15, 31, 7, 31]
-    assert ends.begins.tolist() == [False, False, True, True]
-    assert ends.finishes.tolist() == [True, False, True, False]
-    assert ends.apart.tolist() == [True, True, False, True]
-
-
-def test_a_block_has_a_key_of_each_of_its_locations():
-    """Somewhere in it: its width is that of its only cell."""
-    blocks = CSR(np.array([0, 2, 3]), np.array([1, 4, 1], np.int32), np.ones(3, np.int64))
-    ends = decode_ends(encode_segment(Segment(10, 25, 8, blocks)))
-    assert (ends.low.tolist(), ends.first_by.tolist()) == ([10, 10, 18], [17, 17, 25])
-    assert (ends.last_from.tolist(), ends.high.tolist()) == ([10, 10, 18], [17, 17, 25])
-    assert ends.location.tolist() == [1, 4, 1]
-    assert ends.begins.all()
-    assert ends.finishes.all()
-    assert not ends.apart.any()
-
-
-@pytest.mark.parametrize("payload", [b"", b"\x01", bytes([9, 1]), bytes([2, 2]), bytes([2, 1])])
-def test_ends_of_nonsense_are_refused(payload):
-    """As by `decode`."""
-    for read in (decode, decode_ends):
-        with pytest.raises(SieveError):
-            read(payload)
