@@ -75,6 +75,7 @@ PRUNED = {
     "more than keys": ("SELECT rare FROM fact ORDER BY rare DESC LIMIT 101", 40),
     "IS NOT NULL": ("SELECT d FROM fact WHERE d IS NOT NULL ORDER BY d LIMIT 3", 1),
     "the next page": ("SELECT k FROM fact WHERE k > 1234 ORDER BY k LIMIT 10", 2),
+    "the next page by a field": ("SELECT st FROM fact WHERE st.n > 1234 ORDER BY st.n LIMIT 3", 2),
     "the page before": ("SELECT k FROM fact WHERE k <= 1234 ORDER BY k DESC LIMIT 10", 2),
     "a filter beside": ("SELECT k FROM fact WHERE r >= 0 AND tied < 12 ORDER BY k LIMIT 9", 1),
     "a filter of lists": ("SELECT k FROM fact WHERE NOT k IN (5, 7) ORDER BY k LIMIT 9", 2),
@@ -238,6 +239,17 @@ def test_a_query_runs_twice_and_from_a_cache(top: Lab) -> None:
     top.sql("CACHE TABLE kept AS SELECT * FROM fact WHERE v = 3")
     assert top.sql("SELECT min(k) FROM kept") == [(3,)]
     top.sql("DROP VIEW kept")
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
+    """Where Spark sorts all rows for a limit that it takes to be large."""
+    conf = {
+        "spark.sql.execution.topKSortFallbackThreshold": "2",
+        "spark.sql.adaptive.enabled": adaptive,
+    }
+    _check(top, "SELECT k, v FROM fact ORDER BY k LIMIT 10", 1, conf)
+    _check(top, "SELECT k FROM fact WHERE k > 1234 ORDER BY k LIMIT 10 OFFSET 5", 2, conf)
 
 
 def test_off_reads_all(top: Lab) -> None:

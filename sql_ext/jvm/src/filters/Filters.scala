@@ -45,11 +45,17 @@ class Filters(
     val nulls =
       if (dropsNulls) "never" else if (order.nullOrdering == NullsFirst) "first" else "last"
     val against = filters.filterNot(dropsNulls && isPresence(_)).flatMap { f =>
-      val named = f.collect { case e @ Column(of, _) if !(dropsNulls && of == path) => of }
-      translate(f, negated = true, 1) +: named.distinct.map(leaf("is null", _))
+      val named = paths(f).distinct.filterNot(dropsNulls && _ == path)
+      translate(f, negated = true, 1) +: named.map(leaf("is null", _))
     }
-    leaf("first", path) - "op" ++ Map("descending" -> (order.direction == Descending),
-      "nulls" -> nulls, "rows" -> first.rows, "ties" -> !first.isOfValues, "against" -> join("or", against))
+    Map("col" -> stored(path), "descending" -> (order.direction == Descending), "nulls" -> nulls,
+      "rows" -> first.rows, "ties" -> !first.isOfValues, "against" -> join("or", against))
+  }
+
+  /** The columns in a filter; of a field of a struct its own path, not that of the struct. */
+  private def paths(e: Expression): Seq[Seq[String]] = e match {
+    case Column(path, _) => Seq(path)
+    case _ => e.children.flatMap(paths)
   }
 
   /**

@@ -15,6 +15,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionDi
  */
 object FileGroups {
   private val absent = -1
+  private val twice = -2
 
   /** For each range in the order of its number its group, as the front end reads it. */
   def of(
@@ -35,7 +36,6 @@ object FileGroups {
     }
     encoded(groups.map(group => if (group == twice) absent else group))
   }
-  private val twice = -2
 
   /** Values that are equal to Spark are of one group, or of several, which keeps more files. */
   private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
