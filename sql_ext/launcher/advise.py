@@ -47,8 +47,8 @@ def print_report(replay: Replay) -> None:
         console = Console(highlight=False, markup=False, width=_PIPED_WIDTH)
     found = suggest(replay.workload)
     console.print(
-        f"{replay.scans} scans of tables in {replay.executions} queries of {replay.logs} "
-        f"applications, over {replay.days:.1f} days"
+        f"applications: {replay.logs}, queries: {replay.executions}, "
+        f"scans of tables: {replay.scans}, days: {replay.days:.1f}"
     )
     if found:
         console.print(_table(found, replay.days))
@@ -65,7 +65,7 @@ def print_report(replay: Replay) -> None:
     if replay.unread:
         console.print("\nNot in these figures:")
         for what, count in replay.unread.most_common():
-            console.print(f"  {count} {what}", soft_wrap=True)
+            console.print(f"  {what}: {count}", soft_wrap=True)
 
 
 def as_json(replay: Replay) -> str:

@@ -217,12 +217,12 @@ def test_the_report_for_people(tmp_path: Path) -> None:
         ended(2, 2 * DAY),
     )
     lines = advise(tmp_path).output.splitlines()
-    assert lines[0] == "1 scans of tables in 2 queries of 1 applications, over 2.0 days"
+    assert lines[0] == "applications: 1, queries: 2, scans of tables: 1, days: 2.0"
     (row,) = [line.split() for line in lines if "shop.orders   name" in line]
     assert row == "shop.orders name = 1 0.5 4.0 MB 3.0 MB".split()
     assert "CREATE SIEVE INDEX ON shop.orders (name);" in lines
     assert "ESTIMATE SIEVE INDEX ON shop.orders (name);" in lines
-    assert lines[-2:] == ["Not in these figures:", "  1 scans of paths, not of tables"]
+    assert lines[-2:] == ["Not in these figures:", "  scans of paths, not of tables: 1"]
 
 
 def test_statements_are_whole_lines_whatever_the_names(tmp_path: Path) -> None:
