@@ -24,7 +24,7 @@ PATIENCE: Final = 8
 LONGEST_REST: Final = 64
 """Scans that do not ask, at most, before one asks again."""
 
-_HEALTHY: Final = frozenset((Reason.NO_PREDICATE, Reason.UNSUPPORTED_PREDICATE))
+_HEALTHY: Final = frozenset((Reason.NO_PREDICATE, Reason.UNSUPPORTED_PREDICATE, Reason.UNBOUNDED))
 
 
 def rest_after(vain: int, reasons: Mapping[Reason, int]) -> int:

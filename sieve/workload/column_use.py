@@ -9,7 +9,7 @@ A filter becomes one use a column. `all_of` combines the uses under AND, `any_of
 A use tells how small a share of the scan's bytes an index on that column could leave at best.
 Nothing is known of the values, so ranges count by the shares that Selinger et al. assume ("Access
 Path Selection in a Relational Database Management System", 1979): a third with one bound, a quarter
-with two. A value counts as one file.
+with two. A value counts as one file, the first rows of an order as ten.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Column: TypeAlias = tuple[str, ...]
 """The path of a column: its name, or those of a struct and its field."""
@@ -33,12 +33,15 @@ class Kind(StrEnum):
     BETWEEN = "between"
     RANGE = "range"
     JOIN = "join"
+    TOP = "order by limit"
     UNEQUAL = "!="
     OR = "or"
     OTHER = "other"
     SHUFFLED_JOIN = "shuffled join"
-    TOP = "order by limit"
 
+
+TOP_FILES: Final = 10
+"""Files that hold the first rows of an order: how many rows a query wants is not recorded."""
 
 _ORDER = {kind: place for place, kind in enumerate(Kind)}
 _SHARES = {
@@ -66,6 +69,8 @@ class ColumnUse:
         """
         if self.kind in (Kind.EQUALS, Kind.IN):
             return min(1.0, self.values / max(1.0, files))
+        if self.kind is Kind.TOP:
+            return min(1.0, TOP_FILES / max(1.0, files))
         return _SHARES.get(self.kind, 1.0)
 
 

@@ -24,7 +24,10 @@ ID, DAY = ("id",), ("day",)
         (ColumnUse(Kind.OR), 100, 1.0),
         (ColumnUse(Kind.OTHER), 100, 1.0),
         (ColumnUse(Kind.SHUFFLED_JOIN), 100, 1.0),
-        (ColumnUse(Kind.TOP), 100, 1.0),
+        (ColumnUse(Kind.TOP), 100, 0.1),
+        (ColumnUse(Kind.TOP), 10, 1.0),
+        (ColumnUse(Kind.TOP), 5, 1.0),
+        (ColumnUse(Kind.TOP), 0.5, 1.0),
     ],
 )
 def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: float) -> None:
