@@ -6,7 +6,9 @@ import getpass
 import importlib.util
 import os
 import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,10 +18,10 @@ from rich.console import Console
 import sieve
 from sieve.client.spark_conf import read_properties, user_conf_dir, wiring
 from sieve.client.spark_home import SparkHome, find_spark, shim_jar
-from sieve.errors import SieveError
+from sieve.errors import SieveError, UnavailableError
 from sql_ext.launcher import advise as advice
-from sql_ext.launcher import launch, metastore, servers
-from sql_ext.launcher.spark_home import conf_file, log_option
+from sql_ext.launcher import class_archive, launch, metastore, servers
+from sql_ext.launcher.spark_home import conf_file, find_java, log_option
 from sql_ext.statements.commands import quote
 
 # Options that are not Sieve's are passed to spark-submit unchanged and in order.
@@ -179,6 +181,39 @@ def advise(folder: Path, in_json: bool) -> None:
         click.echo(advice.as_json(replay))
     else:
         advice.print_report(replay)
+
+
+@main.command()
+def archive() -> None:
+    """Archives Spark's classes, so that later starts of sieve take less time.
+
+    Runs a short session once; again after an upgrade of Spark, Sieve or Java.
+    """
+    spark = find_spark(os.environ)
+    file = class_archive.archive_file(spark, find_java(os.environ), os.environ)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    command = launch.submit_command(
+        spark,
+        os.environ,
+        [
+            *("--conf", f"spark.driver.extraJavaOptions={class_archive.writing(file)}"),
+            *("-e", "; ".join(class_archive.STATEMENTS)),
+        ],
+        launch.SPARK_SQL_CLASS,
+    )
+    with _notes.status("Running a session"), tempfile.TemporaryDirectory() as folder:
+        environ = launch.environment(spark, os.environ)
+        done = subprocess.run(
+            command, cwd=folder, env=environ, capture_output=True, text=True, check=False
+        )
+    if done.returncode != 0 or not file.exists():
+        raise UnavailableError(
+            "SIEVE_NO_CLASS_ARCHIVE",
+            "Java wrote no archive of classes, which it does not where a folder with files, such "
+            f"as SPARK_HOME/conf, is on its class path. {done.stderr[-500:]}".rstrip(),
+        )
+    click.echo(file)
 
 
 @main.command()

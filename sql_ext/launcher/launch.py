@@ -22,6 +22,7 @@ from sieve.client.spark_conf import (
 )
 from sieve.client.spark_home import SparkHome, shim_jar
 from sieve.errors import InvalidInputError, UnsupportedError
+from sql_ext.launcher import class_archive
 from sql_ext.launcher.spark_home import conf_file, find_java, log_option
 
 if TYPE_CHECKING:
@@ -91,13 +92,18 @@ def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
     """All settings of ``sieve`` that the user may override: defaults, logging and wiring.
 
     Raises:
+        UnavailableError: there is no Java.
         UnsupportedError: there is no shim jar for this Spark.
     """
     settings = read_properties(conf_file("spark-defaults.conf"))
     settings |= wiring(shim_jar(spark))
+    options = []
     if not (user_conf_dir(spark, environ) / "log4j2.properties").exists():
-        settings["spark.driver.extraJavaOptions"] = log_option()
-    return settings
+        options.append(log_option())
+    archive = class_archive.archive_file(spark, find_java(environ), environ)
+    if archive.exists():
+        options.append(class_archive.using(archive))
+    return settings | ({"spark.driver.extraJavaOptions": " ".join(options)} if options else {})
 
 
 def submit_command(
@@ -136,7 +142,6 @@ def submit_command(
             "Hudi and Delta each need the session catalog for themselves; choose one of --hudi and "
             "--delta",
         )
-    find_java(environ)
     given, rest = split_arguments(args, stop_at_program=main_class is None)
     user = user_settings(spark, environ, given)
     ours = shipped_settings(spark, environ)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from sieve.client.spark_home import find_spark, inspect, shim_jar
 from sieve.errors import ConflictError, InvalidInputError, UnavailableError, UnsupportedError
-from sql_ext.launcher import cli, launch, metastore, servers
+from sql_ext.launcher import class_archive, cli, launch, metastore, servers
 from sql_ext.launcher.spark_home import conf_file, find_java
 
 JAR = Path("/opt/sieve/sieve.jar")
@@ -361,3 +361,84 @@ def test_conf_prints_lines_for_spark_defaults() -> None:
     assert result.exit_code == 0
     lines = [line.split() for line in result.output.splitlines() if not line.startswith("#")]
     assert dict(lines)["spark.sql.extensions"] == launch.EXTENSIONS
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> Path:
+    """A user's cache, for a Spark that is not started."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("SPARK_HOME", str(spark_home))
+    monkeypatch.setattr(cli, "find_java", lambda _: "java")
+    return tmp_path / "cache"
+
+
+def test_an_archive_is_of_one_spark_and_one_java(tmp_path: Path, spark_home: Path) -> None:
+    """In XDG_CACHE_HOME, else below the home; of another Java, or elsewhere, another file."""
+    spark = inspect(spark_home)
+    named = class_archive.archive_file(spark, "/a/java", {"XDG_CACHE_HOME": "/c", "HOME": "/h"})
+    assert named.parent == Path("/c/sieve")
+    assert re.fullmatch(r"spark-4\.1\.4-[0-9a-f]{12}\.jsa", named.name)
+    at_home = class_archive.archive_file(spark, "/a/java", {"HOME": "/h"})
+    assert at_home == Path("/h/.cache/sieve", named.name)
+    assert class_archive.archive_file(spark, "/b/java", {"HOME": "/h"}) != at_home
+    spark_home.rename(tmp_path / "other")
+    other = inspect(tmp_path / "other")
+    assert class_archive.archive_file(other, "/a/java", {"HOME": "/h"}) != at_home
+
+
+@pytest.mark.usefixtures("shim")
+def test_an_archive_that_is_there_is_mapped(spark_home: Path, tmp_path: Path) -> None:
+    """Beside the logging of Sieve and the options of the user."""
+    environ = {"XDG_CACHE_HOME": str(tmp_path)}
+    spark = inspect(spark_home)
+    given = ["--driver-java-options", "-Da=b"]
+
+    def options() -> list[str]:
+        command = launch.submit_command(spark, environ, given, launch.SPARK_SQL_CLASS)
+        return _conf(command)["spark.driver.extraJavaOptions"].split()
+
+    log = launch.log_option()
+    assert options() == ["-Da=b", log]
+    archive = class_archive.archive_file(spark, "java", environ)
+    archive.parent.mkdir()
+    archive.touch()
+    assert options() == ["-Da=b", log, f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off"]
+
+
+@pytest.mark.usefixtures("shim")
+def test_an_archive_is_made_by_a_session_of_its_own(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It replaces the one before, which that session does not map; its folder is not the user's."""
+    ran: list[list[str]] = []
+
+    def run(command: list[str], *, cwd: str, **_: object) -> subprocess.CompletedProcess[str]:
+        ran.append(command)
+        assert Path(cwd) != Path.cwd()
+        options = _conf(command)["spark.driver.extraJavaOptions"]
+        file = Path(re.search(r"ArchiveClassesAtExit=(\S+)", options)[1])
+        assert not file.exists()
+        assert "SharedArchiveFile" not in options
+        file.touch()
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(cli.subprocess, "run", run)
+    for _ in range(2):
+        done = CliRunner().invoke(cli.main, ["archive"])
+        assert done.exit_code == 0, done.output
+        assert Path(done.stdout.strip()).parent == cache / "sieve"
+    assert ran[0][-1].split("; ") == list(class_archive.STATEMENTS)
+
+
+@pytest.mark.usefixtures("shim", "cache")
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_java_that_writes_no_archive_is_told(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what keeps it from it, and the end of what the session said."""
+    done = subprocess.CompletedProcess([], code, "", "x" * 600 + "the end")
+    monkeypatch.setattr(cli.subprocess, "run", lambda *_, **__: done)
+    told = CliRunner().invoke(cli.main, ["archive"])
+    assert told.exit_code == 1
+    assert "SIEVE_NO_CLASS_ARCHIVE" in told.output
+    assert "SPARK_HOME/conf" in told.output
+    assert "x" * 493 + "the end" in told.output
+    assert "x" * 494 not in told.output

@@ -1,0 +1,43 @@
+"""An archive of the classes that Spark loads at its start, for later starts to map into memory.
+
+The JVM calls it dynamic class data sharing (JEP 350). An archive serves one Java and one class
+path: the JVM compares both, and starts without an archive that does not fit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from sieve.client.spark_home import SparkHome
+
+STATEMENTS: Final = (
+    "CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(1000)",
+    "CREATE SIEVE INDEX ON t (id)",
+    "SHOW SIEVE INDEXES",
+    "SELECT * FROM t WHERE id = 5",
+    "SELECT r, count(*) FROM t GROUP BY r ORDER BY r",
+)
+"""What a session typically does: the classes that these load are archived."""
+
+# An archive that does not fit is no reason for a warning: the program starts without.
+_SILENT: Final = "-Xlog:cds*=off"
+
+
+def archive_file(spark: SparkHome, java: str, environ: Mapping[str, str]) -> Path:
+    """Where the archive for a Spark and a Java lies, in the user's cache."""
+    cache = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", "~"), ".cache"))
+    place = hashlib.sha256(f"{spark.path}\n{Path(java).resolve()}".encode()).hexdigest()[:12]
+    return Path(cache) / "sieve" / f"spark-{spark.version}-{place}.jsa"
+
+
+def writing(archive: Path) -> str:
+    """The Java options with which a program archives its classes when it ends."""
+    return f"-XX:ArchiveClassesAtExit={archive} {_SILENT}"
+
+
+def using(archive: Path) -> str:
+    """The Java options with which a program maps an archive."""
+    return f"-XX:SharedArchiveFile={archive} {_SILENT}"
