@@ -1,0 +1,26 @@
+"""`sieve archive` as a user types it: later starts map the archive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from command import sieve
+
+
+def test_a_later_start_maps_the_archive(tmp_path: Path) -> None:
+    """With its classes taken from the archive, and nothing said of it on standard output."""
+    # The test run's own options map an archive; Java cannot write one meanwhile.
+    cache = {
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "SPARK_SUBMIT_OPTS": "",
+    }
+    archive = Path(sieve(tmp_path, "archive", **cache).strip())
+    assert archive.stat().st_size > 50_000_000
+    assert list(tmp_path.iterdir()) == [tmp_path / "cache"]
+    log = tmp_path / "classes"
+    loads = f"-Xlog:class+load=info:file={log}"
+    args = ("--driver-java-options", loads, "-e", "SELECT 6 * 7 AS answer")
+    assert sieve(tmp_path, "sql", *args, **cache).split() == ["answer", "42"]
+    lines = log.read_text(errors="replace").splitlines()
+    mapped = sum("shared objects file (top)" in line for line in lines)
+    assert mapped > len(lines) / 2
