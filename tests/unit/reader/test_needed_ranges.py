@@ -1,0 +1,85 @@
+"""Top rows in a common numbering, and the entries of a run that they are counted by."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.encoding.encoder import Encoder
+from sieve.errors import CorruptError
+from sieve.metadata.file_ranges import whole_files
+from sieve.predicate.tree import Or
+from sieve.reader.cache import Cache
+from sieve.reader.extents import LocationEnds, extents
+from sieve.reader.file_numbering import NumberedVersions
+from sieve.reader.run_reader import Run
+from sieve.reader.top_rows import Order
+from sieve.segments.blocks.format import CSR, Segment, encode_segment
+from tests.made_index import CountingStore, map_row, write_run
+
+ORDER = Order(("x",), descending=False, nulls="never", rows=1, ties=False, against=Or(()))
+
+
+def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
+    """Which of six ranges are needed for MIN.
+
+    Location 0 has the ranges 0 and 1, location 1 range 2, location 2 range 3, and location 3 range
+    5; range 4 is of no location. The least keys are 5, 5, 4 and 9, the greatest 6, 5, 9 and 9.
+    """
+    low, high = np.array([5, 5, 4, 9]), np.array([6, 5, 9, 9])
+    no, ones = np.zeros(4, np.bool_), np.ones(4, np.int64)
+    ends = LocationEnds(np.stack([low, high, low, high]), np.arange(4), no, no, no)
+    version: Any = SimpleNamespace(
+        manifest=SimpleNamespace(id="v", format_name="parquet", type=type_),
+        encoder=Encoder(type_),
+        locations=lambda: SimpleNamespace(every_range=whole_files(ones, ones * 0, ones * 0)),
+        extents=lambda descending: extents(ends, ones) if not descending else None,
+    )
+    files: Any = SimpleNamespace(n=6, ordinals={"v": np.array([0, 0, 1, 2, -1, 3])})
+    over = NumberedVersions((version,), files, partial=False)
+    found = over.needed(ORDER, np.array(groups), np.array(sure))
+    assert found is not None
+    assert over.needed(dataclasses.replace(ORDER, descending=True), found * 1, found) is None
+    return np.flatnonzero(found).tolist()
+
+
+def test_ranges_have_the_answer_of_their_location() -> None:
+    """One that no version knows is read."""
+    assert needed("bigint", [0] * 6, [True] * 6) == [2, 3, 4]
+    assert needed("bigint", [0, 0, -1, 0, 0, 0], [True] * 6) == [0, 1, 2, 3, 4]
+
+
+def test_a_location_counts_if_all_its_ranges_do() -> None:
+    """A range that may lack rows leaves its location's rows unknown."""
+    assert needed("bigint", [0] * 6, [True, False, False, True, True, True]) == [0, 1, 2, 3, 4]
+    assert needed("bigint", [0] * 6, [True, True, False, True, True, True]) == [0, 1, 2, 3, 4]
+    sure = [True, False, False, False, True, True]
+    assert needed("bigint", [0] * 6, sure) == [0, 1, 2, 3, 4, 5]
+    sure = [True, True, False, False, True, True]
+    assert needed("bigint", [0] * 6, sure) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("type_", ["float", "double", "string", "decimal(30,2)"])
+def test_equal_codes_of_unequal_values_are_ties(type_: str) -> None:
+    """0.0 and -0.0; texts with the same first bytes."""
+    assert needed(type_, [0] * 6, [True] * 6) == [0, 1, 2, 3, 4]
+
+
+def test_the_ends_of_a_run_are_read_without_its_maps(tmp_path: Path) -> None:
+    """Whose bytes do not count; an ordinal beyond the run's is damage."""
+    block = CSR(np.array([0, 1]), np.array([3], np.int32), np.ones(1, np.int64))
+    segment = ("sieve", 0, 9, 1, 1, 1, encode_segment(Segment(0, 9, 10, block)))
+    files = [[segment], [map_row([-5, 7], [0, 1], 4)]]
+    ref, store = write_run(tmp_path, files, Encoder("bigint"), 4), CountingStore()
+    run = Run(store, f"file:{tmp_path}", ref, Cache(1 << 20))
+    assert run.entry_bytes == ref.files[0].length < ref.bytes
+    assert [ends.location.tolist() for ends in run.ends()] == [[3]]
+    assert store.read_names == ["part-00000.parquet"]
+    less = dataclasses.replace(ref, locations=3)
+    with pytest.raises(CorruptError):
+        list(Run(store, f"file:{tmp_path}", less, Cache(1 << 20)).ends())
