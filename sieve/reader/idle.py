@@ -27,14 +27,16 @@ LONGEST_REST: Final = 64
 _HEALTHY: Final = frozenset((Reason.NO_PREDICATE, Reason.UNSUPPORTED_PREDICATE, Reason.UNBOUNDED))
 
 
-def rest_after(vain: int, reasons: Mapping[Reason, int]) -> int:
-    """How many scans need not ask.
+def rest_after(vain: int, reasons: Mapping[Reason, int]) -> int | None:
+    """How many scans need not ask; None after an answer that does not count as one in vain.
 
     Args:
         vain: scans alike in a row that have asked in vain.
         reasons: why indexes were not used; of one in trouble every scan is to tell.
     """
-    if vain < PATIENCE or not reasons.keys() <= _HEALTHY:
+    if not reasons.keys() <= _HEALTHY:
+        return None
+    if vain < PATIENCE:
         return 0
     # A large exponent must not become a large number first.
     doublings = min(vain - PATIENCE + 1, LONGEST_REST.bit_length())
@@ -48,7 +50,7 @@ class IdleIndexes:
         self._lock = threading.Lock()
         self._directories: set[str] = set()
 
-    def note(self, directories: Iterable[str], rest: int) -> None:
+    def note(self, directories: Iterable[str], rest: int | None) -> None:
         """Notes an answer of these indexes."""
         with self._lock:
             if rest:

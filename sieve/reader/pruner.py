@@ -110,7 +110,9 @@ class Pruner:
         selected = select(request.predicate, request.registrations, ordered)
         answer = self._prune(selected, request)
         rest = rest_after(request.vain + 1, answer.reasons)
-        self.idle.note([one.directory for one in selected if one is not None], rest)
+        in_vain = answer.skip is None or not answer.skip.skip.any()
+        directories = [one.directory for one in selected if one is not None]
+        self.idle.note(directories, rest if in_vain else 0)
         return replace(answer, rest=rest)
 
     def _prune(self, selected: Sequence[Registration | None], request: PruneRequest) -> PruneAnswer:

@@ -93,10 +93,11 @@ class PruneAnswer:
         skip: the files that may be skipped; None: read all files.
         reasons: number of indexes, or parts of the predicate, that were not used, by reason.
         detail: details of the last reason, as text.
-        rest: how many of the next scans alike need not ask, if this one skips nothing.
+        rest: how many of the next scans alike need not ask, if this one skips nothing; None: it
+            does not count among those in vain.
     """
 
     skip: Skip | None
     reasons: Mapping[Reason, int]
     detail: str
-    rest: int = 0
+    rest: int | None = None

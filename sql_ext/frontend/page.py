@@ -123,8 +123,12 @@ class PageService:
         """The PNG, why there is none, or None while it is drawn."""
         key = (manifest.index, manifest.id)
         with self._lock:
+            if isinstance(found := self._pictures.get(key, b""), str):
+                # The next page that asks has it drawn again: the reason may have passed.
+                del self._pictures[key]
+                return found
             if key in self._pictures:
-                return self._pictures[key]
+                return found
             self._pictures[key] = None
             while len(self._pictures) > _PICTURES:
                 self._pictures.popitem(last=False)

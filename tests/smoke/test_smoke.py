@@ -71,6 +71,15 @@ def test_values_that_only_a_running_query_has_pick_files(
         lab.check(f"SELECT s FROM {table} WHERE id >= (SELECT max(k) FROM {keys})", exactly=3)
 
 
+def test_bounds_by_two_subqueries_of_one_table(lab: Lab, table: str) -> None:
+    """Spark merges them into one that gives a struct; EXPLAIN SIEVE and the web UI tell of it."""
+    ends = f"(SELECT min(id) + 120 FROM {table}) AND id <= (SELECT max(id) - 870 FROM {table})"
+    query = f"SELECT * FROM {table} WHERE id >= {ends}"
+    # One file of the scan itself, and one each for its ends.
+    lab.check(query, exactly=3)
+    assert "subquery at run time" in lab.explain(query)[-1]["predicate"]
+
+
 def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
     """Two scalar subqueries that differ in their filters alone are right, merged or not."""
     lab.check(

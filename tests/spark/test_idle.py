@@ -119,3 +119,36 @@ def test_filters_on_other_columns_rest_too(lab: Lab) -> None:
     """No index can take them, so asking is in vain; the indexes are not idle for that."""
     assert calls(lab, "SELECT count(*) FROM t WHERE plain = {} OR plain < 5", 11) == [*range(8), 10]
     assert set(states(lab).values()) == {"ready"}
+
+
+def test_forms_differ_by_field_and_empty_listings_do_not_count(lab: Lab) -> None:
+    """Another field of the struct is another form; an absent partition teaches nothing."""
+    with lab.database("idle_forms"):
+        lab.spark.range(0, 200, 1, 10).selectExpr(
+            "named_struct('a', id % 10, 'b', id) AS s", "id"
+        ).write.saveAsTable("t")
+        lab.sql("CREATE SIEVE INDEX ON t (s.a, s.b)")
+        for k in range(9):
+            lab.run(f"SELECT * FROM t WHERE s.a = {k}")
+        assert [lab.run(f"SELECT * FROM t WHERE s.b = {k}").files for k in range(3)] == [1, 1, 1]
+        lab.spark.range(0, 200, 1, 10).selectExpr(
+            "id", "if(id < 100, 'x', 'y') AS p"
+        ).write.partitionBy("p").saveAsTable("u")
+        lab.sql("CREATE SIEVE INDEX ON u (id)")
+        for k in range(12):
+            assert lab.run(f"SELECT * FROM u WHERE p = 'none' AND id = {k}").files == 0
+        found = [lab.run(f"SELECT * FROM u WHERE p = 'x' AND id = {k}").files for k in range(3)]
+        assert found == [1, 1, 1]
+
+
+def test_an_index_that_lacks_files_does_not_rest(lab: Lab) -> None:
+    """It reads them for want of a REFRESH, which scans are to notice at once."""
+    with lab.database("idle_stale"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql("INSERT OVERWRITE t SELECT id FROM range(0, 200, 1, 10)")
+        before = status(lab, "index_not_used", "idle")
+        for k in range(12):
+            assert lab.run(f"SELECT * FROM t WHERE id = {k}").files == 10
+        assert status(lab, "index_not_used", "idle") == before
+        assert lab.explain("SELECT * FROM t WHERE id = 3")[0]["reasons"] == "new-file: 10"

@@ -2,7 +2,6 @@ package org.apache.spark.sql.sieve
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 import org.apache.spark.sql.execution._
@@ -123,7 +122,7 @@ object Explain {
     case DynamicPruningExpression(in: InSubqueryExec) =>
       Some(among(in.child, scans(in.plan).flatMap(_.tableIdentifier)))
     case _ => Some(unqualified(filter.transform {
-      case _: PlanExpression[_] => UnresolvedAttribute(Seq("subquery at run time"))
+      case subquery: PlanExpression[_] => AttributeReference("subquery at run time", subquery.dataType)()
     }).sql.replace("`subquery at run time`", "(subquery at run time)"))
   }
 

@@ -1,12 +1,14 @@
 package org.apache.spark.sql.sieve
 
 import scala.collection.immutable.Queue
+import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.SQLExecution
-import org.apache.spark.sql.types.{DataType, NullType}
+import org.apache.spark.sql.types.DataType
 
 /** The latest scans of indexed tables in this driver, for people to look at; no constant is told. */
 object RecentScans {
+  private val longest = Policy.limit("recorded_scan_characters").toInt
   private var latest = Queue.empty[Map[String, Any]]
 
   /** Keeps what a listing found. */
@@ -15,7 +17,7 @@ object RecentScans {
     val told = Map(
       "at" -> System.currentTimeMillis, "table" -> index.table.identifier.unquotedString,
       "execution" -> Option(index.executing.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)),
-      "predicate" -> filters.map(withoutConstants(_).sql).mkString(" AND "),
+      "predicate" -> text(filters),
       "files" -> (read + skipped), "files_skipped" -> skipped, "ranges" -> pruned.ranges.total,
       "ranges_skipped" -> (pruned.ranges.total - pruned.ranges.read), "bytes_skipped" -> pruned.bytesSkipped,
       "used" -> pruned.used, "reasons" -> Reason.named(pruned.reasons), "ms" -> millis)
@@ -25,17 +27,21 @@ object RecentScans {
   /** The latest first. */
   def all: Seq[Map[String, Any]] = synchronized(latest).reverse
 
+  /** For people to read: where an expression has no text, the query goes on without one. */
+  private def text(filters: Seq[Expression]): String =
+    try filters.map(withoutConstants(_).sql).mkString(" AND ").take(longest)
+    catch { case NonFatal(_) | _: LinkageError => "" }
+
   private def withoutConstants(filter: Expression): Expression = filter.transform {
-    case In(value, _) => In(value, Seq(AnyConstant))
-    case InSet(value, _) => In(value, Seq(AnyConstant))
+    case In(value, _) => In(value, Seq(AnyConstant(value.dataType)))
+    case InSet(value, _) => In(value, Seq(AnyConstant(value.dataType)))
     case a: AttributeReference => a.withQualifier(Nil)
-    case _: Literal => AnyConstant
+    case constant: Literal => AnyConstant(constant.dataType)
   }
 }
 
 /** Stands for a constant that is not to be seen. */
-private case object AnyConstant extends LeafExpression with Unevaluable {
-  override def dataType: DataType = NullType
+private case class AnyConstant(dataType: DataType) extends LeafExpression with Unevaluable {
   override def nullable: Boolean = true
   override def sql: String = "?"
 }

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.sieve
 
-import scala.util.Try
+import scala.util.control.NonFatal
 import scala.xml.{Node, Text, Unparsed}
 import org.apache.spark.ui.{SparkUI, SparkUITab}
 
@@ -32,6 +32,6 @@ object SieveTab {
       !before(ui)
     }
     // A UI that takes no tab is no reason for a session not to start.
-    if (isNew) Try(ui.attachTab(new SieveTab(ui, session)))
+    if (isNew) try ui.attachTab(new SieveTab(ui, session)) catch { case NonFatal(_) | _: LinkageError => }
   }
 }

@@ -23,7 +23,7 @@ import org.apache.spark.sql.sieve.Reason.Reason
  * @param rangesOf how many ranges a file of the listing has; else why no index knows the file
  * @param detail   says more of a reason
  * @param narrows  whether the indexes took more of the filter than IS NOT NULL
- * @param rest     how many of the next scans alike need not ask if this one skips nothing; None without an answer
+ * @param rest     how many of the next scans alike need not ask if this one skips nothing; None where asking told nothing
  */
 final case class Pruned(
     kept: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
@@ -119,13 +119,16 @@ object Pruner extends OnceLogging {
       reasons.keys.find(Reason.failures).foreach(fallback(_, detail))
       def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
-      known.fold(unused) { files =>
+      val made = known.fold(unused) { files =>
         val pruned = drop(listed, locations, new Answer(files, reply), opening)
         if (dependsOnSplits(index, pruned)) Pruned.nothing(listed, Reason.WholeFile)
         else pruned.copy(
           used = reply.get("used").elements.asScala.map(_.asText).toList,
           reasons = reasons ++ pruned.reasons, narrows = reply.path("narrows").asBoolean)
-      }.copy(detail = detail, rest = Some(reply.path("rest").asInt))
+      }
+      // Files that the index does not know, REFRESH may teach it: a scan that reads them has not asked in vain.
+      val stale = (made.reasons.keySet -- reasons.keySet - Reason.WholeFile).nonEmpty
+      made.copy(detail = detail, rest = Option(reply.get("rest")).filter(n => !stale && n.isInt).map(_.asInt))
     } catch {
       case e: SieveException if strict => throw e
       case e: InterruptedException => throw e

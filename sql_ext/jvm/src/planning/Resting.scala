@@ -1,7 +1,7 @@
 package org.apache.spark.sql.sieve
 
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, GetStructField, Literal}
 import org.apache.spark.sql.execution.datasources.PartitionDirectory
 
 /**
@@ -32,9 +32,10 @@ object Resting {
       Pruned.nothing(listed, Reason.Idle).copy(used = rest.used)
     })
 
-  /** Notes what came of asking; where nothing was answered nothing is learnt. */
-  def note(index: SieveFileIndex, filters: Seq[Expression], pruned: Pruned): Unit =
-    pruned.rest.foreach { scans =>
+  /** Notes what came of asking; nothing is learnt where nothing was answered, or there was nothing to skip. */
+  def note(
+      index: SieveFileIndex, listed: Seq[PartitionDirectory], filters: Seq[Expression], pruned: Pruned): Unit =
+    pruned.rest.filter(_ => Pruned.files(listed) > 1).foreach { scans =>
       val key = form(index, filters)
       synchronized {
         if (pruned.skipped.nonEmpty) rests.remove(key)
@@ -59,6 +60,9 @@ object Resting {
     val words = filters.flatMap(_.collect {
       case a: Attribute => a.name
       case _: Literal => "?"
+      case field: GetStructField => field.ordinal.toString
+      // With its rows, of which fewer may have a bound.
+      case first: FirstRows => first.sql
       case e => e.prettyName
     })
     (index.table.identifier, index.entry.registrations, words.hashCode)

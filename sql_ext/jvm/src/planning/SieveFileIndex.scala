@@ -64,7 +64,7 @@ class SieveFileIndex(
     val start = System.nanoTime
     val pruned = Resting.taken(this, listed, filters ++ bound).getOrElse {
       val answered = Pruner.prune(this, listed, filters, inRanges, bound)
-      Resting.note(this, filters ++ bound, answered)
+      Resting.note(this, listed, filters ++ bound, answered)
       answered
     }
     RequireCheck(this, pruned)
