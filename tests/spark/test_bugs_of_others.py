@@ -81,7 +81,7 @@ def test_a_filter_on_a_column_without_index_beside_one_with(
     [
         # ClickHouse#114812: NULL and NaN were compared with the bound as if they were numbers.
         ("SELECT d, s FROM t ORDER BY d NULLS FIRST, s LIMIT 3", 3),
-        ("SELECT d, s FROM t ORDER BY d NULLS LAST, s LIMIT 2", 2),
+        ("SELECT d, s FROM t ORDER BY d NULLS LAST, s LIMIT 3", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS LAST, s LIMIT 2", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS FIRST, s LIMIT 3", 4),
         # ClickHouse#114073: a filter that the bound did not know of left no row.

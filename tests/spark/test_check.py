@@ -22,11 +22,13 @@ from spark_session import Lab
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing import hash_map_tasks, segment_tasks
+from sieve.indexing.packed_cuts import pack
 from sieve.metadata.commit import newest, publish, read_version
 from sieve.metadata.file_list import FileState, Locations, render_locations
 from sieve.metadata.paths import locations_file
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef, VersionId
 from sieve.reader.version_reader import read_locations
+from sieve.segments.intervals import Intervals
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import plan
 from sieve.storage.local import LocalStore
@@ -272,17 +274,16 @@ def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
 def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
     """The segments of some keys, as executors make them."""
     codes, places = np.array(pairs, np.int64).T
-    ones = pa.array(np.ones(len(codes), np.int64))
+    ones = np.ones(len(codes), np.int64)
     if shape == "map":
         batch = hash_map_tasks.packed(hash_codes(codes), places.astype(np.int32), 1)
         return _made(hash_map_tasks.write_maps(FILES, 8), batch)
     if shape == "sieve":
-        columns = [pa.array(codes), pa.array(places, pa.int32()), ones]
+        columns = [pa.array(codes), pa.array(places, pa.int32()), pa.array(ones)]
         step = segment_tasks.segment_pairs(4, 1 << 40)
     else:
-        zero = pa.array(np.zeros(len(codes), np.int32))
-        code = pa.array(codes)
-        columns = [zero, pa.array(places, pa.int32()), code, code, ones, ones]
+        pieces = pack(Intervals(codes, codes, places.astype(np.int32), ones, ones))
+        columns = [pa.array([0], pa.int32()), pa.array([pieces], pa.binary())]
         planner = partial(plan, query_model=QueryModel.of_sample(codes), shape=shape)
         step = segment_tasks.write_stretches(planner, 1e-6)
     batch = pa.RecordBatch.from_arrays(columns, names=[str(k) for k in range(len(columns))])
