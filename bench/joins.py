@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import statistics
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bench.in_turns import in_turns
 from bench.session import SWITCH, files_read, start_session, with_settings
 
 FILES = 200
@@ -103,20 +102,9 @@ def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
         found = spark.sql(f"SELECT count(DISTINCT sales._metadata.file_path) FROM {query}").first()
         others = files_read_of_others(spark, query)
     assert found is not None
-    files: dict[str, int] = {}
-    times: dict[str, list[float]] = {mode: [] for mode in MODES}
-    answers = set()
-    for turn in range(runs + 1):
-        for mode, conf in MODES.items():
-            with with_settings(spark, conf):
-                started = time.perf_counter()
-                frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
-                answers.add(frame.collect()[0][0])
-                if turn:  # The first run of a query compiles it.
-                    times[mode].append((time.perf_counter() - started) * 1000)
-                files[mode] = files_read(frame) - others
-    assert len(answers) == 1, f"the modes give different rows: {query}"
-    return Measured(found[0], files, {mode: statistics.median(t) for mode, t in times.items()})
+    turns = in_turns(spark, f"SELECT count(*), sum(amount) FROM {query}", MODES, runs)
+    files = {mode: count - others for mode, count in turns.files.items()}
+    return Measured(found[0], files, turns.ms)
 
 
 def files_read_of_others(spark: SparkSession, query: str) -> int:

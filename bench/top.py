@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import statistics
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +20,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.session import SWITCH, files_read, start_session, with_settings
+from bench.in_turns import in_turns
+from bench.session import SWITCH, start_session, with_settings
 
 FILES = 1_000
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-top"
@@ -110,20 +109,8 @@ def _measure(spark: SparkSession, query: Query, runs: int) -> Measured:
             f"SELECT count(DISTINCT _metadata.file_path) FROM events WHERE {query.rows}"
         ).first()
     assert found is not None
-    files: dict[str, int] = {}
-    times: dict[str, list[float]] = {mode: [] for mode in MODES}
-    answers = set()
-    for turn in range(runs + 1):
-        for mode, conf in MODES.items():
-            with with_settings(spark, conf):
-                started = time.perf_counter()
-                frame = spark.sql(query.text)
-                answers.add(tuple(row[0] for row in frame.collect()))
-                if turn:  # The first run of a query compiles it.
-                    times[mode].append((time.perf_counter() - started) * 1000)
-                files[mode] = files_read(frame)
-    assert len(answers) == 1, f"the modes give different rows: {query.text}"
-    return Measured(found[0], files, {mode: statistics.median(t) for mode, t in times.items()})
+    turns = in_turns(spark, query.text, MODES, runs)
+    return Measured(found[0], turns.files, turns.ms)
 
 
 def _print(console: Console, measured: dict[str, Measured], rows: int) -> None:
