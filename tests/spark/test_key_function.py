@@ -158,7 +158,9 @@ def test_functions_describe_themselves(lab: Lab) -> None:
     names = [name for (name,) in lab.sql("SHOW FUNCTIONS LIKE 'sieve*'")]
     assert names == [
         f"sieve_{what}"
-        for what in "describe explain files indexes key segments status versions".split()
+        for what in (
+            "advice describe explain files indexes inspect key segments status versions".split()
+        )
     ]
     for name in names:
         text = "\n".join(line for (line,) in lab.sql(f"DESCRIBE FUNCTION EXTENDED {name}"))
