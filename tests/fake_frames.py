@@ -28,11 +28,12 @@ from sieve.indexing import (
     fit_budget,
     read_column,
 )
+from sieve.indexing.even_partitions import partition_keys
 from sieve.operations import check
 
 _TYPES = {
     "INT": pa.int32(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "STRING": pa.string(),
-    "BINARY": pa.binary(), "ARRAY<BIGINT>": pa.list_(pa.int64()),
+    "BINARY": pa.binary(),
 }  # fmt: skip
 _BATCH_ROWS = 1000
 _MODULES = (
@@ -50,7 +51,6 @@ class Col:
     Attributes:
         source: the column whose type it has, if it has none of its own.
         fold: what an aggregate makes of the values of all rows.
-        spread: whether its values are lists that become a row for each element.
     """
 
     of: Callable[[Values], Any]
@@ -58,7 +58,6 @@ class Col:
     source: str = ""
     type: pa.DataType | None = None
     fold: Callable[[list[Any]], Any] | None = None
-    spread: bool = False
 
     def alias(self, name: str) -> Col:
         """The same under another name."""
@@ -74,6 +73,9 @@ class Col:
 
     def __eq__(self, other: object) -> Col:  # type: ignore[override]
         return Col(lambda row: self.of(row) == other)
+
+    def __ne__(self, other: object) -> Col:  # type: ignore[override]
+        return Col(lambda row: self.of(row) != other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -138,7 +140,6 @@ functions = SimpleNamespace(
     min=_aggregate(min),
     max=_aggregate(max),
     count=lambda _: Col(lambda _: 1, fold=len),
-    explode=lambda what: replace(_col(what), spread=True, type=pa.int64()),
     floor=lambda what: Col(lambda row: int(what.of(row) // 1)),
     octet_length=lambda what: Col(
         lambda row: None if row[what] is None else len(row[what].encode()), type=pa.int32()
@@ -212,13 +213,8 @@ class Frame:
         added = [w for w in wanted if not isinstance(w, str) or w != "*"]
         columns = [_col(c) for c in (*names, *added)]
 
-        def rows(row: Values) -> Iterator[Values]:
-            made = {c.name: c.of(row) for c in columns}
-            (spread,) = [c.name for c in columns if c.spread] or [""]
-            yield from ({spread: one} for one in made[spread]) if spread else [made]
-
         types = {c.name: c.type or self.types.get(c.source, pa.int64()) for c in columns}
-        parts = [[made for row in part for made in rows(row)] for part in self.parts]
+        parts = [[{c.name: c.of(row) for c in columns} for row in part] for part in self.parts]
         return replace(self, types=types, parts=parts)
 
     def withColumn(self, name: str, column: Col) -> Frame:  # noqa: N802 - PySpark's name
@@ -260,10 +256,14 @@ class Frame:
         assert n == 1
         return self._of([self.rows])
 
-    def repartition(self, n: int, name: str) -> Frame:
-        """Rows of one value in one partition."""
+    def repartition(self, n: int, name: str = "") -> Frame:
+        """Rows in the partition of a value's hash; without a name, in one."""
         self.cluster.calls.append(f"repartition {n}")
-        return self._of([row for row in self.rows if row[name] % n == k] for k in range(n))
+        if not name:
+            assert n == 1
+            return self._of([self.rows])
+        place = partition_keys(n).tolist().index
+        return self._of([row for row in self.rows if place(row[name]) == k] for k in range(n))
 
     def repartitionByRange(self, n: int, name: str) -> Frame:  # noqa: N802 - PySpark's name
         """Rows of one value in one partition, which are in order."""

@@ -34,6 +34,9 @@ _KEY_SECONDS: Final = 1.5e-6
 # roughly.
 _SHARED: Final = 3
 
+_SCATTERED: Final = 0.5
+"""Share of neighbouring keys in different locations from which intervals are unlikely to do."""
+
 Limit = Literal["bytes", "seconds"]
 
 
@@ -131,6 +134,26 @@ def plan_map(
     budget = int(min(profile.budget(options), _SHARED * size) / share)
     limit = map_limit(int(size / share), int(keys / share), profile.sample.rows, profile.n_files)
     return MapPlan(IndexOptions("map", f"{budget}B"), limit)
+
+
+def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
+    """Whether the reading step had better collect the pairs of a map, which saves another reading.
+
+    They are collected in vain if intervals turn out to cost less than the map.
+    """
+    if options.shape == "map":
+        return True
+    if options.shape != "auto" or not options.automatic or profile.sample.scattered < _SCATTERED:
+        return False
+    keys = profile.sample.rows
+    size = estimate_bytes(keys, profile.n_files, 0)
+    payback = profile.payback(options)
+    whole, one = payback.cost(0, {"present": profile.n_files}), payback.cost(size, {"present": 1})
+    return (
+        one < whole
+        and size <= profile.budget(options)
+        and map_limit(size, keys, keys, profile.n_files) is None
+    )
 
 
 def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Self
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.errors import InvalidInputError
 from sieve.indexing import hash_map_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.column_sample import Sample
-from sieve.indexing.read_column import Seen
+from sieve.indexing.seen import Seen
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
@@ -25,34 +26,52 @@ _WORTHWHILE_BITS = 6
 """Fingerprint bits at which a look-up of an absent key reads 1.6 % of a file."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CollectedPairs:
+    """Pairs that the reading step has collected.
+
+    Attributes:
+        rows: of `PACKED_SCHEMA`, persisted by the reading step.
+        parts: number of ranges of hashes that they are packed by.
+    """
+
+    rows: DataFrame
+    parts: int
+
+
 class SharedPairs:
-    """Pairs of each key's hash and location, read for the first map of a block and shared by all.
+    """Pairs of each key's hash and location, shared by all maps of a block.
 
     Args:
         values: the column as ``v``, and `LOCATION`.
         sample: of the column.
         seen: the counts of its locations.
+        collected: the pairs; None: the first map reads the column for them.
     """
 
-    def __init__(self, values: DataFrame, sample: Sample, seen: Seen) -> None:
+    def __init__(
+        self, values: DataFrame, sample: Sample, seen: Seen, collected: CollectedPairs | None
+    ) -> None:
+        self._n_files = len(seen.rows)
+        self._counts: tuple[int, int] | None = None
+        self._persists = collected is None
+        if collected is not None:
+            self._pairs, self._parts = collected.rows, collected.parts
+            return
+        self._parts = parts_of(int(seen.rows.sum()))
         # Spark passes rows to Python at a cost for each byte, so only what is needed of a value.
-        key = sf.col("v")
-        if not sample.encoder.exact:
-            key = sf.when(key.isNotNull(), sf.xxhash64(key))
+        key = sf.col("v") if sample.encoder.exact else hash_of_value()
         zoomed = not sample.encoder.exact and sample.domain_sample is not None
         keys = values.select(key.alias("key"), LOCATION, *(["v"] if zoomed else []))
-        self._n_files = len(seen.rows)
-        self._parts = max(1, math.ceil(int(seen.rows.sum()) / _PAIRS_PER_MAP))
         proves = ~seen.partial if seen.partial.any() else None
         step = hash_map_tasks.pack_hashes(sample.encoder, sample.domain_sample, self._parts, proves)
         self._pairs = map_batches(keys, step, hash_map_tasks.PACKED_SCHEMA)
-        self._counts: tuple[int, int] | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._counts is not None:
+        if self._persists and self._counts is not None:
             self._pairs.unpersist()
 
     def map_rows(self, budget: int, most_bits: int = MOST_WORTHWHILE) -> DataFrame:
@@ -67,7 +86,8 @@ class SharedPairs:
         """
         pairs, parts = self._pairs, self._parts
         if self._counts is None:
-            pairs.persist(StorageLevel.MEMORY_AND_DISK)
+            if self._persists:
+                pairs.persist(StorageLevel.MEMORY_AND_DISK)
             self._counts = _counts(pairs)
         maps, bits = fit_maps(*self._counts, self._n_files, budget)
         # No more ranges than before the pairs were counted: neighbouring ranges share a map.
@@ -78,17 +98,23 @@ class SharedPairs:
         return map_batches(ranges, step, SPARK_SCHEMA)
 
 
+def parts_of(rows: int) -> int:
+    """Number of ranges of hashes that pairs are packed by: of the most maps that there may be."""
+    return max(1, math.ceil(rows / _PAIRS_PER_MAP))
+
+
+def hash_of_value() -> Column:
+    """The JVM's hash of the column ``v``; NULL for NULL."""
+    value = sf.col("v")
+    return sf.when(value.isNotNull(), sf.xxhash64(value))
+
+
 def _counts(pairs: DataFrame) -> tuple[int, int]:
     """Number of pairs of a key and a location, and approximate number of distinct keys."""
-    n = pairs.agg(sf.sum("pairs")).first()[0] or 0
-    hashes = pairs.select(sf.explode("smallest").alias("hash"))
-    smallest = hashes.groupBy("hash").agg(sf.count("*").alias("times")).orderBy("hash")
-    found, greatest, times = (
-        smallest.limit(hash_map_tasks.SKETCH)
-        .agg(sf.count("*"), sf.max("hash"), sf.max("times"))
-        .first()
-    )
-    return n, hash_map_tasks.distinct(n, found, greatest or 0, times or 0)
+    merge, schema = hash_map_tasks.merge_sketches, hash_map_tasks.SKETCH_SCHEMA
+    of_tasks = map_batches(pairs.select("pairs", "smallest"), merge, schema)
+    n, smallest = map_batches(of_tasks.repartition(1), merge, schema).first()
+    return n, hash_map_tasks.distinct(n, smallest)
 
 
 def fit_maps(pairs: int, keys: int, n_files: int, budget: int) -> tuple[int, int]:

@@ -19,7 +19,13 @@ from pyspark.sql import DataFrame
 from sieve.arrays.dtypes import Counts
 from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError, SieveError
-from sieve.indexing.auto_budget import expected_of, more_may_pay, plan_map, stop_for
+from sieve.indexing.auto_budget import (
+    expected_of,
+    map_is_likely,
+    more_may_pay,
+    plan_map,
+    stop_for,
+)
 from sieve.indexing.column_profile import ColumnProfile, column_profile
 from sieve.indexing.fit_budget import Shared, run_maker, shared_by_runs, trial_of_least_cost
 from sieve.indexing.probes import (
@@ -30,7 +36,8 @@ from sieve.indexing.probes import (
     make_probes,
     map_may_pay,
 )
-from sieve.indexing.read_column import Seen, read_cuts
+from sieve.indexing.read_column import read_cuts
+from sieve.indexing.seen import Seen
 from sieve.indexing.tiling import Tiling
 from sieve.indexing.write_run import write_within
 from sieve.metadata.options import AUTO, IndexOptions
@@ -211,10 +218,12 @@ class _Building:
     ) -> tuple[_Made | None, Seen]:
         """Reads the column and writes a run, perhaps with a map."""
         self.describe_job("reading")
+        with_pairs = self.with_maps and map_is_likely(asked, self.options)
         with (
-            read_cuts(asked, self.options, self.probes, in_parts) as (cuts, seen),
-            shared_by_runs(cuts, seen, asked) as shared,
+            read_cuts(asked, self.options, self.probes, in_parts, with_pairs=with_pairs) as read,
+            shared_by_runs(read.cuts, read.seen, asked, read.pairs) as shared,
         ):
+            cuts, seen = read.cuts, read.seen
             reading = _Reading(asked, cuts, seen, shared)
             stop = None
             if self.options.automatic:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.arrays.dtypes import Codes, Hashes, Intervals
+from sieve.arrays.dtypes import Codes, Hashes, Intervals, Ordinals
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing.arrow_jobs import map_batches
@@ -19,6 +19,7 @@ from sieve.indexing.choose_encoder import FRONT, choose_encoder
 from sieve.indexing.domain_sample import DomainSample, windows
 from sieve.segments.query_model import QueryModel
 from sieve.tables.column import Column
+from sieve.tables.table import LOCATION
 
 WANTED = 40_000
 """Rows to sample: a share of 1 % is then estimated with a relative error of about 5 %."""
@@ -39,6 +40,8 @@ class Sample:
         rows: rows of the table, counted or estimated.
         width: mean bytes of a value.
         shown: number of rows in the windows; all rows without windows.
+        scattered: of neighbouring keys of the sample, the share whose rows lie in different
+            locations: about 0 if each location has a range of keys of its own.
         domain_sample: the windows of the domain that `query_model`, `codes` and `hashes` are
             restricted to; None: the whole domain.
     """
@@ -51,6 +54,7 @@ class Sample:
     width: float
     shown: int
     domain_sample: DomainSample | None = None
+    scattered: float = 0.0
 
     @property
     def share(self) -> float:
@@ -85,6 +89,7 @@ def zoomed(sample: Sample, share: float, asked: Intervals) -> Sample:
         sample.width,
         int(sample.rows * len(inside) / len(sample.codes)),
         domain_sample,
+        sample.scattered,
     )
 
 
@@ -98,7 +103,7 @@ def take_sample(
     """Samples a column uniformly over all files.
 
     Args:
-        values: the column as ``v``, of all files.
+        values: the column as ``v``, of all files, and their `LOCATION`.
         column: the column.
         counted: its rows, if the format's metadata has row counts.
         size: bytes of the files.
@@ -106,14 +111,16 @@ def take_sample(
     """
     expected = max(1, counted if counted is not None else size // _BYTES_PER_ROW)
     share = min(1.0, WANTED / expected)
-    drawn = values.select("v")
+    drawn = values.select("v", LOCATION)
     if share < 1:
         # With an explicit seed: given the share alone, Spark 4.1 draws with another seed each time.
         drawn = drawn.sample(fraction=share, seed=1)
     text = column.any_width
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
     front = sf.substring(sf.col("v"), 1, FRONT) if text else sf.col("v")
-    shown = drawn.select(front.alias("v"), length.alias("bytes"), sf.xxhash64("v").alias("hash"))
+    shown = drawn.select(
+        front.alias("v"), length.alias("bytes"), sf.xxhash64("v").alias("hash"), LOCATION
+    )
     pieces = map_batches(shown, _packed, "sample BINARY")
     tables = [pa.ipc.open_stream(bytes(row[0])).read_all() for row in pieces.collect()]
     if not tables:
@@ -137,7 +144,15 @@ def take_sample(
         rows,
         width,
         rows,
+        scattered=_scattered(codes, table[LOCATION].to_numpy()[keys]),
     )
+
+
+def _scattered(codes: Codes, locations: Ordinals) -> float:
+    """The share of neighbours in the order of distinct keys that lie in different locations."""
+    codes, first = np.unique(codes, return_index=True)
+    of_each = locations[first]
+    return float(np.mean(of_each[1:] != of_each[:-1])) if len(codes) > 1 else 0.0
 
 
 def _width(type_name: str) -> int:

@@ -17,25 +17,30 @@ import pyarrow as pa
 from sieve.arrays import dtypes
 from sieve.arrays.dtypes import Codes, Counts
 from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import hash_codes
+from sieve.indexing import hash_map_tasks
 from sieve.indexing.batches import Batches, together
 from sieve.indexing.domain_sample import DomainSample
 from sieve.indexing.packed_cuts import pack
 from sieve.segments.intervals import Intervals, cut_location, overprovisioned_most
 from sieve.segments.query_model import QueryModel
 
-KEY, ROWS, NULLS, NANS, PROBE, DAMAGED = range(6)
+KEY, ROWS, NULLS, NANS, PROBE, DAMAGED, PAIRS = range(7)
 """Kinds of output lines of the first step: a cut; a count of a location's rows of a kind; the
-number of a task's locations that hold a key of a probe, with their bytes in `keys`; or a corrupt
-record of a location."""
+number of a task's locations that hold a key of a probe, with their bytes in `keys`; a corrupt
+record of a location; or, packed, a task's pairs of hash and location in one range of hashes."""
 
 CUTS_SCHEMA = "kind INT, location INT, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT"
 _CUTS = pa.schema(
     [("kind", pa.int32()), ("location", pa.int32())]
     + [(name, pa.int64()) for name in ("first", "last", "keys", "rows")]
 )
-PACKED_SCHEMA = f"{CUTS_SCHEMA}, cuts BINARY"
-"""Of packed lines: those of cuts have these in `cuts`, their number in `rows`, and their ends."""
-_PACKED = pa.schema([*_CUTS, ("cuts", pa.binary())])
+_PAIRS = ("hashes", "locations", "smallest")
+PACKED_SCHEMA = ", ".join([CUTS_SCHEMA, "cuts BINARY", *(f"{name} BINARY" for name in _PAIRS)])
+"""Of packed lines: those of cuts have these in `cuts`, their number in `rows`, and their ends;
+those of pairs have the columns of `hash_map_tasks`, the range in `location`, the number in `rows`.
+"""
+_PACKED = pa.schema([*_CUTS, *((name, pa.binary()) for name in ("cuts", *_PAIRS))])
 _HELD = 1 << 22
 """Codes buffered before they are sorted and cut: 32 MB."""
 _ORDERED = 16
@@ -72,7 +77,11 @@ class Cutting:
 
 
 def read_column(
-    encoder: Encoder, domain_sample: DomainSample | None, cutting: Cutting, probes: dtypes.Intervals
+    encoder: Encoder,
+    domain_sample: DomainSample | None,
+    cutting: Cutting,
+    probes: dtypes.Intervals,
+    parts: int | None = None,
 ) -> Callable[[Batches], Batches]:
     """The first step: from (value, location) rows to cuts and counts of each location.
 
@@ -83,9 +92,13 @@ def read_column(
         domain_sample: the windows of the domain to index; None: the whole domain.
         cutting: the granularity of cuts.
         probes: int64[k, 2], intervals of key codes whose true locations are counted.
+        parts: also yields packed pairs for hash maps, by so many ranges of hashes; unless the
+            encoder is exact, rows then have the JVM's hash in a third column. None: no pairs. Not
+            with a domain sample.
     """
 
     def run(batches: Batches) -> Batches:
+        packer = None if parts is None else hash_map_tasks.PairPacker(parts)
         file: _File | None = None
         hits = np.zeros((2, len(probes)), np.int64)
         for batch in batches:
@@ -96,10 +109,12 @@ def read_column(
                 if file is None or file.location != location:
                     if file is not None:
                         yield from file.finish()
-                    file = _File(location, domain_sample, cutting, probes, hits)
-                yield from file.add(encoder, part.column(0))
+                    file = _File(location, encoder, domain_sample, cutting, probes, hits, packer)
+                yield from file.add(part)
         if file is not None:
             yield from file.finish()
+        if packer is not None:
+            yield from packer.finish()
         if hits.size:
             yield _hits(hits)
 
@@ -109,14 +124,21 @@ def read_column(
 def pack_cuts(lines: Batches) -> Batches:
     """A step from the lines of `read_column` to fewer: one for all cuts of a batch."""
     for batch in lines:
-        if batch.num_rows == 0 or batch.column(0)[0].as_py() != KEY:
-            none = pa.nulls(batch.num_rows, pa.binary())
-            yield pa.RecordBatch.from_arrays([*batch.columns, none], schema=_PACKED)
-            continue
-        location, first, last, keys, rows = (batch.column(k).to_numpy() for k in range(1, 6))
-        cuts = Intervals(first, last, location, keys, rows)
-        line = (KEY, location[0], first[0], last[-1], keys.sum(), len(cuts), pack(cuts))
-        yield _line(line, _PACKED)
+        none = pa.nulls(batch.num_rows, pa.binary())
+        if batch.schema.equals(hash_map_tasks.PACKED):
+            kinds = pa.array(np.full(batch.num_rows, PAIRS, np.int32))
+            zeros = pa.array(np.zeros(batch.num_rows, np.int64))
+            part, pairs, *packed = batch.columns
+            columns = [kinds, part, zeros, zeros, zeros, pairs, none, *packed]
+            yield pa.RecordBatch.from_arrays(columns, schema=_PACKED)
+        elif batch.num_rows == 0 or batch.column(0)[0].as_py() != KEY:
+            columns = [*batch.columns, none, none, none, none]
+            yield pa.RecordBatch.from_arrays(columns, schema=_PACKED)
+        else:
+            location, first, last, keys, rows = (batch.column(k).to_numpy() for k in range(1, 6))
+            cuts = Intervals(first, last, location, keys, rows)
+            line = (KEY, location[0], first[0], last[-1], keys.sum(), len(cuts), pack(cuts))
+            yield _line((*line, None, None, None), _PACKED)
 
 
 def _line(values: Sequence[object], schema: pa.Schema) -> pa.RecordBatch:
@@ -147,12 +169,16 @@ class _File:
     def __init__(
         self,
         location: int,
+        encoder: Encoder,
         domain_sample: DomainSample | None,
         cutting: Cutting,
         probes: dtypes.Intervals,
         hits: Counts,
+        packer: hash_map_tasks.PairPacker | None,
     ) -> None:
         self.location = location
+        self._encoder = encoder
+        self._packer = packer
         self._zoom = domain_sample
         self._cutting = cutting
         self._probes, self._hits = probes, hits
@@ -160,8 +186,9 @@ class _File:
         self._held = 0
         self._counts = {ROWS: 0, NULLS: 0, NANS: 0}
 
-    def add(self, encoder: Encoder, values: pa.Array) -> Batches:
-        encoded = encoder.encode(values)
+    def add(self, batch: pa.RecordBatch) -> Batches:
+        values = batch.column(0)
+        encoded = self._encoder.encode(values)
         keys = encoded.codes[encoded.valid & ~encoded.nan]
         self._counts[ROWS] += len(values)
         self._counts[NULLS] += int(np.count_nonzero(~encoded.valid))
@@ -170,17 +197,19 @@ class _File:
             keys = self._zoom.codes(keys)
         self._codes.append(keys)
         self._held += len(keys)
+        if self._packer is not None and not self._encoder.exact:
+            yield from self._packer.add(hash_map_tasks.hashed_once(batch.column(2)), self.location)
         if self._held >= _HELD:
-            yield self._flush()
+            yield from self._flush()
 
     def finish(self) -> Batches:
         if self._held:
-            yield self._flush()
+            yield from self._flush()
         kinds = list(self._counts)
         none, counts = np.zeros(len(kinds), np.int64), np.array(list(self._counts.values()))
         yield self._batch(kinds, none, none, none, counts)
 
-    def _flush(self) -> pa.RecordBatch:
+    def _flush(self) -> Batches:
         codes, rows = _distinct(np.concatenate(self._codes))
         self._codes, self._held = [], 0
         start = np.searchsorted(codes, self._probes[:, 0])
@@ -190,7 +219,9 @@ class _File:
         self._hits[1, met] += self._cutting.sizes[self.location]
         cuts = self._cutting.of(codes, rows, self.location)
         kinds = np.full(len(cuts), KEY, np.int32)
-        return self._batch(kinds, cuts.first, cuts.last, cuts.keys, cuts.rows)
+        if self._packer is not None and self._encoder.exact:
+            yield from self._packer.add(hash_codes(codes), self.location)
+        yield self._batch(kinds, cuts.first, cuts.last, cuts.keys, cuts.rows)
 
     def _batch(self, kinds: object, *columns: npt.NDArray[np.int64]) -> pa.RecordBatch:
         kind = pa.array(kinds, pa.int32())

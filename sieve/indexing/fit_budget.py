@@ -16,9 +16,9 @@ from pyspark.sql import functions as sf
 from sieve.arrays.dtypes import Numbers
 from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
-from sieve.indexing.build_hash_map import SharedPairs
+from sieve.indexing.build_hash_map import CollectedPairs, SharedPairs
 from sieve.indexing.column_profile import ColumnProfile
-from sieve.indexing.read_column import Seen
+from sieve.indexing.seen import Seen
 from sieve.metadata.options import IndexOptions
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.budget import choose_price, prices_for
@@ -68,15 +68,21 @@ class Shared:
 
 
 @contextlib.contextmanager
-def shared_by_runs(cuts: DataFrame, seen: Seen, column_profile: ColumnProfile) -> Iterator[Shared]:
+def shared_by_runs(
+    cuts: DataFrame,
+    seen: Seen,
+    column_profile: ColumnProfile,
+    collected: CollectedPairs | None = None,
+) -> Iterator[Shared]:
     """Yields the input of several runs, kept until the block ends.
 
     Args:
         cuts: of the reading step.
         seen: its counts.
         column_profile: the profile that it was read with.
+        collected: pairs that it has collected.
     """
-    with SharedPairs(column_profile.values, column_profile.sample, seen) as pairs:
+    with SharedPairs(column_profile.values, column_profile.sample, seen, collected) as pairs:
         shared = Shared(cuts, seen, column_profile, pairs)
         try:
             yield shared

@@ -22,18 +22,13 @@ from sieve.indexing.domain_sample import DomainSample
 from sieve.indexing.segment_tasks import run_row
 from sieve.segments.hash_map.format import build_map
 
-PACKED_SCHEMA: Final = (
-    "part INT, pairs BIGINT, hashes BINARY, locations BINARY, smallest ARRAY<BIGINT>"
+PACKED_SCHEMA: Final = "part INT, pairs BIGINT, hashes BINARY, locations BINARY, smallest BINARY"
+PACKED: Final = pa.schema(
+    [("part", pa.int32()), ("pairs", pa.int64())]
+    + [(name, pa.binary()) for name in ("hashes", "locations", "smallest")]
 )
-_PACKED = pa.schema(
-    [
-        ("part", pa.int32()),
-        ("pairs", pa.int64()),
-        ("hashes", pa.binary()),
-        ("locations", pa.binary()),
-        ("smallest", pa.list_(pa.int64())),
-    ]
-)
+SKETCH_SCHEMA: Final = "pairs BIGINT, smallest BINARY"
+_SKETCH_SCHEMA = pa.schema([("pairs", pa.int64()), ("smallest", pa.binary())])
 SKETCH: Final = 4_096
 """Number of smallest hashes in the distinct-count sketch, which is then accurate to 1.6 %."""
 _HELD: Final = 1 << 20
@@ -57,22 +52,46 @@ def pack_hashes(
     """
 
     def run(batches: Batches) -> Batches:
-        held: list[tuple[Hashes, Ordinals]] = []
-        n = 0
+        packer = PairPacker(parts)
         for batch in batches:
             for location, rows in together(batch, 1):
                 if location < 0 or (proves is not None and not proves[location]):
                     continue
-                hashes = _hashes(encoder, domain_sample, rows)
-                held.append((hashes, np.full(len(hashes), location, np.int32)))
-                n += len(hashes)
-            if n >= _HELD:
-                yield packed(*_joined(held), parts)
-                held, n = [], 0
-        if n:
-            yield packed(*_joined(held), parts)
+                yield from packer.add(_hashes(encoder, domain_sample, rows), location)
+        yield from packer.finish()
 
     return run
+
+
+class PairPacker:
+    """Buffers a task's pairs of hash and location, and packs them.
+
+    Args:
+        parts: number of ranges of hashes of equal length, in signed order.
+    """
+
+    def __init__(self, parts: int) -> None:
+        self._parts = parts
+        self._held: list[tuple[Hashes, Ordinals]] = []
+        self._n = 0
+
+    def add(self, hashes: Hashes, location: int) -> Batches:
+        """Takes hashes of a location; yields rows of `PACKED_SCHEMA` if the buffer is full."""
+        self._held.append((hashes, np.full(len(hashes), location, np.int32)))
+        self._n += len(hashes)
+        if self._n >= _HELD:
+            yield from self.finish()
+
+    def finish(self) -> Batches:
+        """Yields the rows of all pairs in the buffer, and empties it."""
+        if self._n:
+            yield packed(*_joined(self._held), self._parts)
+            self._held, self._n = [], 0
+
+
+def hashed_once(hashes: pa.Array) -> Hashes:
+    """The distinct hashes of a column of the JVM's hashes, without NULLs."""
+    return _once(np.sort(hashes.drop_null().to_numpy())).view(np.uint64)
 
 
 def _hashes(encoder: Encoder, domain_sample: DomainSample | None, rows: pa.RecordBatch) -> Hashes:
@@ -86,7 +105,7 @@ def _hashes(encoder: Encoder, domain_sample: DomainSample | None, rows: pa.Recor
     if domain_sample is not None:
         # The codes of NULLs are undefined, but so are their hashes.
         hashes = hashes.filter(domain_sample.within(encoder.encode(rows.column(2)).codes))
-    return _once(np.sort(hashes.drop_null().to_numpy())).view(np.uint64)
+    return hashed_once(hashes)
 
 
 def _once(words: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -107,16 +126,16 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
     starts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
     ends = np.append(starts[1:], len(part))
     cuts = list(zip(starts.tolist(), ends.tolist(), strict=True))
-    smallest = _smallest(hashes).view(np.int64)
+    smallest = _smallest(hashes).tobytes()
     return pa.RecordBatch.from_arrays(
         [
             pa.array(part[starts]),
             pa.array(ends - starts),
             pa.array([hashes[a:b].tobytes() for a, b in cuts], pa.binary()),
             pa.array([locations[a:b].tobytes() for a, b in cuts], pa.binary()),
-            pa.array([smallest, *([[]] * (len(cuts) - 1))], pa.list_(pa.int64())),
+            pa.array([smallest, *([b""] * (len(cuts) - 1))], pa.binary()),
         ],
-        schema=_PACKED,
+        schema=PACKED,
     )
 
 
@@ -124,11 +143,24 @@ def _smallest(hashes: Hashes) -> Hashes:
     """The `SKETCH` smallest of sorted hashes, each once, or twice if it occurs more than once."""
     third = np.append([False, False], hashes[2:] == hashes[:-2])[: len(hashes)]
     at_most_twice: Hashes = hashes[~third]
-    first = np.append(True, at_most_twice[1:] != at_most_twice[:-1])
+    first = np.append(True, at_most_twice[1:] != at_most_twice[:-1])[: len(at_most_twice)]
     return at_most_twice[np.cumsum(first) <= SKETCH]
 
 
-def distinct(pairs: int, found: int, greatest: int, times: int) -> int:
+def merge_sketches(batches: Batches) -> Batches:
+    """A step from (pairs, smallest) rows to one: the number of all pairs, and their sketch."""
+    pairs, smallest = 0, np.empty(0, np.uint64)
+    for batch in batches:
+        pairs += sum(batch.column(0).to_pylist())
+        joined = np.frombuffer(
+            b"".join([smallest.tobytes(), *batch.column(1).to_pylist()]), np.uint64
+        )
+        smallest = _smallest(np.sort(joined.view(np.int64)).view(np.uint64))
+    columns = [pa.array([pairs]), pa.array([smallest.tobytes()], pa.binary())]
+    yield pa.RecordBatch.from_arrays(columns, schema=_SKETCH_SCHEMA)
+
+
+def distinct(pairs: int, smallest: bytes) -> int:
     """Estimated number of distinct hashes.
 
     It is exact if no hash of the sketch occurs twice, as with unique keys: an error of one part in
@@ -136,17 +168,17 @@ def distinct(pairs: int, found: int, greatest: int, times: int) -> int:
 
     Args:
         pairs: number of all pairs.
-        found: number of the `SKETCH` smallest hashes that exist.
-        greatest: the greatest of these.
-        times: how often the most frequent of these occurs.
+        smallest: uint64, the sketch of `merge_sketches`.
 
     Source: Bar-Yossef et al., "Counting Distinct Elements in a Data Stream" (k minimum values).
     """
+    hashes = np.frombuffer(smallest, np.int64)
+    found = len(_once(hashes))
     if found < SKETCH:
         return found
-    if times == 1:
+    if found == len(hashes):
         return pairs
-    return int((found - 1) * 2.0**64 / (greatest + 2.0**63))
+    return int((found - 1) * 2.0**64 / (int(hashes[-1]) + 2.0**63))
 
 
 def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:

@@ -11,44 +11,32 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.arrays.dtypes import Counts, Flags
+from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.indexing import cut_tasks
 from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.build_hash_map import CollectedPairs, hash_of_value, parts_of
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.probes import Probes
+from sieve.indexing.seen import Seen
 from sieve.metadata.options import IndexOptions
 from sieve.segments.intervals import overprovisioned_threshold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """The counts, by location and by probe.
+class ReadCuts:
+    """The result of the reading step.
 
     Attributes:
-        rows, nulls, nans: int64[n].
-        least, greatest: int64[n], key codes; least is above greatest if there is no key.
-        hits: int64[2, k], locations that hold a key of each probe, and their bytes.
-        partial: bool[n], locations of files that prove nothing: without rows, with a corrupt
-            record, or read incompletely.
-        cuts: of the other locations, the number of cuts, and their least and greatest key code.
-        keys: distinct keys of each of these, summed.
+        cuts: of all completely read locations.
+        seen: the counts.
+        pairs: the pairs for hash maps; None: not collected, or some are of a location that was not
+            read completely.
     """
 
-    rows: Counts
-    nulls: Counts
-    nans: Counts
-    least: Counts
-    greatest: Counts
-    hits: Counts
-    partial: Flags
-    cuts: tuple[int, int, int]
-    keys: int
-
-    @property
-    def whole(self) -> list[int] | None:
-        """The locations that were read completely; None: all."""
-        return [int(k) for k in np.flatnonzero(~self.partial)] if self.partial.any() else None
+    cuts: DataFrame
+    seen: Seen
+    pairs: CollectedPairs | None
 
 
 @contextlib.contextmanager
@@ -57,8 +45,10 @@ def read_cuts(
     options: IndexOptions,
     probes: Probes,
     may_be_empty: Flags | None = None,
-) -> Iterator[tuple[DataFrame, Seen]]:
-    """Cuts of all completely read locations, persisted until the block ends, and the counts.
+    *,
+    with_pairs: bool = False,
+) -> Iterator[ReadCuts]:
+    """Reads the column once; what comes of it is persisted until the block ends.
 
     The cuts are packed, those of each location in few rows; for the shape ``sieve``, whose pairs
     Spark sorts, each is a row.
@@ -68,34 +58,51 @@ def read_cuts(
         options: shape and budget.
         probes: the probes to count.
         may_be_empty: bool[n], locations that prove something even without rows; None: none does.
+        with_pairs: collect the pairs for hash maps, too; not for the shape ``sieve``.
 
     Raises:
         Py4JJavaError: a file cannot be read; names it.
     """
     sample = column_profile.sample
+    parts = parts_of(sample.rows) if with_pairs else None
     step = cut_tasks.read_column(
-        sample.encoder, sample.domain_sample, _cutting(column_profile, options), probes.intervals
+        sample.encoder,
+        sample.domain_sample,
+        _cutting(column_profile, options),
+        probes.intervals,
+        parts,
     )
     packs = options.shape != "sieve"
+    values = column_profile.values
+    if with_pairs and not sample.encoder.exact:
+        values = values.select("*", hash_of_value().alias("hash"))
     if packs:
         lines = map_batches(
-            column_profile.values,
+            values,
             lambda rows: cut_tasks.pack_cuts(step(rows)),
             cut_tasks.PACKED_SCHEMA,
         )
     else:
-        lines = map_batches(column_profile.values, step, cut_tasks.CUTS_SCHEMA)
+        lines = map_batches(values, step, cut_tasks.CUTS_SCHEMA)
     lines.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         shown = np.zeros(column_profile.n_files, np.bool_) if may_be_empty is None else may_be_empty
         n_cuts = sf.col("rows") if packs else sf.lit(1)
         seen = _seen(lines, n_cuts, column_profile, len(probes.intervals), shown)
         cuts = lines.where(sf.col("kind") == cut_tasks.KEY)
+        pairs = None if parts is None else CollectedPairs(_pairs(lines), parts)
         if (whole := seen.whole) is not None:
             cuts = cuts.where(sf.col("location").isin(whole)) if whole else cuts.limit(0)
-        yield cuts.select("location", "cuts") if packs else cuts.drop("kind"), seen
+            pairs = None
+        yield ReadCuts(cuts.select("location", "cuts") if packs else cuts.drop("kind"), seen, pairs)
     finally:
         lines.unpersist()
+
+
+def _pairs(lines: DataFrame) -> DataFrame:
+    part, pairs = sf.col("location").alias("part"), sf.col("rows").alias("pairs")
+    of_tasks = lines.where(sf.col("kind") == cut_tasks.PAIRS)
+    return of_tasks.select(part, pairs, "hashes", "locations", "smallest")
 
 
 def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.Cutting:
@@ -131,7 +138,8 @@ def _seen(
     hit_bytes, distinct = np.zeros(n_probes, np.int64), np.zeros(n, np.int64)
     least, greatest = np.full(n, GREATEST, np.int64), np.full(n, LEAST, np.int64)
     rows = sf.when(sf.col("kind") == cut_tasks.KEY, n_cuts).otherwise(sf.col("rows"))
-    grouped = lines.groupBy("kind", "location").agg(
+    counted = lines.where(sf.col("kind") != cut_tasks.PAIRS)
+    grouped = counted.groupBy("kind", "location").agg(
         sf.sum(rows), sf.sum("keys"), sf.min("first"), sf.max("last")
     )
     for kind, place, total, keys, low, high in grouped.collect():

@@ -18,6 +18,7 @@ import pyarrow as pa
 from sieve.arrays.dtypes import Codes, Numbers
 from sieve.errors import UnavailableError
 from sieve.indexing.batches import Batches
+from sieve.indexing.even_partitions import partition_keys
 from sieve.indexing.packed_cuts import pack, unpack
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
@@ -47,18 +48,20 @@ _FITTED = 0.98
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
     """A step that splits packed cuts at the borders: a row has the pieces of one stretch.
 
-    The cuts are in the last column; those of a batch are split together.
+    The cuts of a batch are split together. A stretch is named by the
+    number that Spark puts into the partition of its place.
     """
+    keys = partition_keys(len(borders) + 1)
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
-            stretch, pieces = split_at(unpack(batch.column(-1).to_pylist()), borders)
+            stretch, pieces = split_at(unpack(batch.column("cuts").to_pylist()), borders)
             order = np.argsort(stretch, kind="stable")
             numbers, starts = np.unique(stretch[order], return_index=True)
             parts = np.split(order, starts[1:])[: len(numbers)]
             packed = [pack(pieces.take(part)) for part in parts]
             yield pa.RecordBatch.from_arrays(
-                [pa.array(numbers, pa.int32()), pa.array(packed, pa.binary())], schema=_PIECES
+                [pa.array(keys[numbers]), pa.array(packed, pa.binary())], schema=_PIECES
             )
 
     return run

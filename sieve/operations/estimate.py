@@ -38,7 +38,8 @@ from sieve.indexing.fit_budget import (
     shared_by_runs,
 )
 from sieve.indexing.probes import Probes, expectations, files_read, make_probes, map_may_pay
-from sieve.indexing.read_column import Seen, read_cuts
+from sieve.indexing.read_column import read_cuts
+from sieve.indexing.seen import Seen
 from sieve.indexing.tiling import Tiling, locations_of, tile
 from sieve.metadata.file_list import render_locations
 from sieve.metadata.options import IndexOptions
@@ -144,9 +145,10 @@ def estimate_index(
     probes = make_probes(sample)
     environment.describe_job("reading")
     with (
-        read_cuts(_wide(of, widest), widest, probes) as (cuts, seen),
-        shared_by_runs(cuts, seen, of) as shared,
+        read_cuts(_wide(of, widest), widest, probes) as reading,
+        shared_by_runs(reading.cuts, reading.seen, of) as shared,
     ):
+        cuts, seen = reading.cuts, reading.seen
         read = time.monotonic() - started
         idle = _seconds_of_a_job(cuts) if sample.share < 1 else 0.0
         estimating = _Estimating(

@@ -12,7 +12,7 @@ from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.column_sample import Sample
-from sieve.indexing.read_column import Seen
+from sieve.indexing.seen import Seen
 from sieve.indexing.tiling import Tiling
 from sieve.predicate.evaluate import LocationIndex, Predicate, evaluate
 from sieve.predicate.key_ranges import KeyRanges

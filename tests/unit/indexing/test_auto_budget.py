@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sieve.indexing.auto_budget import map_limit, stop_for
+from sieve.encoding.encoder import Encoder
+from sieve.indexing.auto_budget import map_is_likely, map_limit, stop_for
+from sieve.indexing.column_profile import Profile
+from sieve.indexing.column_sample import Sample
 from sieve.indexing.probes import Probes
 from sieve.metadata.options import IndexOptions
 
@@ -54,3 +57,31 @@ def test_a_map_that_nobody_asked_for_has_limits(
 ) -> None:
     """A gibibyte, and three times the time of the build without it."""
     assert map_limit(size, keys, rows, n_files) == limit
+
+
+@pytest.mark.parametrize(
+    ("options", "scattered", "keys", "table_bytes", "likely"),
+    [
+        (IndexOptions(), 0.5, 1_000_000, 50_000_000, True),
+        (IndexOptions(), 0.49, 1_000_000, 50_000_000, False),
+        (IndexOptions("map"), 0.0, 1_000_000, 50_000_000, True),
+        (IndexOptions("intervals"), 1.0, 1_000_000, 50_000_000, False),
+        (IndexOptions(budget="1%"), 1.0, 1_000_000, 50_000_000, False),
+        # A tenth of the table is the most that an index takes.
+        (IndexOptions(), 1.0, 1_000_000, 5_000_000, False),
+        # A query that reads the whole table reads little.
+        (IndexOptions(payback=1), 1.0, 1_000_000, 50_000_000, True),
+        # Of a gibibyte and more.
+        (IndexOptions(), 1.0, 1_500_000_000, 150_000_000_000, False),
+    ],
+)
+def test_scattered_keys_are_likely_to_get_a_map(
+    options: IndexOptions, scattered: float, keys: int, table_bytes: int, likely: bool
+) -> None:
+    """If it could pay, and the user or the limits allow it."""
+    codes = np.empty(0, np.int64)
+    sample = Sample(
+        Encoder("bigint"), None, codes, codes.view(np.uint64), keys, 8, keys, scattered=scattered
+    )
+    sizes = np.full(100, table_bytes // 100)
+    assert map_is_likely(Profile(sizes=sizes, sample=sample), options) == likely

@@ -10,8 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sieve.encoding.encoder import Encoder
+from sieve.encoding.hashing import hash_codes
 from sieve.indexing import build_hash_map, hash_map_tasks
-from sieve.indexing.build_hash_map import SharedPairs, _counts
+from sieve.indexing.build_hash_map import CollectedPairs, SharedPairs, _counts
+from sieve.tables.table import LOCATION
 from tests import fake_frames
 from tests.fake_frames import Frame
 
@@ -40,8 +43,11 @@ def test_keys_are_counted_by_their_smallest_hashes(
     """Of all tasks; unique keys exactly, others about."""
     fake_frames.use(monkeypatch)
     monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)
-    types = {"pairs": pa.int64(), "smallest": pa.list_(pa.int64())}
-    parts = [[{"pairs": pairs, "smallest": smallest}] for pairs, smallest in tasks]
+    types = {"pairs": pa.int64(), "smallest": pa.binary()}
+    parts = [
+        [{"pairs": pairs, "smallest": np.array(smallest, np.int64).tobytes()}]
+        for pairs, smallest in tasks
+    ]
     frame: Any = Frame(types, parts)
     assert _counts(frame) == counted
 
@@ -62,11 +68,39 @@ def test_pairs_travel_in_as_many_parts_as_there_may_be_maps(
     sample: Any = SimpleNamespace(encoder=SimpleNamespace(exact=True), domain_sample=None)
     values: Any = SimpleNamespace(select=lambda *_: None)
     seen: Any = SimpleNamespace(rows=np.array(rows, np.int64), partial=partial)
-    SharedPairs(values, sample, seen)
+    SharedPairs(values, sample, seen, None)
     ((_, _, made, proves),) = asked
     assert made == parts
     assert (proves is None) == (len(rows) < 2)
     assert proves is None or proves.tolist() == (~partial).tolist()
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_collected_pairs_are_not_read_again(
+    monkeypatch: pytest.MonkeyPatch, collects: bool
+) -> None:
+    """They are the reading step's to persist; others are persisted from the first map on."""
+    fake_frames.use(monkeypatch)
+    step = hash_map_tasks.pack_hashes(Encoder("bigint"), None, 1, None)
+    values = Frame(
+        {"v": pa.int64(), LOCATION: pa.int32()},
+        [[{"v": k, LOCATION: k % 2} for k in range(part, part + 5)] for part in (0, 3)],
+    )
+    given: Any = values
+    rows: Any = values.mapInArrow(step, hash_map_tasks.PACKED_SCHEMA)
+    sample: Any = SimpleNamespace(encoder=Encoder("bigint"), domain_sample=None)
+    seen: Any = SimpleNamespace(rows=np.array([5, 5]), partial=np.zeros(2, np.bool_))
+    collected = CollectedPairs(rows, 1) if collects else None
+    calls = values.cluster.calls
+    with SharedPairs(given, sample, seen, collected) as pairs:
+        assert "persist" not in calls
+        (first,), (second,) = (pairs.map_rows(1 << 20).rows for _ in range(2))
+        assert calls.count("persist") == (not collects)
+        assert "unpersist" not in calls
+    assert calls.count("unpersist") == (not collects)
+    hashes = np.sort(hash_codes(np.arange(8)).view(np.int64))
+    assert (first["first"], first["last"]) == (hashes[0], hashes[-1])
+    assert first == second
 
 
 class Key:

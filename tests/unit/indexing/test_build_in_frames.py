@@ -135,7 +135,7 @@ ONE_TASK = [
 ]  # fmt: skip
 SEVERAL_TASKS = [
     (AUTO, numbers, f"{WHOLE}weighing weighing writing", "4", (8_922, 4, 1.0)),
-    (TIGHT, texts, f"{WHOLE}weighing writing weighing {MAPPED}", "4 3", (7_627, 4, 2.83)),
+    (TIGHT, texts, f"{WHOLE}weighing writing weighing {MAPPED}", "4 1 3", (7_627, 4, 2.83)),
     (
         IndexOptions("intervals", "9000B"),
         numbers,
@@ -143,7 +143,13 @@ SEVERAL_TASKS = [
         "4",
         (7_152, 4, 1.0),
     ),
-    (IndexOptions("map", "50%"), scattered, f"{WHOLE}weighing {MAPPED}", "4 3", (17_087, 7, 1.01)),
+    (
+        IndexOptions("map", "50%"),
+        scattered,
+        f"{WHOLE}weighing {MAPPED}",
+        "4 1 3",
+        (17_087, 7, 1.01),
+    ),
     (IndexOptions("sieve"), numbers, f"{WHOLE}writing", "3", (6_403, 3, 1.16)),
 ]
 
@@ -188,7 +194,8 @@ def test_a_small_column_is_weighed_by_one_task(
     """No key is lost in any shape, and the run takes and reads what it did."""
     build = Build(tmp_path, column, options)
     check(build, options, jobs, *figures)
-    assert ranges_of(build.cluster) == ""
+    # The sketches of the tasks' pairs meet in one.
+    assert ranges_of(build.cluster) == ("1" if "mapping" in jobs else "")
 
 
 @pytest.mark.parametrize(("options", "column", "jobs", "moved", "figures"), SEVERAL_TASKS)

@@ -46,6 +46,8 @@ class Attempts:
         tiling: of the files.
         locations: number of locations of each attempt.
         trial: bytes of the intervals that cost least, and files that a query for a key reads.
+        scattered: of the sample.
+        collects: of each reading, whether it collects the pairs of a map.
     """
 
     script: list[tuple[int, float] | Exception]
@@ -54,6 +56,8 @@ class Attempts:
     tiling: Tiling = field(default_factory=lambda: whole_files([50] * FILES))
     locations: list[int] = field(default_factory=list)
     trial: tuple[int, float] | None = None
+    scattered: float = 0.0
+    collects: list[bool] = field(default_factory=list)
 
     def maker(
         self, _: object, __: object, asked: Any, options: Any, *others: Any
@@ -85,7 +89,8 @@ class Attempts:
         self.home = f"file:{folder}"
         codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
         encoder, model = Encoder("bigint"), QueryModel.of_sample(codes)
-        sample = Sample(encoder, model, codes, hash_codes(codes), ROWS, 8, ROWS)
+        hashes = hash_codes(codes)
+        sample = Sample(encoder, model, codes, hashes, ROWS, 8, ROWS, scattered=self.scattered)
         nothing: Any = None
         owners = self.tiling.owners
         profile = ColumnProfile(
@@ -94,14 +99,15 @@ class Attempts:
         )  # fmt: skip
 
         @contextlib.contextmanager
-        def read_cuts(asked: Any, *_: object) -> Iterator[Any]:
+        def read_cuts(asked: Any, *_: object, with_pairs: bool) -> Iterator[Any]:
+            self.collects.append(with_pairs)
             counts, probes = np.ones(asked.n_files, np.int64), np.ones((2, 1200), np.int64)
             seen = SimpleNamespace(
                 rows=counts, nulls=counts, nans=counts, hits=probes, least=counts, greatest=counts,
                 partial=np.arange(asked.n_files) == 5, cuts=(self.cuts, 0, 1),
                 keys=ROWS,
             )  # fmt: skip
-            yield None, seen
+            yield SimpleNamespace(cuts=None, seen=seen, pairs=None)
 
         def by_file(asked: Any, *_: object) -> ColumnProfile:
             sizes = np.full(FILES, 50 * ROWS // FILES)
@@ -229,6 +235,22 @@ def test_what_is_read_in_part_gets_no_map(monkeypatch: pytest.MonkeyPatch, tmp_p
         attempts = Attempts([(FEW, 150.0)])
         attempts.build(monkeypatch, tmp_path / options.budget, options, added=[3])
         assert attempts.made == [made]
+
+
+@pytest.mark.parametrize(
+    ("scattered", "added", "collects"), [(1.0, (), True), (0.0, (), False), (1.0, (3,), False)]
+)
+def test_the_pairs_of_a_likely_map_are_collected_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    scattered: float,
+    added: Sequence[int],
+    collects: bool,
+) -> None:
+    """While the column is read for its cuts; not where there will be no map."""
+    attempts = Attempts([(MANY, 1.0)], trial=(FEW, 150.0), scattered=scattered)
+    attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
+    assert attempts.collects == [collects]
 
 
 @pytest.mark.parametrize(("second", "kept"), [((MANY, 100.0), 2), ((MANY, 149.99), 1)])

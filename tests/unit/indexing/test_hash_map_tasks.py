@@ -12,10 +12,18 @@ import pytest
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.errors import InvalidInputError
-from sieve.indexing import build_hash_map
+from sieve.indexing import build_hash_map, hash_map_tasks
 from sieve.indexing.build_hash_map import _WORTHWHILE_BITS, fit_maps
 from sieve.indexing.domain_sample import DomainSample
-from sieve.indexing.hash_map_tasks import SKETCH, distinct, pack_hashes, packed, write_maps
+from sieve.indexing.hash_map_tasks import (
+    SKETCH,
+    PairPacker,
+    distinct,
+    merge_sketches,
+    pack_hashes,
+    packed,
+    write_maps,
+)
 from sieve.segments.hash_map.format import build_map
 from sieve.segments.hash_map.size import estimate_bytes
 
@@ -56,20 +64,53 @@ def test_distinct_hashes_are_counted() -> None:
             hashes, locations = pairs(n)
             repeated = packed(np.tile(hashes, times), np.tile(locations, times), 4)
             smallest = repeated.column("smallest").to_pylist()
-            found, often = np.unique(smallest[0], return_counts=True)
+            known = np.frombuffer(smallest[0], np.int64)
+            found, often = np.unique(known, return_counts=True)
             assert found.tolist() == sorted(hashes.view(np.int64).tolist())[:SKETCH]
             assert set(often.tolist()) == {min(times, 2)}
             assert not any(smallest[1:])
-            counted = distinct(n * times, len(found), int(found[-1]), int(often.max()))
+            counted = distinct(n * times, smallest[0])
             assert counted == n if times == 1 or n < SKETCH else abs(counted / n - 1) < 0.06
+
+
+def test_sketches_of_tasks_become_one() -> None:
+    """As if one task had all pairs, whatever the batches; of no pair there is an empty sketch."""
+    hashes, locations = pairs(20_000)
+    hashes = np.append(hashes, hashes[:7_000])
+    locations = np.append(locations, locations[:7_000])
+    whole = packed(hashes, locations, 1).column("smallest")[0].as_py()
+    tasks = [packed(hashes[at::3], locations[at::3], 2) for at in range(3)]
+    rows = [batch.select(["pairs", "smallest"]) for batch in tasks]
+    for batches in (rows, rows[::-1]):
+        (made,) = merge_sketches(iter(batches))
+        assert made.to_pylist() == [{"pairs": 27_000, "smallest": whole}]
+    (nothing,) = merge_sketches(iter([]))
+    assert nothing.to_pylist() == [{"pairs": 0, "smallest": b""}]
+    assert distinct(0, b"") == 0
+
+
+def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At ten of them here, and the rest at the end."""
+    monkeypatch.setattr(hash_map_tasks, "_HELD", 10)
+    packer = PairPacker(1)
+    numbers = [
+        sum(batch.column("pairs")[0].as_py() for batch in packer.add(hashes, at))
+        for at, hashes in enumerate(np.split(hash_codes(np.arange(24)), [9, 10, 20, 21]))
+    ]
+    assert numbers == [0, 10, 10, 0, 0]
+    (rest,) = packer.finish()
+    (row,) = rest.to_pylist()
+    assert row["pairs"] == 4
+    assert sorted(np.frombuffer(row["locations"], np.int32).tolist()) == [3, 4, 4, 4]
+    assert list(packer.finish()) == []
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
     """Whether the sketch happens to estimate a few more or a few fewer of them."""
     hashes = hash_codes(np.arange(20_000) + 20_000 * seed)
-    smallest = packed(hashes, np.arange(20_000) % LOCATIONS, 1).column("smallest").to_pylist()[0]
-    keys = distinct(20_000, len(smallest), smallest[-1], 1)
+    (smallest,) = packed(hashes, np.arange(20_000) % LOCATIONS, 1).column("smallest").to_pylist()
+    keys = distinct(20_000, smallest)
     bytes_of_unique = estimate_bytes(20_000, LOCATIONS, 0)
     assert fit_maps(20_000, keys, LOCATIONS, round(1.05 * bytes_of_unique)) == (1, 0)
 

@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 import pytest
 
 from sieve.encoding.encoder import Encoder
-from sieve.indexing import cut_tasks
-from sieve.indexing.read_column import Seen
+from sieve.encoding.hashing import hash_bytes
+from sieve.indexing import cut_tasks, hash_map_tasks
+from sieve.indexing.seen import Seen
 from sieve.segments.query_model import QueryModel
 
 NO_PROBES = np.empty((0, 2), np.int64)
@@ -96,3 +97,52 @@ def test_probes_count_the_locations_that_hold_a_key_and_their_bytes():
         if line["kind"] == cut_tasks.PROBE
     }
     assert met == {0: (2, 500), 2: (3, 800)}
+
+
+@pytest.mark.parametrize("type_name", ["bigint", "string"])
+def test_pairs_are_collected_in_the_same_reading(type_name: str, monkeypatch: pytest.MonkeyPatch):
+    """Those that a reading of their own finds, without NULLs and damaged records."""
+    monkeypatch.setattr(cut_tasks, "_HELD", 3)
+    text, encoder = type_name == "string", Encoder.for_type(type_name)
+    given = [["a", "b", None, "a"], ["c", "a", "d"], [None], ["d"]]
+    batches = []
+    for location, values in ((0, given[0]), (0, ["b"]), (1, given[1]), (-3, [None]), (3, given[3])):
+        some = [value and (value if text else ord(value)) for value in values]
+        hashed = [value and hash_bytes([value.encode()])[0].astype(np.int64) for value in values]
+        columns = [pa.array(some, pa.string() if text else pa.int64())]
+        columns.append(pa.array(np.full(len(values), location, np.int32)))
+        columns += [pa.array(hashed, pa.int64())] if text else []
+        names = ["v", "location", "hash"][: len(columns)]
+        batches.append(pa.RecordBatch.from_arrays(columns, names))
+    cutting, probes = cut_tasks.Cutting(SIZES), np.empty((0, 2), np.int64)
+    step = cut_tasks.read_column(encoder, None, cutting, probes, 2)
+    lines = [row for batch in cut_tasks.pack_cuts(step(iter(batches))) for row in batch.to_pylist()]
+    without = cut_tasks.pack_cuts(
+        cut_tasks.read_column(encoder, None, cutting, probes)(iter(batches))
+    )
+    others = [line for line in lines if line["kind"] != cut_tasks.PAIRS]
+    assert others == [row for batch in without for row in batch.to_pylist()]
+    keys = [batch.select(["hash" if text else "v", "location"]) for batch in batches]
+    alone = hash_map_tasks.pack_hashes(encoder, None, 2, None)(iter(keys))
+    wanted = {
+        (row["part"], *pair)
+        for batch in alone
+        for row in batch.to_pylist()
+        for pair in zip(
+            np.frombuffer(row["hashes"], np.int64).tolist(),
+            np.frombuffer(row["locations"], np.int32).tolist(),
+            strict=True,
+        )
+    }
+    found = set()
+    for line in (line for line in lines if line["kind"] == cut_tasks.PAIRS):
+        hashes, locations = (
+            np.frombuffer(line[name], kind).tolist()
+            for name, kind in (("hashes", np.int64), ("locations", np.int32))
+        )
+        assert line["rows"] == len(hashes)
+        assert line["cuts"] is None
+        assert len(line["smallest"]) in (0, 8 * sum(r["rows"] for r in lines if r["kind"] == 6))
+        found |= {(line["location"], *pair) for pair in zip(hashes, locations, strict=True)}
+    assert found == wanted
+    assert len(wanted) == 6

@@ -16,7 +16,8 @@ from sieve.indexing.column_profile import ColumnProfile, Profile, column_profile
 from sieve.indexing.column_sample import Sample, take_sample
 from sieve.indexing.packed_cuts import unpack
 from sieve.indexing.probes import Probes
-from sieve.indexing.read_column import Seen, read_cuts
+from sieve.indexing.read_column import read_cuts
+from sieve.indexing.seen import Seen
 from sieve.indexing.tiling import Tiling
 from sieve.metadata.options import IndexOptions
 from sieve.segments.query_model import QueryModel
@@ -164,11 +165,12 @@ def read(
     ends = encoder.encode(pa.array([2.0, 2.0, 2.5, 7.2, 9.0, 9.5])).codes.reshape(-1, 2)
     probes = Probes(ends, np.zeros(3, np.int64), np.zeros(3, np.uint64))
     empty = np.isin(np.arange(8), may_be_empty)
-    with read_cuts(profile, IndexOptions(shape), probes, empty) as (cuts, seen):
+    with read_cuts(profile, IndexOptions(shape), probes, empty) as read:
         assert frame.cluster.calls.count("unpersist") == 0
-        rows = cuts.rows  # type: ignore[attr-defined]
+        assert read.pairs is None
+        rows = read.cuts.rows  # type: ignore[attr-defined]
     assert frame.cluster.calls.count("unpersist") == 1
-    return rows, seen, frame.cluster
+    return rows, read.seen, frame.cluster
 
 
 EXACT = [4, 2, 0, 1, 1, 3, 0]
@@ -219,6 +221,45 @@ def test_what_was_not_read_wholly_has_no_cuts(
     ends = (min(seen.least[some]), max(seen.greatest[some])) if some else (GREATEST, LEAST)
     assert seen.cuts[1:] == ends
     assert sum(row["rows"] for row in found) == sum({0: 3, 1: 1, 3: 1, 5: 2, 6: 1}[k] for k in left)
+
+
+@pytest.mark.parametrize("type_name", ["int", "string"])
+def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
+    """In as many parts as maps of the sample's rows; not if a location was read in part."""
+    text = type_name == "string"
+    rows = [(str(k) if text else k, k % 2) for k in range(10)]
+    frame = values(pa.string() if text else pa.int32(), rows[:6], rows[6:])
+    encoder = Encoder(type_name)
+    codes = np.sort(encoder.encode(pa.array([v for v, _ in rows], frame.types["v"])).codes)
+    sample = Sample(encoder, QueryModel.of_sample(codes), codes, hash_codes(codes), 10, 8, 10)
+    probes = Probes(np.empty((0, 2), np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64))
+    for counted, collects in ((None, True), ([5, 4], False)):
+        profile = ColumnProfile(
+            sizes=np.array([7, 7]), sample=sample, values=frame,  # type: ignore[arg-type]
+            owners=np.arange(2), counted=None if counted is None else np.array(counted),
+        )  # fmt: skip
+        with read_cuts(profile, IndexOptions(), probes, with_pairs=True) as read:
+            assert read.seen.rows.tolist() == [5, 5]
+            assert (read.pairs is not None) == collects
+            if read.pairs is not None:
+                assert read.pairs.parts == 1
+                pairs: Any = read.pairs.rows
+                assert pairs.columns == ["part", "pairs", "hashes", "locations", "smallest"]
+                assert [row["pairs"] for row in pairs.rows] == [6, 4]
+                assert {row["part"] for row in pairs.rows} == {0}
+
+
+def test_scattered_keys_have_neighbours_elsewhere() -> None:
+    """Each key of the sample once, in order; a single one has no neighbour."""
+    for pairs, share in (
+        ([], 0.0),
+        ([(1, 0)], 0.0),
+        ([(1, 0), (2, 0), (3, 0), (7, 1), (8, 1)], 0.25),
+        ([(9, 0), (1, 0), (3, 0), (2, 1), (None, 5)], 2 / 3),
+        ([(1, 0), (1, 1), (1, 2)], 0.0),
+    ):
+        frame = values(pa.int32(), pairs)
+        assert sampled(frame, "int", max(1, len(pairs))).scattered == pytest.approx(share)
 
 
 def test_intervals_are_cut_at_gaps_alone() -> None:

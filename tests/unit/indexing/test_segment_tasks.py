@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sieve.indexing.cut_tasks import DAMAGED, KEY, ROWS, pack_cuts
+from sieve.indexing.even_partitions import partition_keys
 from sieve.indexing.packed_cuts import pack, unpack
 from sieve.indexing.segment_tasks import _stretches, segment_pairs, split_cuts, write_whole
 from sieve.segments.blocks.format import decode_segment
@@ -106,11 +107,12 @@ def test_a_line_of_packed_cuts_has_their_number_and_ends() -> None:
     empty = batches[1].slice(2)
     lines = [line for made in pack_cuts(iter([*batches, empty])) for line in made.to_pylist()]
     packed = lines[0].pop("cuts")
+    assert [lines[0].pop(name) for name in ("hashes", "locations", "smallest")] == [None] * 3
     assert lines[0] == dict(zip(names, (KEY, 4, 1, 12, 5, 2), strict=True))
     assert listed(unpack([packed])) == [(1, 3, 4, 2, 5), (9, 12, 4, 3, 6)]
     assert [tuple(line.values()) for line in lines[1:]] == [
-        (ROWS, 4, 0, 0, 0, 7, None),
-        (DAMAGED, 4, 0, 0, 0, 1, None),
+        (ROWS, 4, 0, 0, 0, 7, *[None] * 4),
+        (DAMAGED, 4, 0, 0, 0, 1, *[None] * 4),
     ]
 
 
@@ -120,10 +122,11 @@ def test_the_pieces_of_a_stretch_are_one_value_of_a_batch() -> None:
     columns = [pa.array([1, 2], pa.int32()), pa.array([pack(each) for each in rows])]
     batch = pa.RecordBatch.from_arrays(columns, ["location", "cuts"])
     step = split_cuts(np.array([10, 20, 30]))
+    keys = partition_keys(4).tolist()
     made = [row for some in step(iter([batch, batch.slice(2)])) for row in some.to_pylist()]
     assert [(row["stretch"], listed(unpack([row["pieces"]]))) for row in made] == [
-        (0, [(0, 9, 1, 9, 9), (3, 4, 2, 1, 1)]),
-        (1, [(10, 19, 1, 0, 0)]),
-        (2, [(20, 25, 1, 0, 0)]),
-        (3, [(40, 41, 2, 2, 2)]),
+        (keys[0], [(0, 9, 1, 9, 9), (3, 4, 2, 1, 1)]),
+        (keys[1], [(10, 19, 1, 0, 0)]),
+        (keys[2], [(20, 25, 1, 0, 0)]),
+        (keys[3], [(40, 41, 2, 2, 2)]),
     ]
