@@ -312,7 +312,8 @@ class Session:
         self.store: Store = SeamStore(seam)
         self.changing = False
         self.idle = IdleIndexes()
-        self.recorded: dict[str, Any] = {"since": 0, "scans": []}
+        self.settings = DEFAULTS
+        self.recorded: dict[str, Any] = {"driver": "own", "since": 0, "scans": []}
 
     def sql(self, text: str) -> list[Row]:
         """The rows of a SIEVE statement."""
@@ -339,7 +340,7 @@ class Session:
             ),
             session=self,
             environment=environment,
-            settings=DEFAULTS,
+            settings=self.settings,
             invalidate=lambda _: None,
             background=SimpleNamespace(  # type: ignore[arg-type]
                 state=lambda *_: "", clear=lambda *_: None

@@ -1,8 +1,7 @@
-"""The record of scans that a driver keeps, parsed from its JSON.
+"""The record of scans that a driver keeps, parsed from its JSON and written as JSON.
 
-    {"since": 1760000000000, "scans": [
-      {"asked": "...", "scans": 2, "bytes": 800, "files": 4,
-       "files_skipped": 196, "bytes_skipped": 39200}]}
+    {"driver": "0f3c...", "since": 1760000000000, "scans": [
+      {"asked": "...", "scans": 2, "bytes": 800, "files": 4, "bytes_skipped": 39200}]}
 
 ``asked`` is JSON in a string, by which the driver adds scans up:
 
@@ -15,10 +14,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sieve.errors import CorruptError
 from sieve.workload.column_use import Column, ColumnUse, Kind, Uses, all_of, any_of
 from sieve.workload.record import Table, Workload
 
@@ -41,6 +41,46 @@ _KINDS: Final[Mapping[str, Kind | None]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class ScanSums:
+    """Scans that asked the same of the same table, with the same indexes.
+
+    Attributes:
+        asked: what they asked, as JSON.
+        table: the table.
+        used: the indexes that they asked, by name.
+        uses: what they ask of columns.
+        scans: how many, at least one.
+        bytes: bytes that they read, in sum.
+        files: files that they read, in sum.
+        bytes_skipped: bytes that indexes skipped, in sum.
+    """
+
+    asked: str
+    table: Table
+    used: tuple[str, ...]
+    uses: Uses
+    scans: int
+    bytes: int
+    files: int
+    bytes_skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRecord:
+    """The scans of one driver.
+
+    Attributes:
+        driver: its id.
+        since_ms: when the first of them ended, in milliseconds.
+        sums: the scans, added up.
+    """
+
+    driver: str
+    since_ms: int
+    sums: tuple[ScanSums, ...]
+
+
 @dataclass(slots=True)
 class IndexWork:
     """The scans that asked an index: how many, and what they read and skipped, in bytes.
@@ -54,13 +94,13 @@ class IndexWork:
 
 
 @dataclass(frozen=True, slots=True)
-class DriverRecord:
-    """What a driver's scans asked and read.
+class AskedAndRead:
+    """What the scans of drivers asked and read.
 
     Attributes:
         workload: the scans, with the bytes that they read after indexes skipped some.
         indexes: the work of each index, by table and name.
-        days: days of the record, at least one.
+        days: days of the records, at least one.
     """
 
     workload: Workload
@@ -68,26 +108,100 @@ class DriverRecord:
     days: float
 
 
-def parse_record(text: str, now_ms: int) -> DriverRecord:
-    """The record of a driver.
+def parse_record(text: str | bytes) -> ScanRecord:
+    """The record of a driver, from its JSON.
+
+    Raises:
+        CorruptError: it is not such a record.
+    """
+    try:
+        raw = json.loads(text)
+        sums = tuple(_sums(row) for row in raw["scans"])
+        return ScanRecord(str(raw["driver"]), _count(raw["since"]), sums)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        raise CorruptError(
+            "SIEVE_RECORD_CORRUPT", f"this is no record of scans: {type(error).__name__}: {error}"
+        ) from error
+
+
+def encode_record(record: ScanRecord, limit: int) -> bytes:
+    """The JSON of a record, without the sums of the fewest bytes where it is longer than ``limit``.
 
     Args:
-        text: its JSON.
-        now_ms: the time until which it was kept, in milliseconds.
+        record: the record.
+        limit: bytes of the JSON, at most.
     """
-    raw = json.loads(text)
+    head = {"driver": record.driver, "since": record.since_ms}
+    room = limit - len(json.dumps({**head, "scans": []}))
+    rows = []
+    for one in sorted(record.sums, key=lambda one: -(one.bytes + one.bytes_skipped)):
+        row = {
+            "asked": one.asked,
+            "scans": one.scans,
+            "bytes": one.bytes,
+            "files": one.files,
+            "bytes_skipped": one.bytes_skipped,
+        }
+        room -= len(json.dumps(row)) + len(", ")
+        if room < 0:
+            break
+        rows.append(row)
+    return json.dumps({**head, "scans": rows}).encode()
+
+
+def add_up(records: Iterable[ScanRecord], now_ms: int) -> AskedAndRead:
+    """What the scans of several records asked and read, in sum.
+
+    Args:
+        records: one a driver.
+        now_ms: the time until which the scans are counted, in milliseconds.
+    """
     workload, indexes = Workload(), dict[tuple[Table, str], IndexWork]()
-    for row in raw["scans"]:
-        asked = json.loads(row["asked"])
-        table: Table = (asked["table"][0], asked["table"][1])
-        workload.add(table, tree_uses(asked["filter"]), row["bytes"], row["files"], row["scans"])
-        for used in asked["used"]:
-            work = indexes.setdefault((table, used.rpartition("@")[0]), IndexWork())
-            work.scans += row["scans"]
-            work.bytes_read += row["bytes"]
-            work.bytes_skipped += row["bytes_skipped"]
-    days = (now_ms - raw["since"]) / _DAY_MS if raw["scans"] else 1.0
-    return DriverRecord(workload, indexes, max(1.0, days))
+    since = now_ms
+    for record in records:
+        for one in record.sums:
+            since = min(since, record.since_ms)
+            workload.add(one.table, one.uses, one.bytes, one.files, one.scans)
+            for index in one.used:
+                work = indexes.setdefault((one.table, index), IndexWork())
+                work.scans += one.scans
+                work.bytes_read += one.bytes
+                work.bytes_skipped += one.bytes_skipped
+    return AskedAndRead(workload, indexes, max(1.0, (now_ms - since) / _DAY_MS))
+
+
+def _sums(row: Mapping[str, Any]) -> ScanSums:
+    asked = json.loads(row["asked"])
+    database, table = asked["table"]
+    uses = tree_uses(asked["filter"])
+    scans = _count(row["scans"])
+    if scans == 0:
+        raise ValueError("sums of no scan")
+    return ScanSums(
+        row["asked"],
+        (_text(database), _text(table)),
+        tuple(_text(used).rpartition("@")[0] for used in asked["used"]),
+        {
+            tuple(map(_text, column)): ColumnUse(use.kind, _count(use.values))
+            for column, use in uses.items()
+        },
+        scans,
+        _count(row["bytes"]),
+        _count(row["files"]),
+        _count(row["bytes_skipped"]),
+    )
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} is not a number from 0 on")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value
 
 
 def tree_uses(node: Mapping[str, Any]) -> Uses:

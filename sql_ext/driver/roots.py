@@ -85,6 +85,12 @@ class Roots:
         split(root)
         return _plain(root)
 
+    def of_driver(self, database: str, session: Callable[[], Any]) -> str:
+        """The root of a database's indexes where no session sets another."""
+        if self._path is None:
+            return self.of_database(database, session)
+        return _plain(self._qualified(self._path))
+
     def of_database(self, database: str, session: Callable[[], Any]) -> str:
         """The default root of a database."""
         with self._lock:

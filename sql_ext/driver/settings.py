@@ -38,6 +38,7 @@ class Settings:
         range_bytes: bytes from which on a file may be indexed by its ranges.
         retention: the earlier versions that VACUUM retains.
         single_writer: whether no other driver writes indexes on S3.
+        history: whether what scans asked is kept beside indexes.
     """
 
     path: str | None
@@ -48,6 +49,7 @@ class Settings:
     range_bytes: int
     retention: Retention
     single_writer: bool
+    history: bool
 
 
 def parse_settings(conf: Mapping[str, str]) -> Settings:
@@ -73,7 +75,8 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
         cache_bytes=_size(conf, "spark.sieve.cache.bytes"),
         range_bytes=_size(conf, "spark.sieve.range.bytes"),
         retention=_retention(conf, "spark.sieve.versions.retain"),
-        single_writer=_text(conf, "spark.sieve.single.writer").strip().lower() == "true",
+        single_writer=_switch(conf, "spark.sieve.single.writer"),
+        history=_switch(conf, "spark.sieve.history"),
     )
 
 
@@ -92,6 +95,10 @@ def valid_settings(conf: Mapping[str, str]) -> Settings:
 def _text(conf: Mapping[str, str], key: str) -> str:
     default: str = _LIST["settings"][key].get("default", "")
     return conf.get(key, default)
+
+
+def _switch(conf: Mapping[str, str], key: str) -> bool:
+    return _text(conf, key).strip().lower() == "true"
 
 
 def _parts(conf: Mapping[str, str], key: str) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ def _serve() -> None:
     from sql_ext.driver.roots import Roots
     from sql_ext.driver.settings import DEFAULTS, valid_settings
     from sql_ext.frontend import link
+    from sql_ext.frontend.history import HistoryWriter
     from sql_ext.frontend.page import PageService
     from sql_ext.frontend.pruning import PruneService
     from sql_ext.frontend.service import StatementService
@@ -54,7 +55,7 @@ def _serve() -> None:
     gateway = attach.open_gateway()
     driver = gateway.entry_point
     context = driver.context()
-    own = ("spark.sieve.path", "spark.sieve.single.writer")
+    own = ("spark.sieve.path", "spark.sieve.single.writer", "spark.sieve.history")
     started_with = valid_settings({key: context.getConf().get(key, "") for key in own})
     file_system = str(context.hadoopConfiguration().get("fs.defaultFS"))
     roots = Roots(driver, started_with.path, file_system)
@@ -68,6 +69,9 @@ def _serve() -> None:
     pruning = PruneService(roots, pruner)
     statements = StatementService(gateway, roots, open_store, pruner)
     pages = PageService(roots, open_store)
+    history = HistoryWriter(driver, roots, open_store)
+    if started_with.history:
+        history.start()
     link.RequestQueue(
         driver,
         "scan",
@@ -87,6 +91,7 @@ def _serve() -> None:
             "statement": statements.run,
             "function": statements.function,
             "event": statements.event,
+            "history": history.save,
         },
     )
     # Function calls in queries that a statement or another function plans and waits for.

@@ -23,7 +23,7 @@ from sieve.metadata.registration import Registration, registrations
 from sieve.operations.registered_index import Ready
 from sieve.reader.version_reader import read_locations
 from sieve.storage.interface import Store
-from sieve.workload.driver_record import DriverRecord, parse_record
+from sieve.workload.driver_record import AskedAndRead, add_up, parse_record
 from sieve.workload.rank import Suggestion, suggest
 from sieve.workload.record import ScanGroup, Table
 from sql_ext.driver.roots import Roots
@@ -72,7 +72,8 @@ class PageService:
         picture = None
         if chosen is not None and chosen.manifest is not None:
             picture = self._picture(chosen.manifest, self._registration(body, chosen.uuid))
-        record = parse_record(request.gateway.scans(), round(time.time() * 1000))
+        own = parse_record(request.gateway.scans())
+        record = add_up([own], round(time.time() * 1000))
         advice = list(_advice(record, body["tables"]))
         html = page_html.page(shown, body["scans"], chosen, picture, advice, record.days)
         return {"html": html}
@@ -151,7 +152,7 @@ class PageService:
             self._pictures[key] = drawn
 
 
-def _advice(record: DriverRecord, tables: Sequence[Mapping[str, Any]]) -> Iterator[Suggestion]:
+def _advice(record: AskedAndRead, tables: Sequence[Mapping[str, Any]]) -> Iterator[Suggestion]:
     """The indexes that would save most, the best first."""
     groups: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in record.workload:

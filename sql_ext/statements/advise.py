@@ -1,11 +1,13 @@
-"""``ADVISE SIEVE INDEXES``: which indexes this driver's scans make worth having or dropping.
+"""``ADVISE SIEVE INDEXES``: which indexes scans make worth having or dropping.
 
-It reads the driver's record of scans and no data. Tables and columns that the user may not query
-are left out: other users' queries would show in them.
+It reads this driver's record of scans, and those that other drivers have kept beside indexes
+(``spark.sieve.history``), and no data. Tables and columns that the user may not query are left out:
+other users' queries would show in them.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -15,15 +17,18 @@ from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
 from sieve.metadata.options import IndexOptions
+from sieve.metadata.scan_history import saved_records
 from sieve.operations.create import Wanted, check_wanted, default_name
 from sieve.tables.table import CatalogTable, resolve_column
 from sieve.workload.column_use import Column
-from sieve.workload.driver_record import DriverRecord, IndexWork, parse_record
+from sieve.workload.driver_record import AskedAndRead, IndexWork, ScanRecord, add_up, parse_record
 from sieve.workload.rank import Suggestion, described, suggest
 from sieve.workload.record import Table
 from sieve.workload.spelling import create_statement, drop_statement, estimate_statement
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, database_of
+
+log = logging.getLogger(__name__)
 
 WASTED_SCANS: Final = 20
 """So many scans that an index skipped nothing for make it not worth keeping."""
@@ -31,7 +36,9 @@ WASTED_SCANS: Final = 20
 
 def advise(command: commands.AdviseIndexes, at: StatementContext) -> list[Row]:
     """One row per index worth having, the best first; then one per index that scans have asked."""
-    record = parse_record(at.driver.scans(), round(time.time() * 1000))
+    own = parse_record(at.driver.scans())
+    now_ms = round(time.time() * 1000)
+    record = add_up([own, *_saved(command, own.driver, now_ms, at)], now_ms)
     wanted: list[Suggestion] = []
     existing: list[Row] = []
     for name, table in _tables(command, record, at):
@@ -52,8 +59,31 @@ def advise(command: commands.AdviseIndexes, at: StatementContext) -> list[Row]:
     return [*(_create_row(one, record.days) for one in wanted), *existing]
 
 
+def _saved(
+    command: commands.AdviseIndexes, but: str, now_ms: int, at: StatementContext
+) -> tuple[ScanRecord, ...]:
+    """What other drivers have kept of the scans of the statement's database."""
+    if not at.settings.history:
+        return ()
+    if command.table is not None:
+        database = at.table(command.table, jobs=False).info.identity.database
+    else:
+        database = database_of(command.namespace, at.session.catalog())
+    try:
+        location = str(at.driver.tables().databaseLocation(at.session, database))
+        root = at.environment.root_for_new(location)
+        saved = saved_records(at.environment.open_store(root), root, but, now_ms)
+    except (SieveError, Py4JError) as error:
+        # The driver's own scans are worth an answer.
+        log.warning("what other drivers have kept of scans cannot be read: %s", error)
+        return ()
+    if saved.ignored:
+        log.warning("%d files of %s/history are no records of scans", saved.ignored, root)
+    return saved.records
+
+
 def _tables(
-    command: commands.AdviseIndexes, record: DriverRecord, at: StatementContext
+    command: commands.AdviseIndexes, record: AskedAndRead, at: StatementContext
 ) -> Iterator[tuple[Table, CatalogTable]]:
     """The tables of the record that the statement asks for, and the user may read."""
     if command.table is not None:
@@ -97,7 +127,7 @@ def _create_row(one: Suggestion, days: float) -> Row:
     )
 
 
-def _existing(table: Table, columns: Mapping[str, Column], record: DriverRecord) -> Iterator[Row]:
+def _existing(table: Table, columns: Mapping[str, Column], record: AskedAndRead) -> Iterator[Row]:
     for index, column in columns.items():
         work = record.indexes.get((table, index), IndexWork())
         if work.scans == 0:

@@ -122,3 +122,31 @@ def test_drivers_and_their_metastore(server: Metastore, tmp_path: Path) -> None:
             one.receive()
         assert {path.name for path in root.iterdir()} == before
         assert one.sql("SELECT 1") == [[1]]
+
+
+def test_a_driver_advises_by_what_others_have_scanned(server: Metastore, tmp_path: Path) -> None:
+    """With ``spark.sieve.history``, as far as they kept it when they ended; without a constant.
+
+    A damaged file is passed over.
+    """
+    conf = server.conf | {"spark.sieve.history": "true"}
+    with driver(tmp_path / "first", **conf) as one:
+        one.sql("CREATE DATABASE shop")
+        one.sql(f"CREATE TABLE shop.t USING parquet AS {ROWS}")
+        for _ in range(2):
+            one.sql("SELECT * FROM shop.t WHERE id = 717171 AND s <> 'utrecht'")
+        one.end()
+    (folder,) = (tmp_path / "warehouse").glob("shop.db/.sieve/history")
+    (file,) = folder.iterdir()
+    assert '"id' in file.read_text().replace("\\", "")
+    assert not any(constant in file.read_text() for constant in ("7171", "utrecht"))
+    (folder / ("e" * 32 + "-1.json")).write_text("{")
+    with driver(tmp_path / "second", **conf) as other:
+        columns = ("action", "table", "column", "asked", "scans")
+        advice = f"SELECT {', '.join(columns)} FROM sieve_advice('shop')"
+        assert other.sql(advice) == [["create", "t", "id", "= 2", 2.0]]
+        other.sql("SELECT * FROM shop.t WHERE id = 717171")
+        assert other.sql(advice) == [["create", "t", "id", "= 3", 3.0]]
+        assert other.logged("1 files of") == 2
+        other.end()
+    assert len(list(folder.iterdir())) == 3

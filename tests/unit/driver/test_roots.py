@@ -73,6 +73,15 @@ def test_a_new_index_lies_in_the_path_of_the_session_or_in_its_database(
     assert Roots(DRIVER, file_system="hdfs://nn/").for_new("file:/w/d.db/", given) == root
 
 
+@pytest.mark.parametrize(
+    ("path", "root"), [(None, "file:/w/d.db/.sieve"), ("/mine//x/", "hdfs://nn/mine/x")]
+)
+def test_the_root_of_the_driver_is_that_of_its_start(path: str | None, root: str) -> None:
+    """What the driver does without a session is not for a session to redirect."""
+    roots = Roots(DRIVER, path=path, file_system="hdfs://nn/")
+    assert roots.of_driver("d", session) == root
+
+
 def test_the_folder_of_a_database_is_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scans go on with the one they know, while it is read again."""
     asked: list[tuple[Any, str]] = []

@@ -49,12 +49,15 @@ def test_values_are_read_in_their_units() -> None:
             "spark.sieve.roots": " file:/a , /b,",
             "spark.sieve.path": " /c ",
             "spark.sieve.single.writer": "TRUE",
+            "spark.sieve.history": " True",
             "spark.sieve.unknown": "x",
         }
     )
     assert (read.prune_timeout_s, read.registry_ttl_s, read.cache_bytes) == (0.25, 120.0, 3072)
     assert (read.retention, read.roots, read.path) == (Retention(3, 48.0), ("file:/a", "/b"), "/c")
     assert read.single_writer
+    assert read.history
+    assert not DEFAULTS.history
     assert not DEFAULTS.single_writer
     assert valid_settings({"spark.sieve.single.writer": "maybe"}) == DEFAULTS
     assert (DEFAULTS.prune_timeout_s, DEFAULTS.cache_bytes) == (0.5, 256 << 20)

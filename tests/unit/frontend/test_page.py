@@ -68,7 +68,7 @@ class Pages:
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
         self.refused: list[str] = []
-        self.record = '{"since": 0, "scans": []}'
+        self.record = '{"driver": "d", "since": 0, "scans": []}'
         roots: Any = SimpleNamespace(check=self._check)
         self.service = PageService(roots, lambda _root: LocalStore())
 
@@ -171,7 +171,7 @@ def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
     scans = [scan("t", "id", 9 << 30), *(scan("u", f"c{k}", (k + 1) << 20) for k in range(6))]
     now = round(time.time() * 1000)
     pages.record = json.dumps(
-        {"since": now - 2 * 86_400_000, "scans": [*scans, scan("u", "<b>", 5)]}
+        {"driver": "d", "since": now - 2 * 86_400_000, "scans": [*scans, scan("u", "<b>", 5)]}
     )
     page = Text(pages.html())
     rows = [row for row in page.rows if row[0] == "shop.u"]

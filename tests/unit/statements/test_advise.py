@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 
 from sieve.errors import DeniedError
+from sieve.metadata.scan_history import save_record
+from sieve.storage.local import LocalStore
+from sieve.workload.driver_record import parse_record
+from sql_ext.driver.settings import parse_settings
 from sql_ext.statements import advise
 from sql_ext.statements.functions import FUNCTIONS
 from tests.fake_spark import PlainStatement, Session, Warehouse, without_spark
@@ -45,7 +49,7 @@ def scanned(
     """Adds scans to the record, of ten files each."""
     tree = {"op": op, "col": [column]}
     asked = {"table": [database, table], "used": list(used), "filter": tree}
-    session.recorded["since"] = time.time() * 1000
+    session.recorded["since"] = round(time.time() * 1000)
     session.recorded["scans"].append(
         {
             "asked": json.dumps(asked),
@@ -214,3 +218,52 @@ def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
     for given in ({}, {"database": ["shop"]}):
         assert [row[:6] for row in function.rows(given, at)] == [row[:6] for row in rows]
     assert [name for name, _ in function.columns] == COLUMNS
+
+
+def kept_by_another(session: Session, table: str) -> Path:
+    """Another driver's file, which says what this one's record says; the record is then empty."""
+    scanned(session, table, size=2000, scans=2)
+    session.recorded["since"] -= 4 * 86_400_000
+    record = parse_record(json.dumps(session.recorded | {"driver": "a" * 32}))
+    root = f"{session.databaseLocation(None, '')}/.sieve"
+    save_record(LocalStore(), root, record, round(time.time() * 1000))
+    session.recorded["scans"].clear()
+    return Path(root.removeprefix("file:")) / "history"
+
+
+def test_what_other_drivers_have_kept_counts(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only where this driver keeps a history, too; files that are no records are told of."""
+    folder = kept_by_another(session, "u")
+    scanned(session, "u", size=400)
+    assert [row["scans"] for row in advice(session)] == [1.0]
+    session.settings = parse_settings({"spark.sieve.history": "true"})
+    for rows in (advice(session), advice(session, "ON u"), advice(session, "IN shop")):
+        (row,) = rows
+        assert row["scans"] == pytest.approx(3 / 4, rel=1e-3)
+        assert row["bytes_read"] == 600
+    assert caplog.text == ""
+    (file,) = folder.iterdir()
+    session.recorded["driver"] = "a" * 32
+    assert [row["scans"] for row in advice(session)] == [1.0]
+    session.recorded["driver"] = "own"
+    file.write_text("?")
+    assert [row["scans"] for row in advice(session)] == [1.0]
+    assert "1 files" in caplog.text
+    assert str(folder) in caplog.text
+
+
+def test_a_history_that_cannot_be_read_is_done_without(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The driver's own scans are worth an answer."""
+    session.settings = parse_settings({"spark.sieve.history": "true"})
+    folder = kept_by_another(session, "u")
+    scanned(session, "t")
+    (file,) = folder.iterdir()
+    file.unlink()
+    folder.rmdir()
+    folder.symlink_to(folder.name)
+    assert [row["table"] for row in advice(session)] == ["t"]
+    assert "cannot be read" in caplog.text

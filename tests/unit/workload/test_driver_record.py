@@ -5,8 +5,15 @@ from typing import Any
 
 import pytest
 
+from sieve.errors import CorruptError
 from sieve.workload.column_use import ColumnUse, Kind
-from sieve.workload.driver_record import IndexWork, parse_record, tree_uses
+from sieve.workload.driver_record import (
+    IndexWork,
+    add_up,
+    encode_record,
+    parse_record,
+    tree_uses,
+)
 
 DAY = 86_400_000
 ID = {"op": "=", "col": ["id"]}
@@ -20,8 +27,13 @@ def row(table: str, tree: Any, *used: str, scans: int = 1, **sums: int) -> dict[
 
 
 def parsed(now_ms: int, *rows: Any, since: int = 0) -> Any:
+    """The record of these rows, added up."""
+    return add_up([record(*rows, since=since)], now_ms)
+
+
+def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
     """The record of these rows."""
-    return parse_record(json.dumps({"since": since, "scans": list(rows)}), now_ms)
+    return parse_record(json.dumps({"driver": driver, "since": since, "scans": list(rows)}))
 
 
 @pytest.mark.parametrize(
@@ -80,24 +92,80 @@ def test_connectives_and_unknown_parts() -> None:
 
 def test_scans_and_the_work_of_indexes() -> None:
     """Sums of scans alike, and for each index those of the scans that asked it, in any version."""
-    record = parsed(
+    found = parsed(
         3 * DAY,
         row("orders", ID, scans=2, bytes=1000, files=20),
         row("orders", ID, "id_sieve@3", "a@b@1", bytes=10, files=1, bytes_skipped=90),
         row("orders", ID, "id_sieve@4", scans=2, bytes=20, files=2, bytes_skipped=180),
         since=DAY,
     )
-    (group,) = record.workload
+    (group,) = found.workload
     assert (group.table, group.scans, group.bytes) == (("shop", "orders"), 5, 1030)
     assert group.left == {("id",): 100 + 10 + 20}
-    assert record.indexes == {
+    assert found.indexes == {
         (("shop", "orders"), "id_sieve"): IndexWork(3, 30, 270),
         (("shop", "orders"), "a@b"): IndexWork(1, 10, 90),
     }
-    assert record.days == 2.0
+    assert found.days == 2.0
 
 
 def test_days_are_at_least_one() -> None:
     """Of a record of an hour, and of one without a scan."""
     assert parsed(DAY // 24, row("orders", ID)).days == 1.0
     assert parsed(5 * DAY).days == 1.0
+
+
+def test_records_of_several_drivers_add_up() -> None:
+    """From the first scan of any on; a driver that has scanned nothing has no first."""
+    late = record(row("orders", ID, "i@1", bytes=5, files=1), since=3 * DAY)
+    early = record(row("orders", ID, "i@2", scans=2, bytes=7, files=2), since=DAY, driver="e")
+    found = add_up([late, early, record(since=0)], 4 * DAY)
+    (group,) = found.workload
+    assert (group.scans, group.bytes) == (3, 12)
+    assert found.indexes == {(("shop", "orders"), "i"): IndexWork(3, 12, 0)}
+    assert found.days == 3.0
+
+
+def test_a_record_survives_its_encoding() -> None:
+    """The sums of most bytes first, read or skipped; no byte more than is allowed."""
+    small, middle, large = (
+        row("small", ID, bytes=3, bytes_skipped=3),
+        row("middle", ID, "i@1", scans=2, bytes=1, files=9, bytes_skipped=8),
+        row("large", {"op": "in", "col": ["a", "b"], "values": 7}, bytes=10),
+    )
+    one = record(small, middle, large, since=5)
+    data = encode_record(one, 10_000)
+    assert parse_record(data) == record(large, middle, small, since=5)
+    assert encode_record(one, len(data) + 2) == data
+    assert parse_record(encode_record(one, len(data) - 3)) == record(large, middle, since=5)
+    assert parse_record(encode_record(one, 0)) == record(since=5)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"scans": 0},
+        {"scans": -1},
+        {"scans": 1.5},
+        {"bytes": "1"},
+        {"files": None},
+        {"bytes_skipped": -1},
+        {"asked": 7},
+        {"asked": "{"},
+        {"asked": "[]"},
+        {"asked": json.dumps({"table": ["shop"], "used": [], "filter": ID})},
+        {"asked": json.dumps({"table": ["shop", 7], "used": [], "filter": ID})},
+        {"asked": json.dumps({"table": [["shop"], "t"], "used": [], "filter": ID})},
+        {"asked": json.dumps({"table": ["shop", "t"], "used": [7], "filter": ID})},
+        {"asked": json.dumps({"table": ["shop", "t"], "used": [], "filter": []})},
+        {"asked": json.dumps({"table": ["shop", "t"], "used": [], "filter": ID | {"col": [7]}})},
+        {"asked": json.dumps({"table": ["shop", "t"], "used": [], "filter": ID | {"col": 7}})},
+        {"asked": json.dumps({"table": ["s", "t"], "used": [], "filter": ID | {"values": "x"}})},
+        {"asked": json.dumps({"table": ["s", "t"], "used": [], "filter": {"op": ["="]}})},
+    ],
+)
+def test_what_is_no_record_is_refused(wrong: dict[str, Any]) -> None:
+    """A file of a history may be anybody's."""
+    assert record(row("t", ID, bytes=0)).sums
+    with pytest.raises(CorruptError, match="no record of scans"):
+        record(row("t", ID) | wrong)

@@ -159,6 +159,7 @@ class CatalogEvents(first: Compat.Session)
     worker.shutdown()
     // A driver that drops a table and ends takes the index along.
     worker.awaitTermination(Policy.limit("events_end_ms"), TimeUnit.MILLISECONDS)
+    ScanRecord.keep(first)
     FrontendProcess.end(application)
   }
 }

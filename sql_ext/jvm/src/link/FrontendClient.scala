@@ -77,6 +77,11 @@ object FrontendClient {
     () => request.begun || request.answer.isDone
   }
 
+  /** Has the record of scans kept, and waits for it. */
+  def saveHistory(session: Compat.Session): Unit = exchange(identity[JsonNode], patience(session, "history")) {
+    send(session, new Request("statement", body(session, "history", Map.empty), session), atOnce = true)
+  }
+
   private def event(queue: String, session: Compat.Session, fields: Map[String, Any]) =
     new Request(queue, body(session, "event", fields), session)
 
@@ -92,6 +97,7 @@ object FrontendClient {
         if (process.ready || !process.awaited) 0L else Settings.startMillis(session) - process.ageMillis
       math.max(Settings.pruneMillis(session), starting)
     case "event" => Policy.limit("event_ms")
+    case "history" => Policy.limit("events_end_ms")
     case _ => Long.MaxValue
   }
 

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.sieve
 
+import java.util.UUID
+import java.util.concurrent.TimeoutException
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
@@ -24,19 +26,40 @@ object ScanRecord extends SparkListener with OnceLogging {
   private val sums = new LruMap[String, Sums](Policy.limit("recorded_scans"))
   private val longest = Policy.limit("recorded_scan_characters")
   private var since = 0L
+  private var driver = newDriver
+  private def newDriver: String = UUID.randomUUID.toString.replace("-", "")
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
-      try Option(e.qe).foreach(execution => add(execution.executedPlan))
+      try Option(e.qe).foreach { execution =>
+        val isFirst = synchronized(sums.isEmpty)
+        add(execution.executedPlan)
+        // The front end keeps what there is from time to time; one that cannot start is told of elsewhere.
+        if (isFirst && isKept(execution.sparkSession))
+          try FrontendProcess.ensure(execution.sparkSession, atOnce = false) catch { case _: FrontendDown => }
+      }
       // A plan of somebody else's operators is not worth an error on the bus.
       catch { case e @ (NonFatal(_) | _: LinkageError) => warnOnce(s"scans are not recorded: ${e.getClass}") }
     case _ =>
   }
 
-  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = synchronized(sums.clear())
+  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = synchronized {
+    sums.clear()
+    driver = newDriver
+  }
 
-  /** When the first of these scans ended, in milliseconds, and the sums for each thing asked. */
-  def json: String = synchronized(Json.write(Map("since" -> since, "scans" -> sums.asScala.toSeq.map {
+  private def isKept(session: Compat.Session): Boolean =
+    Settings.history(session.sparkContext) && synchronized(!sums.isEmpty)
+
+  /** The application ends: keeps what its scans asked, if that is wanted. */
+  def keep(session: Compat.Session): Unit =
+    if (isKept(session)) try FrontendClient.saveHistory(session) catch {
+      case e @ (_: FrontendDown | _: TimeoutException | _: SieveException) =>
+        logWarning(s"sieve: what the latest scans asked is not kept: $e")
+    }
+
+  /** The driver, when the first of these scans ended, in milliseconds, and the sums for each thing asked. */
+  def json: String = synchronized(Json.write(Map("driver" -> driver, "since" -> since, "scans" -> sums.asScala.toSeq.map {
     case (asked, sum) => Map("asked" -> asked, "scans" -> sum.scans, "bytes" -> sum.bytes, "files" -> sum.files,
       "files_skipped" -> sum.filesSkipped, "bytes_skipped" -> sum.bytesSkipped)
   })))

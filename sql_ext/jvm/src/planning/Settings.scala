@@ -69,6 +69,10 @@ object Settings extends OnceLogging {
   /** Share of scans to audit, 0 to 1. */
   def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
 
+  /** Whether what scans asked is kept: of the driver, as its record is. */
+  def history(context: SparkContext): Boolean =
+    context.getConf.get("spark.sieve.history", "").trim.equalsIgnoreCase("true")
+
   /** The interpreter of the front end. All sessions share one process, so the driver's conf decides. */
   def python(context: SparkContext): String =
     Policy.texts("/python/settings").flatMap(context.getConf.getOption(_)).headOption

@@ -1,0 +1,125 @@
+"""Scan history: what the scans of drivers asked, in files beside indexes: ``<root>/history/``.
+
+A driver has one file, ``<driver>-<number>.json``. Files never change, so that no reader sees half
+of one: a driver that has scanned more creates one with a higher number and deletes the one before.
+Each writer also deletes what is too old or too much, whoever wrote it.
+
+Whoever may write to a root can put any file there. What is not a record is ignored and counted; a
+forged one changes advice, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sieve.errors import CorruptError, SieveError
+from sieve.metadata.history import HOUR_MS
+from sieve.metadata.paths import TEMPORARY
+from sieve.storage.interface import Entry, GoneError, Store, join
+from sieve.workload.driver_record import ScanRecord, encode_record, parse_record
+
+FILE_BYTES: Final = 1 << 18
+"""Bytes of a file; the sums of the fewest bytes are left out of a longer one."""
+FILES: Final = 64
+"""Files of a root, the newest."""
+AGE_MS: Final = 30 * 24 * HOUR_MS
+"""Files that were written longer ago count no more."""
+
+_FOLDER = "history"
+_FILE = re.compile(r"([0-9a-f]{32})-(\d{1,15})\.json", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRecords:
+    """Records that drivers have saved.
+
+    Attributes:
+        records: one a driver.
+        ignored: files that are not records, or cannot be read.
+    """
+
+    records: tuple[ScanRecord, ...] = ()
+    ignored: int = 0
+
+
+def save_record(store: Store, root: str, record: ScanRecord, now_ms: int) -> None:
+    """Replaces the file of a driver, and deletes files that are too old or too many.
+
+    Args:
+        store: the store of the root.
+        root: the folder that holds indexes; it is made if it is not there.
+        record: of this driver; its id is a UUID in hexadecimal digits.
+        now_ms: the time, in milliseconds.
+
+    Raises:
+        UnavailableError: the store refuses or does not answer.
+    """
+    folder = join(root, _FOLDER)
+    store.mkdirs(folder)
+    entries = store.list(folder)
+    own = [one for one in entries if _named(one)[0] == record.driver]
+    number = max([now_ms, *(_named(one)[1] + 1 for one in own)])
+    data = encode_record(record, FILE_BYTES)
+    store.create(join(folder, f"{record.driver}-{number}.json"), data)
+    others = [one for one in _newest_first(entries) if one not in own]
+    left_over = [one for one in entries if TEMPORARY.fullmatch(one.name)]
+    for one in (*own, *others[FILES - 1 :], *_too_old([*others, *left_over], now_ms)):
+        # It may be another user's.
+        with contextlib.suppress(SieveError):
+            store.delete(join(folder, one.name))
+
+
+def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecords:
+    """The records of other drivers.
+
+    Args:
+        store: the store of the root.
+        root: the folder that holds indexes.
+        but: the driver whose own record is not wanted.
+        now_ms: the time, in milliseconds.
+
+    Raises:
+        UnavailableError: the store refuses to list the folder, or does not answer.
+    """
+    folder = join(root, _FOLDER)
+    try:
+        entries = store.list(folder)
+    except GoneError:
+        return SavedRecords()
+    ignored = sum(not _named(one)[0] and not TEMPORARY.fullmatch(one.name) for one in entries)
+    found: dict[str, ScanRecord] = {}
+    for one in _newest_first(entries)[:FILES]:
+        driver, _ = _named(one)
+        if driver == but or driver in found or one in _too_old([one], now_ms):
+            continue
+        try:
+            record = parse_record(store.read(join(folder, one.name), FILE_BYTES))
+            if record.driver != driver:
+                raise CorruptError("SIEVE_RECORD_CORRUPT", f"{one.name} has another's record")
+            found[driver] = record
+        except GoneError:
+            # Its driver has just replaced it, or somebody has deleted it.
+            continue
+        except SieveError:
+            ignored += 1
+    return SavedRecords(tuple(found.values()), ignored)
+
+
+def _named(entry: Entry) -> tuple[str, int]:
+    """The driver and the number in a file's name; "" and 0 for a name of another form."""
+    match = _FILE.fullmatch(entry.name)
+    return ("", 0) if match is None or entry.is_dir else (match.group(1), int(match.group(2)))
+
+
+def _newest_first(entries: Sequence[Entry]) -> list[Entry]:
+    """The files of drivers; of one driver the one with the highest number comes first."""
+    files = [one for one in entries if _named(one)[0]]
+    return sorted(files, key=lambda one: (one.mtime_ms, _named(one)[1]), reverse=True)
+
+
+def _too_old(entries: Sequence[Entry], now_ms: int) -> list[Entry]:
+    return [one for one in entries if one.mtime_ms < now_ms - AGE_MS]

@@ -1,0 +1,139 @@
+"""The writer of the history: where it puts a record, when, and what it does without rights."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JError
+
+from sieve.errors import DeniedError
+from sieve.metadata.scan_history import saved_records
+from sieve.storage.local import LocalStore
+from sql_ext.frontend import history as module
+from sql_ext.frontend.history import SAVE_S, HistoryWriter
+
+DRIVER = "ab" * 16
+
+
+class Scanned:
+    """A driver that has scanned tables."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rows: list[dict[str, Any]] = []
+        roots: Any = SimpleNamespace(of_driver=self._root)
+        self.writer = HistoryWriter(self, roots, self.open_store)
+        self.denied = False
+
+    def scan(self, database: str, table: str) -> None:
+        """One more scan."""
+        asked = {"table": [database, table], "used": [], "filter": {"op": "=", "col": ["id"]}}
+        sums = {"scans": 1, "bytes": 1, "files": 1, "files_skipped": 0, "bytes_skipped": 0}
+        self.rows.append({"asked": json.dumps(asked)} | sums)
+
+    def scans(self) -> str:
+        """The record of the driver."""
+        return json.dumps({"driver": DRIVER, "since": 1, "scans": self.rows})
+
+    def defaultSession(self) -> Any:  # noqa: N802 - the shim's
+        """The session that the metastore is asked with."""
+        return "session"
+
+    def _root(self, database: str, session: Any) -> str:
+        assert session() == "session"
+        if database == "gone":
+            raise Py4JError("no such database")
+        return f"file:{self.folder}/{database[0]}"
+
+    def open_store(self, uri: str) -> LocalStore:
+        """The store of a root."""
+        if self.denied:
+            raise DeniedError("SIEVE_PERMISSION_DENIED", uri)
+        return LocalStore()
+
+    def kept(self, root: str) -> list[tuple[str, ...]]:
+        """The tables in a root's records."""
+        found = saved_records(LocalStore(), f"file:{self.folder}/{root}", "", 1)
+        return [one.table for record in found.records for one in record.sums]
+
+
+def test_each_root_gets_what_was_scanned_of_its_databases(tmp_path: Path) -> None:
+    """Of two databases in one folder one file; a database that was dropped since has none."""
+    driver = Scanned(tmp_path)
+    for database in ("a1", "a2", "b", "gone"):
+        driver.scan(database, "t")
+    request: Any = None
+    assert driver.writer.save(request) == {}
+    assert driver.kept("a") == [("a1", "t"), ("a2", "t")]
+    assert driver.kept("b") == [("b", "t")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_nothing_new_is_not_written(tmp_path: Path) -> None:
+    """A driver that rests leaves its file alone, and one that never scanned has none."""
+    driver = Scanned(tmp_path)
+    driver.writer.save_news()
+    assert list(tmp_path.iterdir()) == []
+    driver.scan("a", "t")
+    driver.writer.save_news()
+    (first,) = tmp_path.glob("a/history/*")
+    driver.writer.save_news()
+    assert list(tmp_path.glob("a/history/*")) == [first]
+    driver.scan("a", "u")
+    driver.writer.save_news()
+    assert list(tmp_path.glob("a/history/*")) != [first]
+    assert driver.kept("a") == [("a", "t"), ("a", "u")]
+
+
+def test_a_driver_without_the_right_warns_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A root; it tries again when there is more to keep."""
+    driver = Scanned(tmp_path)
+    driver.denied = True
+    for table in ("t", "u"):
+        driver.scan("a", table)
+        driver.writer.save_news()
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert f"{tmp_path}/a" in caplog.text
+    driver.scan("b", "t")
+    driver.writer.save_news()
+    assert len(caplog.records) == 2
+    driver.denied = False
+    driver.scan("b", "u")
+    driver.writer.save_news()
+    assert driver.kept("a") == [("a", "t"), ("a", "u")]
+
+
+def test_it_saves_every_ten_minutes_and_survives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first time after ten; an error is logged, and the thread goes on."""
+    driver = Scanned(tmp_path)
+    driver.scan("a", "t")
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        assert (len(list(tmp_path.iterdir())) > 0) == (len(slept) == 3)
+        driver.rows[0].pop("scans", None)
+        if len(slept) == 2:
+            driver.rows[0]["scans"] = 1
+        if len(slept) == 3:
+            raise SystemExit
+
+    def run_here(target: Any, name: str, daemon: bool) -> Any:
+        assert (name, daemon) == ("sieve-history", True)
+        return SimpleNamespace(start=target)
+
+    monkeypatch.setattr(module.time, "sleep", sleep)
+    monkeypatch.setattr(module.threading, "Thread", run_here)
+    with pytest.raises(SystemExit):
+        driver.writer.start()
+    assert slept == [SAVE_S] * 3 == [600] * 3
+    assert caplog.text.count("could not be saved") == 1
