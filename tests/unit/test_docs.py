@@ -50,6 +50,22 @@ def test_reasons_are_those_of_the_code() -> None:
     assert {str(reason) for reason in Reason} == _first_column("Reasons")
 
 
+def test_errors_are_those_of_the_code() -> None:
+    """Each condition that Python or Scala names stands in one table of its page, and no other."""
+    sources = [
+        *SHIM.rglob("*.scala"),
+        *(p for top in ("sieve", "sql_ext", "udfs") for p in (HOME / top).rglob("*.py")),
+    ]
+    named = re.compile(r'"(SIEVE_[A-Z_]+)"')
+    used = set(chain.from_iterable(named.findall(p.read_text(encoding="utf-8")) for p in sources))
+    used.remove("SIEVE_METASTORE_PASSWORD")  # of the environment
+    page = (HOME / "docs" / "errors.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`SIEVE_[^|]*) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)
+    listed = re.findall(r"`(SIEVE_[A-Z_]+)`", " ".join(rows))
+    assert len(listed) == len(set(listed))
+    assert set(listed) == used
+
+
 def _shim(name: str) -> Path:
     """A source file of the shim by its name."""
     (path,) = SHIM.rglob(name)
@@ -205,3 +221,16 @@ def test_links_lead_somewhere(page: Path) -> None:
                 re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads
             }
             assert anchor in slugs, f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in DOCS if page.parent.name != "decisions" and page.parent != HOME]
+    + [HOME / "CONTRIBUTING.md", HOME / "SECURITY.md", HOME / "docs" / "decisions" / "README.md"],
+    ids=lambda page: str(page.relative_to(HOME)),
+)
+def test_a_page_says_first_what_it_is_for(page: Path) -> None:
+    """In its first line, to somebody who has come by a search."""
+    title, _, first, *_ = page.read_text(encoding="utf-8").splitlines()
+    assert title.startswith("# ")
+    assert re.match(r"This (page|recipe|site) ", first)
