@@ -49,7 +49,7 @@ MOTO     := 5.2.5
 ARCHIVE := build/spark-4.1.jsa
 QUICK_FILES := build/quick-files.jar
 
-.PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup \
+.PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup bench-start \
         bench-joins bench-topk bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
@@ -63,7 +63,7 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9.-]+):.*## /\1|/' | \
 	  while IFS='|' read -r name text; do printf '  %-19s %s\n' "$$name" "$$text"; done
 
-setup: $(VENV_DONE) $(SPARK_DONE) $(JARS) ## .venv, the second Spark home and the shim jars
+setup: $(VENV_DONE) $(SPARK_DONE) $(JARS) sql_ext/jars/grammar.tables ## .venv, the second Spark home and the shim jars
 
 # 3.11 first: it is the newest Python that every supported Spark, 3.5 included, runs on.
 $(VENV_DONE): pyproject.toml
@@ -98,6 +98,10 @@ sql_ext/jars/sieve-spark-4.1_2.13.jar: $(SCALA) | $(VENV_DONE)
 
 sql_ext/jars/sieve-spark-3.5_2.12.jar: $(SCALA) $(SPARK_DONE)
 	@$(BIN)/python sql_ext/jvm/build.py build/spark-3.5/pyspark
+
+sql_ext/jars/grammar.tables: sql_ext/statements/grammar.lark sql_ext/statements/grammar_tables.py | $(VENV_DONE)
+	@mkdir -p $(@D)
+	@$(BIN)/python -m sql_ext.statements.grammar_tables $@
 
 lint: $(VENV_DONE) ## ruff and the one-way imports
 	@$(BIN)/ruff check --quiet .
@@ -149,6 +153,9 @@ demo-hudi: setup build/hudi/.fetched-$(HUDI) ## TPC-H orders as Hudi tables, on 
 
 bench: setup ## lists the measurements; ARGS=NAME runs one
 	@$(BIN)/python -m bench $(ARGS)
+
+bench-start: setup ## seconds until a first answer beyond Spark's, CPU and wall; ARGS="--rounds 5"
+	@$(BIN)/python -m bench start $(ARGS)
 
 bench-lookup: setup ## look-ups of 1,000 to 100,000 files, cold and warm
 	@$(BIN)/python -m bench lookup $(ARGS)

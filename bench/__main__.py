@@ -23,6 +23,7 @@ BENCHES = {
     "top": "first rows in an order, MIN and MAX: files read, time (make bench-topk)",
     "ranges": "queries that read parts of large files: time, rows, tasks (make bench-ranges)",
     "worker": "what a Python worker does between two tasks of a build (no job runs)",
+    "start": "what a driver with Sieve takes until its first answer (make bench-start)",
     "planning": "what an index adds to the planning of a scan (make bench-planning)",
 }
 

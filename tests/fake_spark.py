@@ -341,6 +341,7 @@ class Session:
             session=self,
             environment=environment,
             settings=self.settings,
+            send_code=lambda: None,
             invalidate=lambda _: None,
             background=SimpleNamespace(  # type: ignore[arg-type]
                 state=lambda *_: "", clear=lambda *_: None

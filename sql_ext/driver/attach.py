@@ -10,6 +10,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
+from py4j import protocol
 from py4j.java_gateway import JavaObject
 from pyspark import SparkConf, SparkContext, accumulators
 from pyspark.java_gateway import launch_gateway
@@ -23,8 +24,31 @@ class _Unstoppable(JavaObject):  # type: ignore[misc]  # py4j has no types
         """Does nothing: the context belongs to the driver."""
 
 
+class NumpyValuesOnly:
+    """One of PySpark's converters of numpy values, which is asked for these alone.
+
+    py4j asks each converter for each argument of a call, and these import pandas to answer.
+    """
+
+    def __init__(self, converter: Any) -> None:
+        self._converter = converter
+
+    def can_convert(self, value: object) -> bool:
+        """Whether it converts a value."""
+        is_numpy = type(value).__module__ == "numpy"
+        return is_numpy and bool(self._converter.can_convert(value))
+
+    def convert(self, value: object, client: Any) -> Any:
+        """The value as py4j takes it."""
+        return self._converter.convert(value, client)
+
+
 def open_gateway() -> Any:
     """The authenticated py4j gateway from the environment variables of this process."""
+    protocol.INPUT_CONVERTER[:] = [
+        NumpyValuesOnly(one) if "Numpy" in type(one).__name__ else one
+        for one in protocol.INPUT_CONVERTER
+    ]
     return launch_gateway()
 
 

@@ -60,10 +60,13 @@ class Request:
 class RequestQueue:
     """A pool of threads that serve one request queue until the driver ends.
 
+    It begins with one thread, since each costs both sides time at the start, and has another one
+    ready whenever the last idle one takes a request.
+
     Args:
         gateway: the driver's side.
         name: of the queue.
-        threads: number of threads.
+        threads: number of threads, at most.
         handlers: by kind of request.
         spare: additional threads at most, one for each thread that is blocked by its request.
     """
@@ -85,8 +88,7 @@ class RequestQueue:
         self._busy: dict[int, float | None] = {}
         self._started = 0
         self._spare = spare
-        for _ in range(threads):
-            self._start()
+        self._start()
         if spare:
             threading.Thread(target=self._relieve, name=f"sieve-{name}-relief", daemon=True).start()
 
@@ -104,6 +106,7 @@ class RequestQueue:
                     text = self._gateway.take(self._name, POLL_MS)
                     if text:
                         self._busy[number] = time.monotonic()
+                        self._have_one_ready()
                         _serve(self._gateway, text, self._handlers)
                 except Py4JNetworkError:
                     return
@@ -127,11 +130,16 @@ class RequestQueue:
     def _relieve(self) -> None:
         while True:
             time.sleep(HELD_UP_S / 2)
-            with self._lock:
-                wanted = self._threads - self._free()
-                room = self._threads + self._spare - len(self._busy)
-            for _ in range(min(wanted, room)):
-                self._start()
+            self._have_one_ready()
+
+    def _have_one_ready(self) -> None:
+        """Starts a thread if none is idle and there may be one more."""
+        with self._lock:
+            blocked = len(self._busy) - self._free()
+            most = self._threads + min(self._spare, blocked)
+            wanted = None not in self._busy.values() and len(self._busy) < most
+        if wanted:
+            self._start()
 
 
 def _serve(gateway: Any, text: str, handlers: Mapping[str, Handler]) -> None:

@@ -35,6 +35,8 @@ def _serve() -> None:
     # A statement that computes keeps the interpreter lock for 5 ms by default, and scans would
     # wait.
     sys.setswitchinterval(_TURN_S)
+    # What the imports make lives as long as this process.
+    gc.disable()
 
     from sieve.reader.pruner import Pruner
     from sieve.storage.interface import Store
@@ -101,6 +103,7 @@ def _serve() -> None:
     # Excludes the loaded modules from garbage collection, because scans would wait for it.
     gc.collect()
     gc.freeze()
+    gc.enable()
     driver.ready()
     sys.stdin.buffer.read()
     # Threads may be blocked in calls to a JVM that is gone; there is no state to save.

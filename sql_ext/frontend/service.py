@@ -48,6 +48,7 @@ class StatementService:
         self._pruner = pruner
         self._lock = threading.Lock()
         self._context: SparkContext | None = None
+        self._sent = False
         self._followers = Followers()
 
     def parse(self, request: Request) -> Mapping[str, Any]:
@@ -118,6 +119,7 @@ class StatementService:
             session,
             environment,
             settings,
+            self._send_code,
             invalidate,
             self._followers,
             self._pruner.cache,
@@ -127,7 +129,12 @@ class StatementService:
     def _attached(self) -> SparkContext:
         with self._lock:
             if self._context is None:
-                context = attach.attach_context(self._gateway)
-                executor_setup.send_code(context)
-                self._context = context
+                self._context = attach.attach_context(self._gateway)
             return self._context
+
+    def _send_code(self) -> None:
+        context = self._attached()
+        with self._lock:
+            if not self._sent:
+                executor_setup.send_code(context)
+                self._sent = True

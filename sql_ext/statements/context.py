@@ -66,6 +66,7 @@ class StatementContext:
         session: the user's session, a py4j object.
         environment: the stores, clock and limits of operations.
         settings: the settings of the session.
+        send_code: makes executors able to run builds, the first time.
         invalidate: makes scans reload an index, given its folder.
         background: the automatic refreshes.
         cache: the version cache of scans.
@@ -78,6 +79,7 @@ class StatementContext:
     session: Any
     environment: Environment
     settings: Settings
+    send_code: Callable[[], None]
     invalidate: Callable[[str], None]
     background: Background
     cache: FileCache
@@ -91,13 +93,16 @@ class StatementContext:
 
         Args:
             name: as typed.
-            jobs: whether Spark may list partitions with a job, as it does for many partitions.
+            jobs: whether the statement may run jobs: builds, and Spark's own that lists partitions
+                where there are many.
         """
         session = self.session.cloneSession()
         # A build groups by file, a few lines per task: more partitions than slots would only queue.
         slots = session.sparkContext().defaultParallelism()
         conf = {**_BUILD_CONF, "spark.sql.shuffle.partitions": str(slots)}
-        if not jobs:
+        if jobs:
+            self.send_code()
+        else:
             conf[_LISTED_BY_A_JOB] = str(_MOST)
         for key, value in conf.items():
             session.conf().set(key, value)

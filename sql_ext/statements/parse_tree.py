@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from lark import Lark, Token, Tree
 
 from sql_ext.statements.comments import unquote_name, unquote_string
+from sql_ext.statements.grammar_tables import load_grammar
 from sql_ext.statements.syntax_error import syntax_error
 
 if TYPE_CHECKING:
@@ -18,19 +18,11 @@ if TYPE_CHECKING:
 
 Node = Tree[Token]
 
-NAMES: Final = ("table", "namespace", "column", "columns", "option_list")
-"""Rules that can be parsed by themselves, besides the rule of a statement."""
-
 
 @cache
 def grammar() -> Lark:
-    """The parser; its start rule is ``start`` or one of `NAMES`."""
-    text = (
-        resources.files("sql_ext.statements").joinpath("grammar.lark").read_text(encoding="utf-8")
-    )
-    return Lark(
-        text, parser="lalr", lexer="contextual", maybe_placeholders=False, start=["start", *NAMES]
-    )
+    """The parser; its start rule is ``start`` or one of `grammar_tables.NAMES`."""
+    return load_grammar()
 
 
 class Words:

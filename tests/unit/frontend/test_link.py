@@ -98,6 +98,25 @@ def test_threads_that_are_held_up_are_relieved() -> None:
     wait_until(lambda: lane_threads() == 0)
 
 
+def test_threads_start_as_requests_take_them() -> None:
+    """One is always ready, so that no request waits for a start; no more than there may be."""
+    go_on = threading.Event()
+    driver = Driver()
+    RequestQueue(driver, "held", 3, {"hang": lambda _: go_on.wait(60) and {}})
+    for number, threads in enumerate((2, 3, 3)):
+        assert lane_threads() == min(3, number + 1)
+        driver.ask(number, "hang")
+        wait_until(driver.waiting.empty)
+        wait_until(lambda threads=threads: lane_threads() == threads)
+    driver.ask(9, "hang")
+    time.sleep(0.3)
+    assert (lane_threads(), driver.waiting.qsize()) == (3, 1)
+    go_on.set()
+    assert {driver.answers.get(timeout=30) for _ in range(4)} == {0, 1, 2, 9}
+    driver.gone = True
+    wait_until(lambda: lane_threads() == 0)
+
+
 def wait_until(true: Callable[[], bool]) -> None:
     """Look again and again for half a minute."""
     end = time.monotonic() + 30

@@ -1,0 +1,134 @@
+"""``make bench-start``: what a driver with Sieve takes beyond Spark until its first answer.
+
+Commands take turns, each in a process and a folder of its own; of each round the differences count,
+so that a busy machine slows both sides of one alike. CPU is that of the whole tree of processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from sieve.client.spark_home import find_spark
+
+_SET_CHILD_SUBREAPER = 36
+
+PAIRS = {
+    "first SHOW SIEVE INDEXES - first SHOW TABLES": (
+        ("sieve", "SHOW SIEVE INDEXES"),
+        ("sieve", "SHOW TABLES"),
+    ),
+    "sieve sql - spark-sql, SELECT 1": (("sieve", "SELECT 1"), ("spark", "SELECT 1")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Seconds of a command."""
+
+    wall: float
+    cpu: float
+
+    def __sub__(self, other: Taken) -> Taken:
+        return Taken(self.wall - other.wall, self.cpu - other.cpu)
+
+
+def main() -> None:
+    """Runs the pairs in turns, and prints what each took beyond the other."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--before", help="the command sieve of another checkout, to compare with")
+    options = parser.parse_args()
+    adopt_orphans()
+    programs = {
+        "sieve": [str(Path(sys.executable).with_name("sieve")), "sql"],
+        "spark": [str(find_spark(os.environ).path / "bin" / "spark-sql")],
+    }
+    pairs = dict(PAIRS)
+    if options.before:
+        programs["before"] = [options.before, "sql"]
+        show = ("before", "SHOW SIEVE INDEXES")
+        pairs["before: first SHOW SIEVE INDEXES - now"] = (show, ("sieve", show[1]))
+    taken: dict[tuple[str, str], list[Taken]] = {}
+    for _ in range(options.rounds):
+        for command in dict.fromkeys(one for pair in pairs.values() for one in pair):
+            program, sql = command
+            taken.setdefault(command, []).append(measured([*programs[program], "-e", sql]))
+    report(taken, pairs)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of grandchildren that outlive their parents.
+
+    A front end ends after its driver, and its CPU time would be nobody's.
+    """
+    ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def measured(command: Sequence[str]) -> Taken:
+    """Runs a command to the end of all its processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        # No class archive of this user, and no metastore of an earlier run.
+        environment = os.environ | {"XDG_CACHE_HOME": folder}
+        before, started = children_cpu(), time.perf_counter()
+        subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+        wall = time.perf_counter() - started
+        while reap():
+            pass
+        return Taken(wall, children_cpu() - before)
+
+
+def reap() -> bool:
+    """Waits for one adopted process; False if there is none."""
+    try:
+        os.wait()
+    except ChildProcessError:
+        return False
+    return True
+
+
+def children_cpu() -> float:
+    """CPU seconds of all processes that this one has waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def report(
+    taken: Mapping[tuple[str, str], Sequence[Taken]],
+    pairs: Mapping[str, tuple[tuple[str, str], tuple[str, str]]],
+) -> None:
+    """Prints medians of the commands, and of the differences of each round."""
+    table = Table("", "CPU, s", "wall, s")
+    for (program, sql), each in taken.items():
+        table.add_row(f"{program}: {sql}", *medians(each))
+    table.add_section()
+    for title, (one, other) in pairs.items():
+        rounds = zip(taken[one], taken[other], strict=True)
+        table.add_row(title, *medians([a - b for a, b in rounds]))
+    Console().print(table)
+
+
+def medians(each: Sequence[Taken]) -> tuple[str, str]:
+    """Median CPU and wall seconds, with the least and the most."""
+
+    def shown(values: list[float]) -> str:
+        return f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"
+
+    return shown([one.cpu for one in each]), shown([one.wall for one in each])
+
+
+if __name__ == "__main__":
+    main()

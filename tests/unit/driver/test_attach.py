@@ -1,0 +1,53 @@
+"""Attaching to the driver: what a call of it converts, and what that imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from py4j import protocol
+from pyspark.sql.types import NumpyScalarConverter
+
+from sql_ext.driver import attach
+from sql_ext.driver.attach import NumpyValuesOnly
+
+
+def test_numpy_values_are_converted_and_others_are_not_asked_about() -> None:
+    """As PySpark does it."""
+    asked: list[object] = []
+
+    class Converter(NumpyScalarConverter):
+        def can_convert(self, obj: object) -> bool:
+            asked.append(obj)
+            return super().can_convert(obj)
+
+    converter = NumpyValuesOnly(Converter())
+    for value in ("a", 1, [1], None, sys):
+        assert not converter.can_convert(value)
+    assert asked == []
+    assert converter.can_convert(np.int64(7))
+    assert not converter.can_convert(np.array([7]))
+    assert converter.convert(np.int64(7), None) == 7
+
+
+def test_each_converter_of_numpy_values_is_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others stay, and all stay in their order."""
+    before = list(protocol.INPUT_CONVERTER)
+    monkeypatch.setattr(protocol, "INPUT_CONVERTER", list(before))
+    monkeypatch.setattr(attach, "launch_gateway", lambda: "gateway")
+    assert attach.open_gateway() == "gateway"
+    now = protocol.INPUT_CONVERTER
+    assert len(now) == len(before)
+    wrapped = [one for one in now if isinstance(one, NumpyValuesOnly)]
+    assert len(wrapped) == 2
+    pairs = zip(now, before, strict=True)
+    assert all(one is other for one, other in pairs if not isinstance(one, NumpyValuesOnly))
+
+
+def test_no_import_of_the_front_end_brings_pandas() -> None:
+    """It takes a third of a second, which each first statement of a driver would wait for."""
+    imports = "import sys, sql_ext.frontend.service, sql_ext.frontend.pruning"
+    check = "assert not {'pandas', 'matplotlib', 'pyspark.testing'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", f"{imports}; {check}"], check=True)

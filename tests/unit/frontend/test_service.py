@@ -1,0 +1,38 @@
+"""The statement service: when it attaches to the context, and sends code to executors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sql_ext.frontend import service as module
+from sql_ext.frontend.service import StatementService
+
+
+def test_code_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the first statement that needs it and to the context that all share; a failure is not."""
+    attached: list[Any] = []
+    sent: list[Any] = []
+
+    def attach(gateway: Any) -> str:
+        attached.append(gateway)
+        return "context"
+
+    def send(context: Any) -> None:
+        sent.append(context)
+        if len(sent) == 1:
+            raise OSError("no space left")
+
+    monkeypatch.setattr(module.attach, "attach_context", attach)
+    monkeypatch.setattr(module.executor_setup, "send_code", send)
+    anything: Any = None
+    service = StatementService("gateway", anything, anything, anything)
+    assert service._attached() == "context"
+    assert sent == []
+    with pytest.raises(OSError, match="no space"):
+        service._send_code()
+    service._send_code()
+    service._send_code()
+    assert sent == ["context", "context"]
+    assert attached == ["gateway"]
