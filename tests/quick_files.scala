@@ -47,5 +47,9 @@ object QuickSettings {
       if (services.exists(service => name.startsWith(service))) names.add(name)
     }
     names.forEach(name => settings.unset(name))
+    // Where each setting came from is copied, too.
+    val sources = classOf[Configuration].getDeclaredField("updatingResource")
+    sources.setAccessible(true)
+    sources.get(settings).asInstanceOf[java.util.Map[String, Array[String]]].clear()
   }
 }
