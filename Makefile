@@ -48,10 +48,6 @@ MOTO     := 5.2.5
 # Classes for the test run's drivers to map instead of loading: half of what a start costs.
 ARCHIVE := build/spark-4.1.jsa
 QUICK_FILES := build/quick-files.jar
-QUICK_CLOSURES := build/quick-closures.jar
-
-SCALAC = mkdir -p build && $${JAVA_HOME:+$$JAVA_HOME/bin/}java -Xss8m -cp "$(PYSPARK)/jars/*" \
-         scala.tools.nsc.Main -usejavacp
 
 .PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup bench-start \
         bench-joins bench-topk bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
@@ -120,16 +116,14 @@ format: $(VENV_DONE) ## let ruff lay out the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix --quiet .
 
-# A file system for test drivers that starts no process for each file, and a metastore that reads
-# less; both lines of Spark load them.
-$(QUICK_FILES): tests/quick_files.scala tests/quick_metastore.scala | $(VENV_DONE)
-	@$(SCALAC) -d $@ $^
+# A file system for test drivers that starts no process for each file, a metastore that reads less
+# and jobs that parse no closure; both lines of Spark load them.
+$(QUICK_FILES): $(wildcard tests/quick_*.scala) | $(VENV_DONE)
+	@mkdir -p build
+	@$${JAVA_HOME:+$$JAVA_HOME/bin/}java -Xss8m -cp "$(PYSPARK)/jars/*" scala.tools.nsc.Main \
+	  -usejavacp -d $@ $^
 
-# What stands in for classes of Spark is loaded before Spark.
-$(QUICK_CLOSURES): tests/quick_closures.scala | $(VENV_DONE)
-	@$(SCALAC) -d $@ $^
-
-$(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar $(QUICK_FILES) $(QUICK_CLOSURES)
+$(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar $(QUICK_FILES)
 	@$(BIN)/python tests/class_archive.py $@ >build/class-archive.log 2>&1 || \
 	  { cat build/class-archive.log; exit 1; }
 
@@ -147,7 +141,7 @@ one: $(if $(filter tests/unit/%,$(T)),$(VENV_DONE),setup $(ARCHIVE)) ## T=tests/
 	@$(if $(T),,echo "Name a test: make one T=tests/unit/reader/test_pruner.py"; exit 1)
 	@$(BIN)/python -m pytest -q $(T) $(ARGS)
 
-test-3.5: setup $(QUICK_FILES) $(QUICK_CLOSURES) ## on Spark 3.5: the SQL corpus in strict mode, a tenth of the random predicates
+test-3.5: setup $(QUICK_FILES) ## on Spark 3.5: the SQL corpus in strict mode, a tenth of the random predicates
 	@$(call ON,3.5) $(PYTEST) -n 1 -m 'not soak' -k 'smoke or strict or random' \
 	  tests/smoke tests/golden tests/property/test_random_tables.py $(ARGS)
 

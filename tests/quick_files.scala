@@ -1,7 +1,7 @@
 package org.apache.spark.sql.sieve.tests
 
 import java.nio.file.Files
-import java.util.ArrayList
+import java.util.{ArrayList, List => JList}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{LocalFileSystem, Path, RawLocalFileSystem}
@@ -25,9 +25,11 @@ final class QuickRawFiles extends RawLocalFileSystem {
 /**
  * A driver's settings of Hadoop without those of services that no test starts: nine tenths of them.
  * Spark copies all settings for each file that it reads, and sends them with each scan.
+ *
+ * Both lines of Spark load this, so it calls nothing of Scala's library, whose releases differ.
  */
 object QuickSettings {
-  private val services = Seq(
+  private val services = JList.of(
     "yarn.", "ipc.", "ha.", "net.", "nfs.", "adl.", "ftp.", "rpc.", "tfile.", "seq.", "io.erasurecode.",
     "mapreduce.jobhistory.", "mapreduce.map.", "mapreduce.reduce.", "mapreduce.shuffle.",
     "mapreduce.job.", "mapreduce.task.", "mapreduce.client.", "mapreduce.cluster.",
@@ -44,7 +46,7 @@ object QuickSettings {
     val all = settings.iterator
     while (all.hasNext) {
       val name = all.next().getKey
-      if (services.exists(service => name.startsWith(service))) names.add(name)
+      if (services.stream.anyMatch(name.startsWith(_))) names.add(name)
     }
     names.forEach(name => settings.unset(name))
     // Where each setting came from is copied, too.

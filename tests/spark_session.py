@@ -52,7 +52,6 @@ RANGES = {
 
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _QUICK_FILES = Path(__file__).parent.parent / "build" / "quick-files.jar"
-_QUICK_CLOSURES = _QUICK_FILES.with_name("quick-closures.jar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,15 +240,12 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
     if quick and _METASTORE not in conf:
         store = "org.apache.spark.sql.sieve.tests.QuickMetastore"
         settings["spark.hadoop.hive.metastore.rawstore.impl"] = store
-    settings |= conf
-    if _QUICK_CLOSURES.exists():
-        path = (str(_QUICK_CLOSURES), settings["spark.driver.extraClassPath"])
-        settings["spark.driver.extraClassPath"] = os.pathsep.join(path)
     builder = SparkSession.builder.appName("sieve-tests")
-    for key, value in settings.items():
+    for key, value in (settings | conf).items():
         builder = builder.config(key, value)
     spark = builder.enableHiveSupport().getOrCreate()
     if quick:
         tests = spark._jvm.org.apache.spark.sql.sieve.tests
         tests.QuickSettings.strip(spark._jsc.hadoopConfiguration())
+        tests.QuickClosures.install()
     return spark
