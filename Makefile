@@ -163,7 +163,7 @@ bench-lookup: setup ## look-ups of 1,000 to 100,000 files, cold and warm
 bench-planning: setup ## what an index adds to the planning of a scan
 	@$(BIN)/python -m bench planning $(ARGS)
 
-bench-joins: setup ## joins whose keys pick files: files read and time, with and without
+bench-joins: setup ## joins whose keys pick files; ARGS="tpcds --scale 1 --all-settings" or tpch: all their queries
 	@$(BIN)/python -m bench joins $(ARGS)
 
 bench-topk: setup ## ORDER BY ... LIMIT, MIN and MAX of 1,000 files: files read and time

@@ -19,7 +19,7 @@ BENCHES = {
     "hudi-moves": "Hudi tables whose rows move to other keys: slices read (make bench-hudi-moves)",
     "hudi-refresh": "REFRESH of a Hudi table after small commits (make bench-hudi-refresh)",
     "delta": "Delta tables: its own ways to skip and Sieve's (make bench-delta)",
-    "joins": "joins whose keys pick files: files read, time (make bench-joins)",
+    "joins": "joins whose keys pick files, TPC-H and TPC-DS: bytes, time (make bench-joins)",
     "top": "first rows in an order, MIN and MAX: files read, time (make bench-topk)",
     "ranges": "queries that read parts of large files: time, rows, tasks (make bench-ranges)",
     "worker": "what a Python worker does between two tasks of a build (no job runs)",

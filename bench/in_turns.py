@@ -4,44 +4,68 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
+from bench.answers import same_rows
 from bench.session import files_read, with_settings
+from bench.task_totals import TaskMeter, TaskTotals
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """By mode, the files that a query read, and its median milliseconds."""
+    """What a query cost, by mode.
+
+    Attributes:
+        files: files that its scans read.
+        tasks: what its tasks read and computed in the last run.
+        ms: median milliseconds.
+        spread: its slowest run by its fastest.
+        differing: a mode whose rows were not those of the first mode; None if all were.
+    """
 
     files: dict[str, int]
+    tasks: dict[str, TaskTotals]
     ms: dict[str, float]
+    spread: dict[str, float]
+    differing: str | None
 
 
 def in_turns(
-    spark: SparkSession, text: str, modes: Mapping[str, Mapping[str, str]], runs: int
+    spark: SparkSession,
+    text: str,
+    modes: Mapping[str, Mapping[str, str]],
+    runs: int,
+    same: Callable[[Sequence[Row], Sequence[Row]], bool] = same_rows,
 ) -> Turns:
     """Runs a query in each mode.
 
     Args:
         spark: the session.
-        text: of the query; its first column is compared between the modes.
+        text: of the query.
         modes: settings by name of a mode.
-        runs: of each mode, after one that compiles the query.
+        runs: of each mode, after one that compiles the query; 0 counts that one.
+        same: whether two answers are the same.
     """
     files: dict[str, int] = {}
+    tasks: dict[str, TaskTotals] = {}
     times: dict[str, list[float]] = {mode: [] for mode in modes}
-    answers = set()
+    expected: Sequence[Row] | None = None
+    differing, meter = None, TaskMeter(spark)
     for turn in range(runs + 1):
         for mode, conf in modes.items():
             with with_settings(spark, conf):
                 started = time.perf_counter()
                 frame = spark.sql(text)
-                answers.add(tuple(row[0] for row in frame.collect()))
-                if turn:
+                rows = frame.collect()
+                if turn or not runs:
                     times[mode].append((time.perf_counter() - started) * 1000)
-                files[mode] = files_read(frame)
-    assert len(answers) == 1, f"the modes give different rows: {text}"
-    return Turns(files, {mode: statistics.median(each) for mode, each in times.items()})
+                files[mode], tasks[mode] = files_read(frame), meter.since_last()
+            expected = rows if expected is None else expected
+            if not same(expected, rows):
+                differing = mode
+    ms = {mode: statistics.median(each) for mode, each in times.items()}
+    spread = {mode: max(each) / min(each) for mode, each in times.items()}
+    return Turns(files, tasks, ms, spread, differing)

@@ -1,137 +1,56 @@
 """Joins whose keys pick files: ``make bench-joins``.
 
-A table of sales lies in 200 files in order of arrival: the day rises, 2 % of the rows come up to
-thirty days late, customers come at random. Dimensions are days and customers. Each query runs in
-three modes that take turns: Spark alone (``spark.sieve.enabled = false``), an index that only
-constants use (``spark.sieve.join.pruning = off``), and Sieve. Files are those of the sales table;
-the least possible is how many hold a partner, which ``_metadata.file_path`` tells.
+``star`` (the default) is a schema made for them; ``tpch`` and ``tpcds`` are the 22 and 99 queries
+of these benchmarks. Each query runs in three modes that take turns: Spark alone
+(``spark.sieve.enabled = false``), an index that only constants use (``spark.sieve.join.pruning =
+off``), and Sieve.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 
-from pyspark.sql import SparkSession
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from bench.in_turns import in_turns
-from bench.session import SWITCH, files_read, start_session, with_settings
-
-FILES = 200
-DAYS = 4_000
-CUSTOMERS = 100_000
-FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-joins"
-MODES = {
-    "Spark alone": {SWITCH: "false"},
-    "constants": {"spark.sieve.join.pruning": "off", "spark.sieve.strict": "true"},
-    "Sieve": {"spark.sieve.strict": "true"},
-}
-# Of 4,000 days four are selected: a thousandth of the rows.
-QUERIES = {
-    "star, 0.1 % of the rows": "sales JOIN days ON sales.day = days.day WHERE days.kind = 'fair'",
-    "star with two dimensions": (
-        "sales JOIN days ON sales.day = days.day JOIN customers "
-        "ON sales.customer = customers.customer WHERE days.kind = 'fair' AND customers.city = 7"
-    ),
-    "IN (SELECT ...)": "sales WHERE day IN (SELECT day FROM days WHERE kind = 'fair')",
-    "customers at random": (
-        "sales JOIN customers ON sales.customer = customers.customer WHERE customers.city = 7"
-    ),
-    "= (SELECT max ...)": "sales WHERE day = (SELECT max(day) FROM days WHERE kind = 'fair')",
-    "nothing to skip": "sales JOIN days ON sales.day = days.day WHERE days.kind = 'plain'",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One query: files that hold a partner; by mode files read and median milliseconds."""
-
-    least: int
-    files: dict[str, int]
-    ms: dict[str, float]
+from bench import star
+from bench.join_modes import SETTINGS
+from bench.tpc import Suite
+from bench.tpc_report import head, line, summary
 
 
 def main() -> None:
-    """Measure every query and print a table."""
+    """Measure every query; the exit code says whether all rows are equal."""
     parser = argparse.ArgumentParser(prog="python -m bench joins", description=__doc__)
-    parser.add_argument("--rows", type=int, default=50_000, help="of each file")
+    parser.add_argument("suite", nargs="?", choices=["star", "tpch", "tpcds"], default="star")
     parser.add_argument("--runs", type=int, default=5, help="of each query in each mode")
+    parser.add_argument("--rows", type=int, default=50_000, help="of each file of the star")
+    parser.add_argument("--scale", type=float, default=1, help="factor of TPC-H and TPC-DS")
+    parser.add_argument("--only", type=int, nargs="*", default=[], help="numbers of queries")
+    parser.add_argument(
+        "--all-settings",
+        action="store_true",
+        help="once more, a run each, without adaptive execution, without broadcasts, without both",
+    )
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    # A busy machine is measured, not timed out: strict mode would fail there.
-    spark = start_session(FOLDER, {"spark.sieve.prune.timeout": "10s"})
+    if args.suite == "star":
+        star.measure(console, args.rows, args.runs)
+        return
+    suite = Suite(args.suite, args.scale, console)
+    faults = 0
     try:
-        with console.status("writing the tables"):
-            _create(spark, args.rows)
-        measured = {title: _measure(spark, query, args.runs) for title, query in QUERIES.items()}
+        for number, setting in enumerate(SETTINGS if args.all_settings else list(SETTINGS)[:1]):
+            measured = []
+            head(console, setting)
+            for one in suite.measure(setting, 0 if number else args.runs, args.only):
+                measured.append(one)
+                line(console, one)
+            summary(console, measured)
+            faults += sum(bool(one.fault) for one in measured)
     finally:
-        spark.stop()
-        shutil.rmtree(FOLDER, ignore_errors=True)
-    _print(console, measured, args.rows * FILES)
-
-
-def _create(spark: SparkSession, rows: int) -> None:
-    total = rows * FILES
-    late = "IF(pmod(xxhash64(id, 1), 50) = 0, pmod(xxhash64(id, 2), 30), 0)"
-    spark.sql(
-        f"CREATE TABLE sales USING parquet AS SELECT id, "
-        f"CAST(greatest(id * {DAYS} DIV {total} - {late}, 0) AS INT) AS day, "
-        f"CAST(pmod(xxhash64(id), {CUSTOMERS}) AS INT) AS customer, "
-        f"pmod(xxhash64(id, 3), 100000) / 100 AS amount FROM range(0, {total}, 1, {FILES})"
-    )
-    spark.sql(
-        "CREATE TABLE days USING parquet AS SELECT CAST(id AS INT) AS day, "
-        f"IF(id % 1000 = 500, 'fair', 'plain') AS kind FROM range({DAYS})"
-    )
-    spark.sql(
-        "CREATE TABLE customers USING parquet AS SELECT CAST(id AS INT) AS customer, "
-        f"CAST(id % 10000 AS INT) AS city FROM range({CUSTOMERS})"
-    )
-    spark.sql("CREATE SIEVE INDEX ON sales (day, customer)").collect()
-
-
-def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
-    with with_settings(spark, MODES["Spark alone"]):
-        found = spark.sql(f"SELECT count(DISTINCT sales._metadata.file_path) FROM {query}").first()
-        others = files_read_of_others(spark, query)
-    assert found is not None
-    turns = in_turns(spark, f"SELECT count(*), sum(amount) FROM {query}", MODES, runs)
-    files = {mode: count - others for mode, count in turns.files.items()}
-    return Measured(found[0], files, turns.ms)
-
-
-def files_read_of_others(spark: SparkSession, query: str) -> int:
-    """Files of the dimensions, which every mode reads alike."""
-    frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
-    frame.collect()
-    return files_read(frame) - FILES
-
-
-def _print(console: Console, measured: dict[str, Measured], rows: int) -> None:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column(f"\n{rows:,} rows in {FILES} files", no_wrap=True)
-    titles = ("hold a\npartner", "constants\nread", "Sieve\nreads", "Spark\nms", "constants\nms")
-    for title in (*titles, "Sieve\nms", "times\nSpark", "times\nconstants"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for title, one in measured.items():
-        spark, constants, sieve = (one.ms[mode] for mode in MODES)
-        table.add_row(
-            title,
-            str(one.least),
-            str(one.files["constants"]),
-            str(one.files["Sieve"]),
-            *(f"{ms:,.0f}" for ms in (spark, constants, sieve)),
-            f"{spark / sieve:.2f}",
-            f"{constants / sieve:.2f}",
-        )
-    console.print(table)
+        suite.close()
+    sys.exit(faults > 0)
 
 
 if __name__ == "__main__":

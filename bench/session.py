@@ -97,14 +97,15 @@ def rows_scanned(frame: DataFrame) -> int:
 
 def scan_tasks(frame: DataFrame) -> int:
     """Tasks of the scans of an executed query."""
-    return sum(scan.inputRDD().getNumPartitions() for scan in _scans_of(frame))
+    return sum(scan.inputRDD().getNumPartitions() for scan in scans_of(frame))
 
 
 def _summed(frame: DataFrame, metric: str) -> int:
-    return sum(scan.metrics().apply(metric).value() for scan in _scans_of(frame))
+    return sum(scan.metrics().apply(metric).value() for scan in scans_of(frame))
 
 
-def _scans_of(frame: DataFrame) -> Iterator[Any]:
+def scans_of(frame: DataFrame) -> Iterator[Any]:
+    """The file scans of an executed query, those that adaptive execution has dropped left out."""
     return _scans(frame._jdf.queryExecution().executedPlan())  # noqa: SLF001 - no public API
 
 

@@ -20,6 +20,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bench.answers import same_first_column
 from bench.in_turns import in_turns
 from bench.session import SWITCH, start_session, with_settings
 
@@ -109,7 +110,8 @@ def _measure(spark: SparkSession, query: Query, runs: int) -> Measured:
             f"SELECT count(DISTINCT _metadata.file_path) FROM events WHERE {query.rows}"
         ).first()
     assert found is not None
-    turns = in_turns(spark, query.text, MODES, runs)
+    turns = in_turns(spark, query.text, MODES, runs, same_first_column)
+    assert turns.differing is None, f"the modes give different rows: {query.text}"
     return Measured(found[0], turns.files, turns.ms)
 
 

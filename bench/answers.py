@@ -1,0 +1,40 @@
+"""Whether two answers of a query are the same rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Row
+
+RELATIVE = 1e-9
+"""Sums of floats differ by the order in which files are read."""
+
+
+def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
+    """Whether they are the same in some order, floats but for their last digits."""
+    if len(one) != len(other):
+        return False
+    pairs = zip(sorted(one, key=_order), sorted(other, key=_order), strict=True)
+    return all(
+        len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True)) for a, b in pairs
+    )
+
+
+def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
+    """Whether the first column is the same in the same order: that of ORDER BY, with ties."""
+    return [row[0] for row in one] == [row[0] for row in other]
+
+
+def _order(row: Row) -> tuple[list[str], list[float]]:
+    """Floats last: they order only what is equal in all else."""
+    exact = [repr(value) for value in row if not isinstance(value, float)]
+    return exact, [value for value in row if isinstance(value, float)]
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        both_nan = math.isnan(one) and math.isnan(other)
+        return both_nan or math.isclose(one, other, rel_tol=RELATIVE, abs_tol=RELATIVE)
+    return bool(one == other)

@@ -1,0 +1,87 @@
+"""Scans of an executed query whose files were picked by values of the query itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bench.session import SWITCH, scans_of, with_settings
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedScan:
+    """A scan that got keys of a join, or the result of a subquery.
+
+    Attributes:
+        table: its name.
+        columns: the columns that the values are compared with.
+        read: files that it read.
+        least: files with a row that has such values, and satisfies the filters of indexed columns.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    read: int
+    least: int
+
+
+class KeyedScans:
+    """Finds such scans, and counts the files that hold what they look for.
+
+    Args:
+        spark: the session.
+        indexed: the indexed columns by table.
+    """
+
+    def __init__(self, spark: SparkSession, indexed: Mapping[str, Collection[str]]) -> None:
+        self._spark = spark
+        self._indexed = indexed
+        self._counted: dict[tuple[str, str], int] = {}
+
+    def of(self, frame: DataFrame) -> Iterator[KeyedScan]:
+        """The scans of an executed query that got values; of a scan without them nothing."""
+        filters = self._spark._jvm.org.apache.spark.sql.sieve.RunTimeFilters  # noqa: SLF001
+        for scan in scans_of(frame):
+            if scan.getClass().getSimpleName() != "SieveScan":
+                continue  # its table has no index
+            table = scan.tableIdentifier().get().table()
+            found = [e for e in _items(filters.resolved(scan)) if not filters.awaits(e)]
+            values = [e.child() for e in found if _is_of_query(e)]
+            constants = [
+                e
+                for e in found
+                if not _is_of_query(e) and set(_columns(e)) <= set(self._indexed[table])
+            ]
+            if values:
+                predicate = " AND ".join(e.sql() for e in values + constants)
+                yield KeyedScan(
+                    table,
+                    tuple(sorted({name for e in values for name in _columns(e)})),
+                    scan.metrics().apply("numFiles").value(),
+                    self._least(table, predicate),
+                )
+
+    def _least(self, table: str, predicate: str) -> int:
+        key = (table, predicate)
+        if key not in self._counted:
+            with with_settings(self._spark, {SWITCH: "false"}):
+                text = f"SELECT count(DISTINCT _metadata.file_path) FROM {table} WHERE {predicate}"
+                found = self._spark.sql(text).first()
+            assert found is not None
+            self._counted[key] = found[0]
+        return self._counted[key]
+
+
+def _is_of_query(expression: Any) -> bool:
+    return bool(expression.getClass().getSimpleName() == "DynamicPruningExpression")
+
+
+def _columns(expression: Any) -> list[str]:
+    return [attribute.name() for attribute in _items(expression.references().toSeq())]
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(k) for k in range(sequence.size())]

@@ -1,0 +1,53 @@
+"""What the tasks of a session have read and computed, from Spark's own status store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+COUNTED_READS = {"spark.hadoop.parquet.hadoop.vectored.io.enabled": "false"}
+"""Settings of a session in which Spark counts what it reads of Parquet files on a local disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTotals:
+    """Input bytes, input rows and CPU milliseconds of tasks."""
+
+    bytes: int
+    rows: int
+    cpu_ms: float
+
+
+class TaskMeter:
+    """Sums the metrics of the stages that have begun since it last looked.
+
+    Spark keeps a bounded number of stages, so it has to look after each query.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public API
+        stages = self._stages()
+        self._last = stages.apply(0).stageId() if stages.size() else -1
+
+    def since_last(self) -> TaskTotals:
+        """The totals of the stages that are new."""
+        stages, last = self._stages(), self._last
+        size = rows = cpu_ns = 0
+        for k in range(stages.size()):
+            stage = stages.apply(k)
+            if stage.stageId() <= last:
+                break
+            self._last = max(self._last, stage.stageId())
+            size += stage.inputBytes()
+            rows += stage.inputRecords()
+            cpu_ns += stage.executorCpuTime()
+        return TaskTotals(size, rows, cpu_ns / 1e6)
+
+    def _stages(self) -> Any:
+        """All stages that Spark keeps, the newest first."""
+        self._context.listenerBus().waitUntilEmpty()  # metrics come as events
+        store = self._context.statusStore()
+        defaults = (getattr(store, f"stageList$default${k}")() for k in range(2, 6))
+        return store.stageList(None, *defaults)

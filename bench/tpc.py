@@ -1,0 +1,108 @@
+"""TPC-DS and TPC-H in three modes: Spark alone, an index that constants use, and joins, too.
+
+Fact tables are those of `bench.tpc_data`, with an index on each key and date that the queries use.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from rich.console import Console
+
+from bench.in_turns import Turns, in_turns
+from bench.join_modes import MODES, SETTINGS
+from bench.keyed_scans import KeyedScan, KeyedScans
+from bench.session import start_session, with_settings
+from bench.task_totals import COUNTED_READS
+from bench.tpc_data import ARRIVALS, generate, query_texts
+
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-tpc"
+_KEY = re.compile(r"\w+_sk|\w+_(ticket|order)_number|[lo]_\w+key|[lo]_\w+date")
+_LIMIT = re.compile(r"\s+LIMIT\s+\d+\s*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A query in one setting of Spark.
+
+    Attributes:
+        number: of the query in its suite.
+        turns: its figures; None where it failed.
+        scans: those that got values at run time; looked for in one setting only.
+        fault: rows that differ between modes, or an error; empty if all is well.
+    """
+
+    number: int
+    turns: Turns | None
+    scans: tuple[KeyedScan, ...]
+    fault: str
+
+
+class Suite:
+    """A session with a suite's tables and indexes."""
+
+    def __init__(self, suite: str, scale: float, console: Console) -> None:
+        with console.status("") as status:
+            data = generate(FOLDER, suite, scale, status.update)
+            status.update("starting Spark")
+            self._folder = FOLDER / f"session-{suite}"
+            shutil.rmtree(self._folder, ignore_errors=True)
+            # A busy machine is measured, not timed out: strict mode would fail there.
+            timeout = {"spark.sieve.prune.timeout": "10s"}
+            self.spark = start_session(self._folder, COUNTED_READS | timeout)
+            self._indexed: dict[str, list[str]] = {}
+            for table in sorted(data.iterdir()):
+                status.update(f"indexing {table.name}")
+                self._add(table, table.name in ARRIVALS[suite])
+        # Spark quotes names as in MySQL.
+        self._texts = {
+            number: text.replace('"', "`") for number, text in query_texts(suite).items()
+        }
+        self._scans = KeyedScans(self.spark, self._indexed)
+
+    def close(self) -> None:
+        """Stops the session; the data stay."""
+        self.spark.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def measure(self, setting: str, runs: int, only: Collection[int]) -> Iterator[Measured]:
+        """Measures each query, or only some, in one of `SETTINGS`."""
+        first = setting == next(iter(SETTINGS))
+        with with_settings(self.spark, SETTINGS[setting]):
+            for number, text in self._texts.items():
+                if not only or number in only:
+                    yield self._measure(number, text, runs, look=first)
+
+    def _add(self, folder: Path, is_fact: bool) -> None:
+        spark, name = self.spark, folder.name
+        spark.sql(f"CREATE TABLE {name} USING parquet LOCATION '{folder}'")
+        if is_fact:
+            self._indexed[name] = [c for c in spark.table(name).columns if _KEY.fullmatch(c)]
+            spark.sql(f"CREATE SIEVE INDEX ON {name} ({', '.join(self._indexed[name])})").collect()
+
+    def _measure(self, number: int, text: str, runs: int, *, look: bool) -> Measured:
+        try:
+            turns, fault = in_turns(self.spark, text, MODES, runs), ""
+            if turns.differing and self._differs(text, MODES):
+                fault = f"other rows: {turns.differing}"
+            scans = tuple(self._keyed(text)) if look else ()
+        except (PySparkException, Py4JJavaError) as error:
+            return Measured(number, None, (), str(error).strip().splitlines()[0])
+        return Measured(number, turns, scans, fault)
+
+    def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
+        """Whether modes differ, too, where no LIMIT picks some of rows that tie."""
+        whole = _LIMIT.sub("", text)
+        return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
+
+    def _keyed(self, text: str) -> Iterator[KeyedScan]:
+        with with_settings(self.spark, MODES["Sieve"]):
+            frame = self.spark.sql(text)
+            frame.collect()
+            yield from self._scans.of(frame)

@@ -1,0 +1,113 @@
+"""TPC-DS and TPC-H as Parquet files, the rows of DuckDB's generators.
+
+A fact table lies in 200 files in order of arrival: by day, where 2 % of the rows arrive up to 30
+days late. Rows without a day arrive at any time. Other tables are a file each. The extensions with
+the generators come from PyPI: `INSTALL tpcds` needs a host of DuckDB's.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+
+import duckdb
+
+FILES = 200
+
+# Of each suite the fact tables, with the day of a row as a whole number.
+ARRIVALS: Mapping[str, Mapping[str, str]] = {
+    "tpcds": {
+        "store_sales": "ss_sold_date_sk",
+        "store_returns": "sr_returned_date_sk",
+        "catalog_sales": "cs_sold_date_sk",
+        "catalog_returns": "cr_returned_date_sk",
+        "web_sales": "ws_sold_date_sk",
+        "web_returns": "wr_returned_date_sk",
+        "inventory": "inv_date_sk",
+    },
+    "tpch": {
+        "lineitem": "l_shipdate - DATE '1992-01-01'",
+        "orders": "o_orderdate - DATE '1992-01-01'",
+    },
+}
+_GENERATORS = {"tpcds": "dsdgen", "tpch": "dbgen"}
+
+Say = Callable[[str], None]
+
+
+def generate(root: Path, suite: str, scale: float, say: Say) -> Path:
+    """The folder of a suite's tables, each a folder of files; an earlier run's is reused.
+
+    Args:
+        root: folder of all scales.
+        suite: "tpcds" or "tpch".
+        scale: the scale factor; 1 is about 1 GB of text.
+        say: is told what is being done.
+    """
+    target = root / f"{suite}-{scale:g}"
+    if target.exists():
+        return target
+    part = target.with_suffix(".tmp")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    with _connected(suite, part / "raw.duckdb") as connection:
+        say(f"generating {suite} at scale {scale:g}")
+        connection.execute(f"CALL {_GENERATORS[suite]}(sf = {scale})")
+        names = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        for (name,) in names:
+            say(f"writing {name}")
+            (part / name).mkdir()
+            arrival = ARRIVALS[suite].get(name)
+            if arrival:
+                _write_fact(connection, name, arrival, part / name)
+            else:
+                connection.execute(f"COPY {name} TO '{part / name}/part-0.parquet'")
+    (part / "raw.duckdb").unlink()
+    part.rename(target)
+    return target
+
+
+def query_texts(suite: str) -> dict[int, str]:
+    """The texts of a suite's queries by number, in DuckDB's dialect."""
+    with _connected(suite, Path(":memory:")) as connection:
+        rows = connection.execute(f"SELECT query_nr, query FROM {suite}_queries()").fetchall()
+    return {number: text.strip().rstrip(";") for number, text in rows}
+
+
+@contextmanager
+def _connected(suite: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection with the suite's extension loaded."""
+    package = Path(str(resources.files(f"duckdb_extension_{suite}")))
+    (extension,) = package.glob(f"extensions/v{duckdb.__version__}/*.duckdb_extension")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"LOAD '{extension}'")
+        yield connection
+
+
+def _write_fact(
+    connection: duckdb.DuckDBPyConnection, name: str, arrival: str, folder: Path
+) -> None:
+    """A table in files of equally many rows, in order of arrival."""
+    late = "IF(hash(rowid, 1) % 50 = 0, hash(rowid, 2) % 30, 0)"
+    days = f"(SELECT min({arrival}), max({arrival}) FROM {name}) days(low, high)"
+    day = (
+        f"COALESCE({arrival}, low + CAST(hash(rowid, 3) % CAST(high - low + 1 AS UBIGINT) AS INT))"
+    )
+    connection.execute(
+        f"CREATE TABLE arrived AS SELECT {name}.* FROM {name}, {days} "
+        f"ORDER BY {day} + CAST({late} AS INT), rowid"
+    )
+    connection.execute(f"DROP TABLE {name}")
+    found = connection.execute("SELECT count(*) FROM arrived").fetchone()
+    assert found is not None
+    for number in range(FILES):
+        first, end = (found[0] * k // FILES for k in (number, number + 1))
+        if first < end:
+            connection.execute(
+                f"COPY (SELECT * FROM arrived WHERE rowid >= {first} AND rowid < {end}) "
+                f"TO '{folder}/part-{number:05d}.parquet'"
+            )
+    connection.execute("DROP TABLE arrived")
