@@ -187,6 +187,25 @@ def scans(plan: Any) -> Iterator[Any]:
             yield from scans(nested.apply(k))
 
 
+def shown_scans(lab: Lab, query: str) -> list[dict[str, str]]:
+    """The scans of a query that has run, each with what the SQL tab shows at its node."""
+    lab.sql(query)
+    lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    store = lab.spark._jsparkSession.sharedState().statusStore()
+    executions = store.executionsList()
+    number = executions.apply(executions.size() - 1).executionId()
+    values = store.executionMetrics(number)
+    nodes = store.planGraph(number).allNodes()
+    scans = []
+    for node in (nodes.apply(k) for k in range(nodes.size())):
+        if node.name().startswith("Scan parquet"):
+            kinds = (node.metrics().apply(k) for k in range(node.metrics().size()))
+            scans.append(
+                {m.name(): values.apply(m.accumulatorId()) for m in kinds} | {"": node.name()}
+            )
+    return scans
+
+
 def remember_names() -> None:
     """Makes py4j ask the JVM once only what a name such as ``org.apache`` is.
 

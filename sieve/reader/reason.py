@@ -28,6 +28,12 @@ class Reason(StrEnum):
     CHANGED_FILE = "changed-file"
     UNSETTLED_FILE = "unsettled-file"
     WHOLE_FILE = "whole-file"
+    # Reasons that concern keys of a join.
+    KEYS_TOO_MANY = "keys-too-many"
+    JOIN_NOT_SELECTIVE = "join-not-selective"
+    JOIN_TOO_COSTLY = "join-too-costly"
+    JOIN_NOT_REPEATABLE = "join-not-repeatable"
+    EXCHANGE_SHARED = "exchange-shared"
     # Reasons that concern a request.
     IDLE = "idle"
     TIMEOUT = "timeout"

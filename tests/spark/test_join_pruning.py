@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 from pyspark.sql import DataFrame
-from spark_session import Lab, scans
+from spark_session import Lab, scans, shown_scans
 
 FILES = 40
 JOIN = "SELECT fact.k, v, attr FROM fact JOIN dim ON fact.k = dim.k"
@@ -68,14 +68,14 @@ def _check(lab: Lab, query: str, files: int, conf: Mapping[str, str] | None = No
     assert read == files, f"read {read} files of fact, not {files}: {query}"
 
 
+PLANNED_ONCE = {"spark.sql.adaptive.enabled": "false"}
+SHUFFLED = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+FETCHED = SHUFFLED | {"spark.sieve.join.pruning": "always"}
 MODES = {
     "adaptive": {},
-    "planned once": {"spark.sql.adaptive.enabled": "false"},
-    "shuffled": {"spark.sql.autoBroadcastJoinThreshold": "-1"},
-    "shuffled, planned once": {
-        "spark.sql.autoBroadcastJoinThreshold": "-1",
-        "spark.sql.adaptive.enabled": "false",
-    },
+    "planned once": PLANNED_ONCE,
+    "fetched": FETCHED,
+    "fetched, planned once": FETCHED | PLANNED_ONCE,
 }
 
 # Keys 1540 and 3540, so files 15 and 35, have attr = 77.
@@ -168,15 +168,67 @@ UNPRUNED = {
 }  # fmt: skip
 
 
+# Joins that Spark can broadcast on no side whose keys may prune the other one.
+OUTER = {
+    "left": (
+        "SELECT d.k, v FROM (SELECT * FROM dim WHERE attr = 77) d LEFT JOIN fact f ON d.k = f.k",
+        2,
+    ),
+    "right": (
+        "SELECT d.k, v FROM fact f RIGHT JOIN (SELECT * FROM dim WHERE attr = 77) d ON d.k = f.k",
+        2,
+    ),
+    "left, through another": (
+        (
+            "SELECT d.k, f.v, e.attr FROM (SELECT * FROM dim WHERE attr = 77) d LEFT JOIN "
+            "(fact f LEFT JOIN dim e ON f.v = e.attr) ON d.k = f.k"
+        ),
+        2,
+    ),
+    "left, with a further condition": (
+        (
+            "SELECT d.k, v FROM (SELECT * FROM dim WHERE attr IN (7, 77)) d "
+            "LEFT JOIN fact f ON d.k = f.k AND d.attr = 77"
+        ),
+        4,
+    ),
+    "semi, the fact on the right": (
+        "SELECT k FROM dim LEFT SEMI JOIN fact ON fact.k = dim.k AND v = 1 WHERE attr = 77",
+        2,
+    ),
+}
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", PRUNED)
 def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: str) -> None:
-    """Where the other side is broadcast; where it is not, the values would cost a job."""
+    """By the broadcast of the other side; by a job for its keys where it is shuffled."""
     query, files = PRUNED[kind]
-    if mode.startswith("shuffled"):
-        with star.settings({**MODES[mode], "spark.sieve.join.pruning": "off"}):
-            _, files = _run(star, query)
-    _check(star, query, files, MODES[mode])
+    # Where keys are fetched from the table itself, that is a scan of it, too.
+    again = 1 if kind == "with itself" and mode.startswith("fetched") else 0
+    _check(star, query, files + again, MODES[mode])
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("kind", OUTER)
+def test_the_side_that_gets_nulls_reads_files_with_a_partner(
+    star: Lab, kind: str, adaptive: str
+) -> None:
+    """By keys of the side whose rows are all given out, which is never the one broadcast."""
+    query, files = OUTER[kind]
+    conf = {"spark.sql.adaptive.enabled": adaptive}
+    _check(star, query, files, FETCHED | conf)
+    _check(star, query, FILES, SHUFFLED | conf)
+
+
+@pytest.mark.parametrize("kind", ["inner", "in", "below a union", "the same dimension twice"])
+def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
+    """The job would take longer than the scan; `always` asks for them all the same."""
+    query, _ = PRUNED[kind]
+    with star.settings(SHUFFLED | {"spark.sieve.join.pruning": "off"}):
+        _, files = _run(star, query)
+    assert files > PRUNED[kind][1]
+    _check(star, query, files, SHUFFLED)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -188,13 +240,17 @@ def test_a_join_that_gives_out_rows_without_a_partner_reads_all(
     _check(star, UNPRUNED[kind], FILES, MODES[mode])
 
 
-@pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_an_empty_side_reads_no_file(star: Lab, adaptive: str) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_an_empty_side_reads_no_file(star: Lab, mode: str) -> None:
     """Not even files that the index does not know."""
-    conf = {"spark.sql.adaptive.enabled": adaptive}
+    conf = MODES[mode]
     _check(star, f"{JOIN} WHERE attr = -1", 0, conf)
     nulls = "SELECT v FROM fact JOIN (SELECT k FROM dim WHERE k IS NULL OR attr = -1) USING (k)"
     _check(star, nulls, 0, conf)
+    outer = (
+        "SELECT d.attr, v FROM (SELECT * FROM dim WHERE k IS NULL) d LEFT JOIN fact f ON d.k = f.k"
+    )
+    _check(star, outer, 0, conf | FETCHED)
 
 
 def test_off_reads_all(star: Lab) -> None:
@@ -217,6 +273,9 @@ def test_off_reads_all(star: Lab) -> None:
         ("k = (SELECT max(k) FROM dim WHERE attr = -1)", 0),
         ("k < (SELECT min(k) + 150 FROM dim) OR k = (SELECT max(k) FROM dim)", 3),
         ("v = (SELECT min(attr) FROM dim)", FILES),
+        ("k BETWEEN (SELECT min(k) + 150 FROM dim) AND (SELECT min(k) + 250 FROM dim)", 2),
+        ("d = (SELECT max(DOUBLE('NaN')) FROM dim WHERE attr = 3)", 1),
+        ("k IN ((SELECT max(k) FROM dim), 5)", 2),
     ],
 )
 def test_a_scalar_subquery_picks_files(
@@ -225,6 +284,21 @@ def test_a_scalar_subquery_picks_files(
     """By its result, as a constant would."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     _check(star, f"SELECT v FROM fact WHERE {condition}", files, conf)
+
+
+def test_values_given_apart_from_the_text_pick_files(star: Lab) -> None:
+    """Parameters, session variables, and EXECUTE IMMEDIATE where Spark has it."""
+    frame = star.spark.sql("SELECT v FROM fact WHERE k = :k", args={"k": 1540})
+    assert [tuple(row) for row in frame.collect()] == [(0,)]
+    assert _fact_files(frame) == 1
+    star.sql("DECLARE OR REPLACE VARIABLE wanted BIGINT DEFAULT 1540")
+    _check(star, "SELECT v FROM fact WHERE k = wanted", 1)
+    star.sql("SET VAR wanted = (SELECT max(k) FROM dim)")
+    _check(star, "SELECT v, 'largest' FROM fact WHERE k >= wanted", 1)
+    if not star.spark.version.startswith("3."):
+        _check(star, "EXECUTE IMMEDIATE 'SELECT v FROM fact WHERE k = ?' USING 1540", 1)
+        _check(star, "EXECUTE IMMEDIATE 'SELECT v FROM fact WHERE k < :k' USING 250 AS k", 3)
+    star.sql("DROP TEMPORARY VARIABLE wanted")
 
 
 def test_many_keys_go_as_ranges(star: Lab) -> None:
@@ -275,7 +349,9 @@ def test_a_query_runs_twice(star: Lab) -> None:
             star.sql("CACHE TABLE kept AS SELECT * FROM dim WHERE attr = 77")
             # Adaptive execution takes a scan of a cached table for another plan each time.
             files = FILES if adaptive == "true" else 2
-            _check(star, "SELECT v FROM fact JOIN kept ON fact.k = kept.k", files)
+            query = "SELECT v FROM fact JOIN kept ON fact.k = kept.k"
+            _check(star, query, files)
+            _check(star, query, 2, {"spark.sieve.join.pruning": "always"})
             star.sql("DROP VIEW kept")
 
 
@@ -292,21 +368,109 @@ def test_files_that_the_index_does_not_know_are_read(star: Lab) -> None:
     star.sql("USE joined")
 
 
-def test_explain_names_what_comes_at_run_time(star: Lab) -> None:
-    """Beside the constants; the files are those that constants leave."""
+def _told(lab: Lab, query: str) -> tuple[str, str | None]:
+    """What EXPLAIN SIEVE says of the scan of `fact`: its predicate, and reasons."""
+    with lab.setting("spark.sieve.strict", "true"):
+        (fact,) = (row for row in lab.explain(query) if row["table"].endswith("fact"))
+    return fact["predicate"], fact["reasons"]
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_explain_names_what_comes_at_run_time(star: Lab, adaptive: str) -> None:
+    """Beside the constants, and where it comes from; the files are those that constants leave."""
+    with star.setting("spark.sql.adaptive.enabled", adaptive):
+        predicate, reasons = _told(star, f"{JOIN} WHERE attr = 77")
+        assert "k IN (keys of spark_catalog.joined.dim at run time)" in predicate
+        assert reasons is None
+        scalar, _ = _told(star, "SELECT v FROM fact WHERE k = (SELECT max(k) FROM dim)")
+        assert "(k = (subquery at run time))" in scalar
+        with star.settings(FETCHED):
+            fetched, _ = _told(star, f"{JOIN} WHERE attr = 77")
+        assert "k IN (keys of spark_catalog.joined.dim, read for them, at run time)" in fetched
+
+
+@pytest.mark.parametrize(
+    ("query", "conf", "reason"),
+    [
+        (f"{JOIN} WHERE attr = 77", SHUFFLED, "join-too-costly"),
+        (
+            ("SELECT /*+ BROADCAST(d) */ 1 FROM fact JOIN range(500, 30000) d ON fact.k = d.id"),
+            {},
+            "join-not-selective",
+        ),
+        (
+            "SELECT 1 FROM fact JOIN (SELECT k FROM dim ORDER BY k LIMIT 2) USING (k)",
+            {},
+            "join-not-repeatable",
+        ),
+        (
+            (
+                "SELECT 1 FROM fact JOIN (SELECT k, row_number() OVER (ORDER BY attr) AS n "
+                "FROM dim) d ON fact.k = d.k WHERE n = 5"
+            ),
+            FETCHED,
+            "join-not-repeatable",
+        ),
+        (
+            (
+                "SELECT 1 FROM fact JOIN (SELECT k FROM dim GROUP BY k HAVING avg(attr) > 3) d "
+                "ON fact.k = d.k"
+            ),
+            FETCHED,
+            "join-not-repeatable",
+        ),
+    ],
+)
+def test_explain_says_why_a_join_gives_no_keys(
+    star: Lab, query: str, conf: Mapping[str, str], reason: str
+) -> None:
+    """And `sieve_status` counts it; the query reads all files."""
+    count = f"SELECT value FROM sieve_status() WHERE reason = '{reason}'"
+    with star.settings(conf):
+        ((before,),) = star.sql(count)
+        predicate, reasons = _told(star, query)
+        assert "at run time" not in predicate
+        assert reason in {part.partition(":")[0] for part in (reasons or "").split(", ")}
+        assert star.sql(count) == [(before + 1,)]
+    _check(star, query, FILES, conf)
+
+
+def test_one_exchange_for_scans_alike_is_worth_more(star: Lab) -> None:
+    """A scan that shares one gets keys only if all that share it get the same."""
+    keyed = "SELECT f.v FROM fact f JOIN dim ON f.k = dim.k WHERE attr = {}"
+    apart = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(7)})"
+    alike = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(77)})"
     for adaptive in ("true", "false"):
-        with star.setting("spark.sql.adaptive.enabled", adaptive):
-            rows = star.explain(f"{JOIN} WHERE attr = 77")
-            (fact,) = (row for row in rows if row["table"].endswith("fact"))
-            assert "k IN (keys of spark_catalog.joined.dim at run time)" in fact["predicate"]
-            rows = star.explain("SELECT v FROM fact WHERE k = (SELECT max(k) FROM dim)")
-            (fact,) = (row for row in rows if row["table"].endswith("fact"))
-            assert "(k = (subquery at run time))" in fact["predicate"]
+        conf = FETCHED | {"spark.sql.adaptive.enabled": adaptive}
+        with star.settings(conf | {"spark.sieve.strict": "true"}):
+            rows = star.explain(apart)
+        reasons = {row["reasons"] for row in rows if row["table"].endswith("fact")}
+        assert reasons == {f"exchange-shared: {FILES}"}
+        _check(star, apart, FILES, conf)
+        _check(star, alike, 2, conf)
 
 
 def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
-    """In `sieve_status`."""
-    count = "SELECT value FROM sieve_status() WHERE counter = 'scans_at_run_time'"
-    ((before,),) = star.sql(count)
-    star.sql(f"{JOIN} WHERE attr = 77")
-    assert star.sql(count) == [(before + 1,)]
+    """In `sieve_status`, with the keys that they got; in the SQL tab, with the time they waited."""
+    counters = ("scans_at_run_time", "keys_received")
+    count = f"SELECT value FROM sieve_status() WHERE counter IN {counters} ORDER BY counter DESC"
+    for conf in ({}, FETCHED):
+        with star.settings(conf):
+            ((scans_before,), (keys_before,)) = star.sql(count)
+            shown = shown_scans(star, f"{JOIN} WHERE attr = 77")
+            assert star.sql(count) == [(scans_before + 1,), (keys_before + 2,)]
+        (fact,) = (scan for scan in shown if "fact" in scan[""])
+        assert fact["number of keys received"] == "2"
+        assert fact["number of files skipped"] == str(FILES - 2)
+        assert fact["time waiting for keys"].endswith(("ms", " s"))
+        assert all("number of keys received" not in scan for scan in shown if scan != fact)
+
+
+def test_more_keys_than_are_looked_up_are_told_of(star: Lab) -> None:
+    """The scan reads by ranges that hold them; `spark.sieve.require` has nothing against it."""
+    many = "FROM fact JOIN range(500, 30000) d ON fact.k = d.id WHERE d.id != 5"
+    count = "SELECT value FROM sieve_status() WHERE reason = 'keys-too-many'"
+    for hint, conf in (("BROADCAST(d)", {"spark.sieve.require": "true"}), ("MERGE(d)", FETCHED)):
+        ((before,),) = star.sql(count)
+        _check(star, f"SELECT /*+ {hint} */ count(*) {many}", 35, conf)
+        assert star.sql(count) == [(before + 1,)]

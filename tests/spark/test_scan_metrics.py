@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from spark_session import Lab
+from spark_session import Lab, shown_scans
 
 
 @pytest.fixture(scope="module")
@@ -17,31 +17,12 @@ def table(lab: Lab) -> Iterator[str]:
         yield "t"
 
 
-def _shown(lab: Lab, query: str) -> list[dict[str, str]]:
-    """The scans of a query that has run, each with what the SQL tab shows at its node."""
-    lab.sql(query)
-    lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-    store = lab.spark._jsparkSession.sharedState().statusStore()
-    executions = store.executionsList()
-    number = executions.apply(executions.size() - 1).executionId()
-    values = store.executionMetrics(number)
-    nodes = store.planGraph(number).allNodes()
-    scans = []
-    for node in (nodes.apply(k) for k in range(nodes.size())):
-        if node.name().startswith("Scan parquet"):
-            kinds = (node.metrics().apply(k) for k in range(node.metrics().size()))
-            scans.append(
-                {m.name(): values.apply(m.accumulatorId()) for m in kinds} | {"": node.name()}
-            )
-    return scans
-
-
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_scan_shows_the_files_it_skips(lab: Lab, table: str, adaptive: str) -> None:
     """Beside those it reads, and the time that the index took."""
     query = f"SELECT r, count(*) FROM {table} WHERE k BETWEEN 25 AND 45 GROUP BY r"
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
-        (scan,) = _shown(lab, query)
+        (scan,) = shown_scans(lab, query)
         lab.check(query, exactly=2)
     assert (scan["number of files read"], scan["number of files skipped"]) == ("2", "8")
     assert scan["number of ranges skipped"] == "8"
@@ -54,7 +35,7 @@ def test_each_scan_shows_its_own(lab: Lab, table: str) -> None:
     query = f"SELECT * FROM {table} a JOIN {table} b ON a.r = b.r WHERE a.k = 5 AND b.k > 175"
     shown = sorted(
         (scan["number of files read"], scan["number of files skipped"])
-        for scan in _shown(lab, query)
+        for scan in shown_scans(lab, query)
     )
     assert shown == [("1", "9"), ("2", "8")]
 
@@ -62,7 +43,7 @@ def test_each_scan_shows_its_own(lab: Lab, table: str) -> None:
 def test_a_scan_without_an_index_is_as_ever(lab: Lab, table: str) -> None:
     """Nothing of ours on it."""
     with lab.setting("spark.sieve.enabled", "false"):
-        (scan,) = _shown(lab, f"SELECT * FROM {table} WHERE k = 5")
+        (scan,) = shown_scans(lab, f"SELECT * FROM {table} WHERE k = 5")
     assert scan["number of files read"] == "10"
     assert (
         not {"number of files skipped", "number of ranges skipped", "bytes skipped", "prune time"}

@@ -5,7 +5,7 @@ import scala.util.Try
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.util.TypeUtils
+import org.apache.spark.sql.catalyst.util.{ArrayData, TypeUtils}
 import org.apache.spark.sql.execution.{ExecSubqueryExpression, InSubqueryExec, ScalarSubquery => ScalarResult}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.types._
@@ -16,32 +16,37 @@ import org.apache.spark.unsafe.types.UTF8String
  * Spark waits for them before it executes the scan that has them.
  */
 object RunTimeFilters {
-  private val mostKeys = Policy.limit("run_time_keys")
-  private val mostBytes = Policy.limit("run_time_key_bytes")
+  val mostKeys: Int = Policy.limit("run_time_keys").toInt
+  val mostBytes: Long = Policy.limit("run_time_key_bytes")
   private val mostRanges = Policy.limit("run_time_ranges").toInt
   private val mostSolved = Policy.limit("values_solved").toInt
 
   /** The data filters of a scan, those with values of subqueries that have come to an end. */
-  def resolved(scan: CountedScan): Seq[Expression] = scan.relation.location match {
+  def resolved(scan: CountedScan): Resolved = scan.relation.location match {
     case index: SieveFileIndex
         if scan.dataFilters.exists(awaits) && Settings.joinPruning(index.executing) =>
       val (later, now) = scan.dataFilters.partition(awaits)
       // Of other columns no index can say anything, and an audit would ask for fewer rows with them.
       val (indexed, stored) = (index.entry.columns.map(_.head), DeltaColumns.stored(index.relation))
       val found = later.filter(_.references.exists(a => indexed(stored(Seq(a.name)).head))).flatMap(valued)
-      if (found.nonEmpty) Counters.resolved()
-      now ++ found.map(DynamicPruningExpression(_)) ++ later
-    case _ => scan.dataFilters
+      if (found.nonEmpty) Counters.resolved(found.map(_.keys).sum)
+      Resolved(
+        now ++ found.map(f => DynamicPruningExpression(f.filter)) ++ later, found.map(_.keys).sum,
+        found.exists(_.isOfMany))
+    case _ => Resolved(scan.dataFilters, 0, isOfMany = false)
   }
 
   /** What a filter asks of a row now that its values are there; None while they are not. */
-  private def valued(filter: Expression): Option[Expression] = filter match {
+  private def valued(filter: Expression): Option[Valued] = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) =>
       Try(in.values().map(oneOf(in.child, _))).toOption.flatten
     case DynamicPruningExpression(_) => None
+    case AmongKeys(key, keys) => Try(Option(keys.eval()).map { found =>
+      among(key, DistinctKeys.ranges(found.asInstanceOf[ArrayData], key.dataType))
+    }).toOption.flatten
     case _ => Try(filter.transform {
       case s: ScalarResult => Literal.create(s.eval(), s.dataType)
-    }).toOption.filterNot(awaits)
+    }).toOption.filterNot(awaits).map(Valued(_, 1, isOfMany = false))
   }
 
   /** Whether a filter gets values while the query runs. */
@@ -95,39 +100,51 @@ object RunTimeFilters {
    *
    * @param values internal values of the key's type, in any order
    */
-  def oneOf(key: Expression, values: Array[Any]): Expression = {
-    val (column, wanted) = narrowed(key, values.filter(_ != null))
+  def oneOf(key: Expression, values: Array[Any]): Valued =
+    among(key, Ranges.distinct(values.filter(_ != null), key.dataType))
+
+  /**
+   * `key IN values`, where the values lie in ranges.
+   *
+   * @param ranges each from a value to a value, sorted, without overlaps
+   */
+  def among(key: Expression, ranges: IndexedSeq[(Any, Any)]): Valued = {
+    val (column, own) = narrowed(key, ranges)
     val order = TypeUtils.getInterpretedOrdering(column.dataType)
-    val sorted = wanted.sorted(order)
-    val distinct = sorted.indices.collect {
-      case i if i == 0 || order.compare(sorted(i - 1), sorted(i)) != 0 => sorted(i)
-    }
     val isBare = MonotoneFunction.of(column).isEmpty
     def literal(v: Any): Literal = Literal.create(v, column.dataType)
-    if (distinct.isEmpty) Literal.FalseLiteral
-    else if (!isBare && distinct.size <= mostSolved) In(column, distinct.map(literal))
-    else if (isBare && distinct.size <= mostKeys && bytes(distinct) <= mostBytes) {
-      InSet(column, distinct.toSet)
-    }
-    else either(Ranges.over(distinct, column.dataType, if (isBare) mostRanges else mostSolved).map {
-      case (first, last) =>
-        And(GreaterThanOrEqual(column, literal(first)), LessThanOrEqual(column, literal(last)))
-    })
+    def isList = own.forall { case (first, last) => order.equiv(first, last) }
+    val filter =
+      if (own.isEmpty) Some(Literal.FalseLiteral)
+      else if (!isBare && own.size <= mostSolved && isList) Some(In(column, own.map(r => literal(r._1))))
+      else if (isBare && own.size <= mostKeys && isList && own.map(r => bytes(r._1)).sum <= mostBytes) {
+        Some(InSet(column, own.map(_._1).toSet))
+      } else None
+    Valued(filter.getOrElse(either(
+      Ranges.over(own, column.dataType, if (isBare) mostRanges else mostSolved).map {
+        case (first, last) =>
+          And(GreaterThanOrEqual(column, literal(first)), LessThanOrEqual(column, literal(last)))
+      })), ranges.size, filter.isEmpty)
   }
 
-  private def bytes(values: Seq[Any]): Long = values.map {
+  /** Bytes of a value of varying length; 0 for any other. */
+  def bytes(value: Any): Long = value match {
     case text: UTF8String => text.numBytes.toLong
     case binary: Array[Byte] => binary.length.toLong
     case _ => 0L
-  }.sum
+  }
 
   /** Of a column that a join widens to the other side's integers: it, and values it can have. */
-  private def narrowed(key: Expression, values: Array[Any]): (Expression, Array[Any]) = key match {
+  private def narrowed(
+      key: Expression, ranges: IndexedSeq[(Any, Any)]): (Expression, IndexedSeq[(Any, Any)]) = key match {
     case Cast(child, to: IntegralType, _, _) if isNarrower(child.dataType, to) =>
       val own = Ordinals.of(child.dataType).get
-      val numbers = values.map { case n: Number => BigInt(n.longValue) }
-      narrowed(child, numbers.filter(n => n >= own.low && n <= own.high).map(own.value))
-    case _ => (key, values)
+      def number(value: Any) = BigInt(value.asInstanceOf[Number].longValue)
+      narrowed(child, ranges.collect {
+        case (first, last) if number(last) >= own.low && number(first) <= own.high =>
+          (own.value(number(first).max(own.low)), own.value(number(last).min(own.high)))
+      })
+    case _ => (key, ranges)
   }
   private def isNarrower(from: DataType, to: IntegralType): Boolean = from match {
     case integers: IntegralType => integers.defaultSize < to.defaultSize
@@ -140,31 +157,13 @@ object RunTimeFilters {
     else { val (a, b) = parts.splitAt(parts.size / 2); Or(either(a), either(b)) }
 }
 
-/** Ranges that hold sorted values. */
-object Ranges {
-  /**
-   * At most `most` ranges, each from a value to a value, that hold all of them: numbers are cut at
-   * the widest gaps between them, others into ranges of as many values.
-   */
-  def over(sorted: IndexedSeq[Any], t: DataType, most: Int): Seq[(Any, Any)] = {
-    val cuts =
-      if (sorted.size <= most) 1 until sorted.size
-      else t match {
-        case _: NumericType | DateType | TimestampType | TimestampNTZType =>
-          val at = sorted.map(position)
-          (1 until sorted.size).sortBy(i => at(i - 1) - at(i)).take(most - 1).sorted
-        case _ => (1 until most).map(k => (k.toLong * sorted.size / most).toInt)
-      }
-    (0 +: cuts).zip(cuts :+ sorted.size).map { case (from, to) => (sorted(from), sorted(to - 1)) }
-  }
+/**
+ * A scan's filters once values have come.
+ *
+ * @param keys     how many values, or ranges of values, have come
+ * @param isOfMany whether there are more than are looked up one by one
+ */
+final case class Resolved(filters: Seq[Expression], keys: Long, isOfMany: Boolean)
 
-  // A gap that is lost in rounding is cut elsewhere, which no range gets wrong by. NaN and the
-  // infinities come to lie at the ends.
-  private def position(value: Any): Double = (value match {
-    case d: Decimal => d.toDouble
-    case n: Number => n.doubleValue
-  }) match {
-    case x if x.isNaN => Double.MaxValue
-    case x => math.max(-Double.MaxValue, math.min(x, Double.MaxValue))
-  }
-}
+/** A filter with its values; the other fields are those of `Resolved`. */
+final case class Valued(filter: Expression, keys: Long, isOfMany: Boolean)

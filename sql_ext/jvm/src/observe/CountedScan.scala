@@ -21,8 +21,21 @@ trait CountedScan extends FileSourceScanExec {
 
   /** What Spark's own scan counts in the driver, and what the listing does. */
   override lazy val driverMetrics: Map[String, SQLMetric] = relation.location match {
-    case index: SieveFileIndex => copy().driverMetrics ++ index.metrics
+    case index: SieveFileIndex =>
+      val ofKeys = if (awaitsKeys) index.keyMetrics else Map.empty
+      copy().driverMetrics ++ index.metrics ++ ofKeys
     case _ => copy().driverMetrics
+  }
+
+  private def awaitsKeys: Boolean = dataFilters.exists(RunTimeFilters.awaits)
+
+  /** Spark waits here for the results of the scan's subqueries. */
+  override protected def waitForSubqueries(): Unit = relation.location match {
+    case index: SieveFileIndex if awaitsKeys =>
+      val start = System.nanoTime
+      super.waitForSubqueries()
+      index.waited(System.nanoTime - start)
+    case _ => super.waitForSubqueries()
   }
 
   /** Spark copies a node by the constructor arguments of its class, which only its own scan has. */
@@ -39,7 +52,12 @@ trait CountedScan extends FileSourceScanExec {
 
   /** Spark's own scan with the values that filters have by now; it has listed its files. */
   @transient protected lazy val listed: FileSourceScanExec = {
-    val own = copy(relation = listing, dataFilters = RunTimeFilters.resolved(this))
+    val resolved = RunTimeFilters.resolved(this)
+    relation.location match {
+      case index: SieveFileIndex => index.received(resolved)
+      case _ =>
+    }
+    val own = copy(relation = listing, dataFilters = resolved.filters)
     own.selectedPartitions
     counts(own)
     own

@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.{AtomicLong, AtomicLongArray, LongAccumulator
 object Counters {
   private val unused = Reason.values.toSeq.map(_ -> new LongAdder)
   private val scans, pruned, atRunTime, listed, skipped, ranges, rangesSkipped, bytesSkipped = new LongAdder
-  private val nanos, audits, reread = new LongAdder
+  private val nanos, audits, reread, keys, nanosForKeys = new LongAdder
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
   private val calls = new AtomicLong
   /** Nanoseconds of the latest prune calls; 0 where there was none yet. */
@@ -39,8 +39,17 @@ object Counters {
     unused.foreach { case (reason, times) => if (result.reasons.contains(reason)) times.increment() }
   }
 
-  /** Counts a scan that got values which only a running query has. */
-  def resolved(): Unit = atRunTime.increment()
+  /** Counts a scan that got values which only a running query has: so many. */
+  def resolved(received: Long): Unit = {
+    atRunTime.increment()
+    keys.add(received)
+  }
+
+  /** Counts the time that a scan waited for such values. */
+  def waited(forKeys: Long): Unit = nanosForKeys.add(forKeys)
+
+  /** Counts a scan that gets no keys of a join. */
+  def refused(reason: Reason.Reason): Unit = unused.foreach { case (own, times) => if (own == reason) times.increment() }
 
   /** Counts a scan whose skipped files, and skipped parts of files, were read again. */
   def audited(result: Pruned): Unit = {
@@ -59,7 +68,8 @@ object Counters {
   /** All of them in a fixed order: [name, reason or null, value]. */
   def json: String = Json.write(Seq(
     "scans" -> scans.sum, "scans_pruned" -> pruned.sum,
-    "scans_at_run_time" -> atRunTime.sum, "files_listed" -> listed.sum,
+    "scans_at_run_time" -> atRunTime.sum, "keys_received" -> keys.sum,
+    "key_wait_ms" -> millis(nanosForKeys.sum), "files_listed" -> listed.sum,
     "files_skipped" -> skipped.sum, "ranges_listed" -> ranges.sum,
     "ranges_skipped" -> rangesSkipped.sum, "bytes_skipped" -> bytesSkipped.sum).map(counter) ++
     unused.map { case (reason, times) => Seq("index_not_used", reason.toString, times.sum) } ++ Seq(

@@ -12,9 +12,12 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 /** Plans queries, runs nothing, and says as JSON what their scans read and why. */
 object Explain {
   /** For each file scan of a query the files and bytes before and after pruning, and the reasons. */
-  def query(session: Compat.Session, text: String): String = Json.write(
-    scans(session, plan(session, session.sessionState.sqlParser.parsePlan(text))).map { scan =>
-      val (listed, pruned) = listing(session, scan)
+  def query(session: Compat.Session, text: String): String = {
+    val (found, refusals) = JoinRefusals.during(
+      scans(session, plan(session, session.sessionState.sqlParser.parsePlan(text))))
+    Json.write(found.map { scan =>
+      val (listed, own) = listing(session, scan)
+      val pruned = own.copy(reasons = own.reasons ++ refusals(scan).map(_ -> Pruned.files(own.kept)))
       val predicate = (Filters.evaluable(scan.dataFilters).filterNot(Delta.isOfVectors).map(unqualified(_).sql) ++
         scan.dataFilters.flatMap(atRunTime(session, _))).mkString(" AND ")
       val first = FirstRows.in(scan.dataFilters).map(unqualified(_).sql)
@@ -22,6 +25,7 @@ object Explain {
         Map("ranges_total" -> pruned.ranges.total, "ranges_read" -> pruned.ranges.read,
           "table" -> scan.tableIdentifier.map(_.unquotedString), "predicate" -> (Seq(predicate).filter(_.nonEmpty) ++ first).mkString(" "))
     })
+  }
 
   /** A predicate as indexes of a table would be asked, and the files that partition pruning leaves. */
   def predicate(session: Compat.Session, name: java.util.List[String], text: String): String =
@@ -121,14 +125,17 @@ object Explain {
     }.flatten))
     case DynamicPruningExpression(in: InSubqueryExec) =>
       Some(among(in.child, scans(in.plan).flatMap(_.tableIdentifier)))
+    case AmongKeys(key, keys) => Some(among(key, keys.collect {
+      case subquery: ExecSubqueryExpression => scans(subquery.plan).flatMap(_.tableIdentifier)
+    }.flatten, ", read for them,"))
     case _ => Some(unqualified(filter.transform {
       case subquery: PlanExpression[_] => AttributeReference("subquery at run time", subquery.dataType)()
     }).sql.replace("`subquery at run time`", "(subquery at run time)"))
   }
 
-  private def among(key: Expression, tables: Seq[TableIdentifier]): String = {
+  private def among(key: Expression, tables: Seq[TableIdentifier], how: String = ""): String = {
     val names = if (tables.isEmpty) "the join" else tables.map(_.unquotedString).distinct.mkString(", ")
-    s"${unqualified(key).sql} IN (keys of $names at run time)"
+    s"${unqualified(key).sql} IN (keys of $names$how at run time)"
   }
 
   private def outcome(pruned: Pruned): Map[String, Any] =

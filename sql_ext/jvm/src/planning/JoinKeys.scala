@@ -1,16 +1,35 @@
 package org.apache.spark.sql.sieve
 
+import scala.collection.mutable
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.sieve.Reason.Reason
 
-/** A join that prunes: `pairs` are keys of the probe side, each with that of the build side. */
-final case class KeyedSides(
-    side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)])
+/**
+ * A side of a join whose keys may leave out rows of the other one.
+ *
+ * @param side     the build side: the one that gives keys
+ * @param pairs    keys of the probe side, each with that of the build side
+ * @param isShared whether Spark broadcasts the build side, so that its keys cost nothing
+ * @param alone    whether no exchange stands between the join and the probe side
+ */
+final case class KeySource(
+    side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
+    isShared: Boolean, alone: Boolean) {
+  /** The keys by a job of their own; one for all scans that they prune. */
+  private lazy val collected = DistinctKeys.of(build, pairs.map(_._2))
+
+  /** A filter of a scan by one of the keys. */
+  def filter(key: Expression, at: Int): Expression =
+    if (isShared) Compat.pruning(key, build, pairs.map(_._2), at)
+    else AmongKeys(key, GetStructField(collected, at))
+}
 
 /**
  * Gives the scans of one plan the keys of the joins above them as filters at run time.
@@ -26,8 +45,9 @@ final case class KeyedSides(
  * A row of `f` without a partner may be left out only if the join would not give it out, and only
  * if nothing between the join and the scan looks at other rows than the one it gives on. So
  *
- *  - the join is inner or left semi, and `f` is the side that is not broadcast: of an outer join
- *    Spark broadcasts the side whose rows may be left out, so none is pruned;
+ *  - `f` is a side of an inner or left semi join, or the one of an outer join that gets NULLs for rows
+ *    without a partner. Where Spark broadcasts the other side its keys come out of the broadcast, else a
+ *    subquery collects them (`FetchedKeys` says when);
  *  - between them stand projections, filters, joins that hand on the rows of this side, grouping by
  *    the key and unions, all deterministic; never a limit, a window or a sample. The one exception
  *    is the projection in which Delta's MERGE numbers rows (`Delta.isOfMerge`).
@@ -41,40 +61,76 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Set.empty
     else plan.collect { case node => node.expressions }.flatten
       .flatMap(_.collect { case d: DynamicPruningSubquery => d.buildQuery.canonicalized }).toSet
-  private lazy val tables: Map[LogicalPlan, Int] =
-    plan.collectLeaves().groupBy(_.canonicalized).map { case (leaf, all) => leaf -> all.size }
+  /** Filters of scans below an exchange, which may serve other scans alike. */
+  private val beyondExchange = mutable.ArrayBuffer.empty[Expression]
 
   /** The plan with its filters; itself where there is none. */
-  def filtered: LogicalPlan = below(plan)
+  def filtered: LogicalPlan = withSharing(below(plan))
 
   private def below(plan: LogicalPlan): LogicalPlan = plan match {
     case _ if isFrozen(plan) => plan
-    case join @ Keyed(keys) =>
-      val probe = keys.pairs.zipWithIndex.foldLeft(keys.probe) { case (side, ((key, _), at)) =>
-        pushed(side, key, () => Compat.pruning(_, keys.build, keys.pairs.map(_._2), at), false)
+    case join: Join =>
+      sources(join).view.map(source => (source, keyed(source))).find { case (source, probe) =>
+        probe ne source.probe
+      }.fold(join.mapChildren(below)) {
+        case (source, probe) if source.side == BuildRight =>
+          join.withNewChildren(Seq(below(probe), source.build))
+        case (source, probe) => join.withNewChildren(Seq(source.build, below(probe)))
       }
-      val build = if (probe eq keys.probe) below(keys.build) else keys.build
-      val sides = if (keys.side == BuildRight) Seq(below(probe), build) else Seq(build, below(probe))
-      join.withNewChildren(sides)
     case _ => plan.mapChildren(below)
   }
   private def isFrozen(plan: LogicalPlan): Boolean =
     frozen.nonEmpty && frozen.contains(plan.canonicalized)
 
-  // -- which joins ----------------------------------------------------------------------------
-
-  private object Keyed {
-    def unapply(plan: LogicalPlan): Option[KeyedSides] = plan match {
-      case join @ ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) => broadcast(join).flatMap {
-        case BuildRight if join.joinType == LeftSemi || join.joinType.isInstanceOf[InnerLike] =>
-          Some(KeyedSides(BuildRight, join.left, join.right, left.zip(right)))
-        case BuildLeft if join.joinType.isInstanceOf[InnerLike] =>
-          Some(KeyedSides(BuildLeft, join.right, join.left, right.zip(left)))
-        case _ => None
-      }.filter(sides => RunTimeFilters.isRepeatable(sides.build) && isSelective(sides.build))
-      case _ => None
+  /** The probe side with the keys at its scans; itself where they reach none, or are not worth it. */
+  private def keyed(source: KeySource): LogicalPlan = {
+    val reached = mutable.ArrayBuffer.empty[LogicalRelation]
+    val before = beyondExchange.size
+    val probe = source.pairs.zipWithIndex.foldLeft(source.probe) { case (side, ((key, _), at)) =>
+      pushed(side, key, (scan, key) => { reached += scan; source.filter(key, at) }, !source.alone)
+    }
+    val scans = reached.distinct.toSeq
+    if (scans.isEmpty) source.probe
+    else refusal(source, scans).fold(probe) { reason =>
+      beyondExchange.remove(before, beyondExchange.size - before)
+      scans.foreach(JoinRefusals.note(_, reason))
+      source.probe
     }
   }
+
+  // -- which joins ----------------------------------------------------------------------------
+
+  /** The sides that may give keys, the cheaper first. */
+  private def sources(join: Join): Seq[KeySource] = join match {
+    case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) =>
+      val built = broadcast(join)
+      def source(side: BuildSide) = {
+        val isShared = built.contains(side) && !isReplanned(join.children(if (side == BuildLeft) 0 else 1))
+        // Of a side that is broadcast the exchange stands between, too.
+        if (side == BuildRight) {
+          KeySource(side, join.left, join.right, left.zip(right), isShared, alone = isShared)
+        } else KeySource(side, join.right, join.left, right.zip(left), isShared, alone = isShared)
+      }
+      Seq(BuildLeft, BuildRight).filter(JoinKeys.mayPruneByKeysOf(join.joinType, _)).map(source) match {
+        // To ask the other side would save no more than a table that is broadcast.
+        case both if both.exists(_.isShared) => both.filter(_.isShared)
+        case fetched => fetched.sortBy(_.build.stats.sizeInBytes)
+      }
+    case _ => Nil
+  }
+
+  /** Whether the broadcast is not found again: adaptive execution plans a scan of a cached table anew each time. */
+  private def isReplanned(build: LogicalPlan): Boolean =
+    session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation])
+
+  /** Why the keys of a side are not worth asking for, or must not be relied on. */
+  private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =
+    if (!RunTimeFilters.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
+    else if (!source.isShared && !FetchedKeys.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
+    else if (Settings.joinAlways(session)) None
+    else if (!isSelective(source.build)) Some(Reason.JoinNotSelective)
+    else if (!source.isShared && !FetchedKeys.isCheap(source.build, scans)) Some(Reason.JoinTooCostly)
+    else None
 
   /** Whether keys of this side may leave out files: to ask for all keys of a dimension costs and saves nothing. */
   private def isSelective(build: LogicalPlan): Boolean =
@@ -108,7 +164,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
 
   // -- how far down ---------------------------------------------------------------------------
 
-  private type Filters = () => Expression => Expression
+  private type Filters = (LogicalRelation, Expression) => Expression
 
   /**
    * The plan with a filter of `key` at the scans that give its values; itself where none does.
@@ -143,12 +199,18 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
         replaced(
           j, side(j.left, handsOnLeft(j.joinType), BuildLeft),
           side(j.right, handsOnRight(j.joinType), BuildRight))
-      case RunTimeFilteredScan(l: LogicalRelation, filters) if isPruned(l, key, shuffled) =>
-        RunTimeFilteredScan(l, filters :+ make()(bare(key)))
-      case l: LogicalRelation if isPruned(l, key, shuffled) =>
-        RunTimeFilteredScan(l, Seq(make()(bare(key))))
+      case RunTimeFilteredScan(l: LogicalRelation, filters) if isPruned(l, key) =>
+        RunTimeFilteredScan(l, filters :+ made(l, key, make, shuffled))
+      case l: LogicalRelation if isPruned(l, key) =>
+        RunTimeFilteredScan(l, Seq(made(l, key, make, shuffled)))
       case _ => plan
     }
+  }
+
+  private def made(scan: LogicalRelation, key: Expression, make: Filters, shuffled: Boolean): Expression = {
+    val filter = make(scan, bare(key))
+    if (shuffled) beyondExchange += filter
+    filter
   }
 
   /** A child with a filter at its scan. Spark plans it apart from what is not deterministic, and would read all columns. */
@@ -175,19 +237,59 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
   /** Comparisons of an index are those of joins: NaN equals NaN, and 0.0 equals -0.0. */
   private def bare(key: Expression): Expression = RunTimeFilters.withoutNormalization(key)
 
-  private def isPruned(scan: LogicalRelation, key: Expression, shuffled: Boolean): Boolean =
+  private def isPruned(scan: LogicalRelation, key: Expression): Boolean =
     (scan.relation, scan.catalogTable) match {
       case (fs: HadoopFsRelation, Some(table)) if !scan.isStreaming && SieveStrategy.known(fs) =>
-        // One exchange may serve all scans of a table that are alike; this one would be another.
-        val alone = !shuffled || tables.getOrElse(scan.canonicalized, 1) == 1
-        alone && RunTimeFilters.column(bare(key), scan.output).exists { path =>
+        RunTimeFilters.column(bare(key), scan.output).exists { path =>
           !fs.partitionSchema.fieldNames.contains(path.head) &&
             Registry.find(session, table).exists(_.columns.contains(DeltaColumns.stored(fs)(path)))
         }
       case _ => false
     }
+
+  // -- what scans share -----------------------------------------------------------------------
+
+  /**
+   * The plan without the filters that would keep scans alike from sharing an exchange: it serves
+   * all of them, if they have the same filters, and is worth more than what one of them skips.
+   */
+  private def withSharing(plan: LogicalPlan): LogicalPlan =
+    if (beyondExchange.isEmpty) plan
+    else {
+      val unlike = chains(plan).groupBy(JoinKeys.unfiltered(_).canonicalized).values
+        .filter(_.map(_.canonicalized).toSet.size > 1).flatten
+        .flatMap(_.collectFirst { case scan: RunTimeFilteredScan => scan }).toSeq
+      plan.transformDown {
+        case scan: RunTimeFilteredScan if unlike.exists(_ eq scan) =>
+          val (shared, own) = scan.filters.partition(filter => beyondExchange.exists(_ eq filter))
+          scan.child match {
+            case l: LogicalRelation if shared.nonEmpty => JoinRefusals.note(l, Reason.ExchangeShared)
+            case _ =>
+          }
+          if (own.isEmpty) scan.child else if (shared.isEmpty) scan else scan.copy(filters = own)
+      }
+    }
+
+  /** Scans with the projections and filters above them. */
+  private def chains(plan: LogicalPlan): Seq[LogicalPlan] =
+    if (JoinKeys.isChain(plan)) Seq(plan) else plan.children.flatMap(chains)
 }
 
 object JoinKeys {
   private val smallBuild = Policy.limit("run_time_small_build_bytes")
+
+  /** Whether a join gives out no row of the other side whose keys this side lacks, or looks at none. */
+  private def mayPruneByKeysOf(kind: JoinType, side: BuildSide): Boolean = (kind, side) match {
+    case (_: InnerLike | LeftSemi, _) => true
+    case (LeftOuter, BuildLeft) | (RightOuter, BuildRight) => true
+    case _ => false
+  }
+
+  private def isChain(plan: LogicalPlan): Boolean = plan match {
+    case _: Project | _: Filter | _: RunTimeFilteredScan => isChain(plan.children.head)
+    case _ => plan.isInstanceOf[LogicalRelation]
+  }
+
+  private def unfiltered(chain: LogicalPlan): LogicalPlan =
+    chain.transformDown { case RunTimeFilteredScan(child, _) => child }
 }

@@ -21,6 +21,11 @@ object Reason extends Enumeration {
   val VersionTooNew = Value("version-too-new")
   val VersionTooOld = Value("version-too-old")
   val WholeFile = Value("whole-file")
+  val KeysTooMany = Value("keys-too-many")
+  val JoinNotSelective = Value("join-not-selective")
+  val JoinTooCostly = Value("join-too-costly")
+  val JoinNotRepeatable = Value("join-not-repeatable")
+  val ExchangeShared = Value("exchange-shared")
   val Idle = Value("idle")
   val Timeout = Value("timeout")
   val FrontEndDown = Value("front-end-down")
@@ -31,10 +36,10 @@ object Reason extends Enumeration {
 
   /**
    * Nothing for `spark.sieve.require` to object to: no index was asked, REFRESH has yet to see a file, the
-   * scan cannot read parts of files, or the first rows in an order may lie anywhere.
+   * scan cannot read parts of files, the first rows in an order may lie anywhere, or there are many keys.
    */
-  val expected: Set[Reason] =
-    Set(NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, WholeFile)
+  val expected: Set[Reason] = Set(
+    NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, WholeFile, KeysTooMany)
 
   /** The counts by reason of an answer of the front end; fails for a reason that is not on the list. */
   def counts(answer: JsonNode): Map[Reason, Long] = Option(answer).toSeq

@@ -54,7 +54,10 @@ object Settings extends OnceLogging {
   def required(s: SparkSession): Boolean = flag(s, "spark.sieve.require")
   /** Whether values that only a running query has pick files. */
   def joinPruning(s: SparkSession): Boolean =
-    valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
+    joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
+  /** Whether keys of joins are asked for whatever they cost. */
+  def joinAlways(s: SparkSession): Boolean =
+    valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")
   /** Whether ORDER BY ... LIMIT, MIN and MAX pick files. */
   def topPruning(s: SparkSession): Boolean =
     valid(s, "spark.sieve.top.pruning").trim.equalsIgnoreCase("auto")

@@ -25,6 +25,9 @@ class SieveFileIndex(
   private lazy val rangesSkipped = SQLMetrics.createMetric(context, "number of ranges skipped")
   private lazy val bytesSkipped = SQLMetrics.createSizeMetric(context, "bytes skipped")
   private lazy val pruneTime = SQLMetrics.createTimingMetric(context, "prune time")
+  private lazy val keys = SQLMetrics.createMetric(context, "number of keys received")
+  private lazy val keyTime = SQLMetrics.createTimingMetric(context, "time waiting for keys")
+  @volatile private var hasManyKeys = false
   /** The indexes that the last listing asked, as `name@version`. */
   @volatile var used: Seq[String] = Nil
   private val prefetched = new AtomicReference[Option[Prefetch]](None)
@@ -42,6 +45,21 @@ class SieveFileIndex(
   def metrics: Map[String, SQLMetric] = Map(
     "numFilesSkipped" -> skipped, "numRangesSkipped" -> rangesSkipped, "bytesSkipped" -> bytesSkipped,
     "pruneTime" -> pruneTime)
+
+  /** Of a scan with values that come while the query runs. */
+  def keyMetrics: Map[String, SQLMetric] = Map("numKeys" -> keys, "keyTime" -> keyTime)
+
+  /** Notes what the next listing is told of values that have come. */
+  def received(resolved: Resolved): Unit = {
+    keys.set(resolved.keys)
+    hasManyKeys = resolved.isOfMany
+  }
+
+  /** Notes how long a scan waited for values. */
+  def waited(nanos: Long): Unit = {
+    Counters.waited(nanos)
+    keyTime.set(TimeUnit.NANOSECONDS.toMillis(nanos))
+  }
 
   /** What is wanted beside the filters, if readers leave out no row that an index counts on. */
   def first(filters: Seq[Expression]): Option[FirstRows] =
@@ -62,11 +80,13 @@ class SieveFileIndex(
     // One list for both: the audit asks of the files what the index was asked.
     val (filters, bound) = (Filters.evaluable(dataFilters), first(dataFilters))
     val start = System.nanoTime
-    val pruned = Resting.taken(this, listed, filters ++ bound).getOrElse {
+    val answer = Resting.taken(this, listed, filters ++ bound).getOrElse {
       val answered = Pruner.prune(this, listed, filters, inRanges, bound)
       Resting.note(this, listed, filters ++ bound, answered)
       answered
     }
+    val many = if (hasManyKeys) Some(Reason.KeysTooMany -> Pruned.files(answer.kept)) else None
+    val pruned = answer.copy(reasons = answer.reasons ++ many)
     RequireCheck(this, pruned)
     val millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start)
     pruneTime.set(millis)
