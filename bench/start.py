@@ -66,7 +66,9 @@ def main() -> None:
     for _ in range(options.rounds):
         for command in dict.fromkeys(one for pair in pairs.values() for one in pair):
             program, sql = command
-            taken.setdefault(command, []).append(measured([*programs[program], "-e", sql]))
+            one = measured([*programs[program], "-e", sql])
+            print(f"{program}: {sql}: CPU {one.cpu:.1f} s, wall {one.wall:.1f} s", flush=True)
+            taken.setdefault(command, []).append(one)
     report(taken, pairs)
 
 
