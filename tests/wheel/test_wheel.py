@@ -24,6 +24,29 @@ EXPLAIN SIEVE SELECT * FROM t WHERE id = 7;
 """
 
 
+FIRST_SESSION = """
+import sieve
+from pyspark.sql import SparkSession
+
+spark = sieve.configure(SparkSession.builder).enableHiveSupport().getOrCreate()
+spark.range(0, 1000, 1, 8).write.saveAsTable("visits")
+(built,) = sieve.create(spark, "visits", "id")
+(scan,) = sieve.explain(spark, "SELECT * FROM visits WHERE id = 7")
+print("reads", scan.files_read, "of", scan.files_total)
+print("indexes", [one.index for one in sieve.indexes(spark)])
+spark.sql("SELECT * FROM visits WHERE id = 7").collect()
+spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+print("advice", [(one.action, one.index) for one in sieve.advise(spark)])
+try:
+    sieve.inspect(spark, "visits", "id_sieve")
+except Exception as error:
+    print("inspect", str(error)[:100])
+"""
+SHELL = """
+spark.sql("SHOW SIEVE INDEXES").selectExpr("concat('shown ', index)").show()
+"""
+
+
 @pytest.fixture(scope="module")
 def wheel() -> Path:
     """The wheel that `make wheel` has just built."""
@@ -40,13 +63,13 @@ def environment(tmp_path: Path, *packages: str) -> Path:
     return programs
 
 
-def run(command: list[str | Path], folder: Path, **settings: str) -> str:
+def run(command: list[str | Path], folder: Path, stdin: str = "", **settings: str) -> str:
     """Standard output of a program, which knows nothing of this checkout or its Spark."""
     hidden = ("SPARK", "PYSPARK", "PYTHON", "VIRTUAL_ENV")
     environ = {k: v for k, v in os.environ.items() if not k.startswith(hidden)} | settings
     folder.mkdir(exist_ok=True)
     done = subprocess.run(
-        command, cwd=folder, env=environ, capture_output=True, text=True, check=False
+        command, cwd=folder, env=environ, input=stdin, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
@@ -86,6 +109,27 @@ def test_beside_pyspark(wheel: Path, tmp_path: Path, version: str) -> None:
     said = run([programs / "sieve", "--version"], tmp_path / "work")
     assert said.split()[-1] == sieve.__version__
     check_tour(run([programs / "sieve", "sql", "-e", TOUR], tmp_path / "work"))
+
+
+def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
+    """With what the pages say and nothing else: a program, and then the shell of PySpark."""
+    programs = environment(tmp_path, str(wheel), "pyspark==4.1.4")
+    work = tmp_path / "work"
+    (tmp_path / "first.py").write_text(FIRST_SESSION)
+    said = run([programs / "python", tmp_path / "first.py"], work).splitlines()
+    assert "reads 1 of 8" in said
+    assert "indexes ['id_sieve']" in said
+    assert "advice [('keep', 'id_sieve')]" in said
+    # There is no matplotlib, and the error says what to install.
+    assert any("SIEVE_NOTHING_TO_DRAW_WITH" in line for line in said)
+    (tmp_path / "sieve.conf").write_text(run([programs / "sieve", "conf"], work))
+    # Python runs the shell's start only where it is asked questions, or told so.
+    interactive = {
+        "PYSPARK_DRIVER_PYTHON": str(programs / "python"),
+        "PYSPARK_DRIVER_PYTHON_OPTS": "-i",
+    }
+    shell = [programs / "pyspark", "--properties-file", tmp_path / "sieve.conf"]
+    assert "shown id_sieve" in run(shell, work, SHELL, **interactive)
 
 
 def test_an_existing_spark(wheel: Path, tmp_path: Path) -> None:
