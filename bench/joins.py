@@ -9,6 +9,7 @@ off``), and Sieve.
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 
 from rich.console import Console
@@ -37,6 +38,7 @@ def main() -> None:
     if args.suite == "star":
         star.measure(console, args.rows, args.runs)
         return
+    logging.disable()  # PySpark logs the error of a query with the whole query and both stacks
     suite = Suite(args.suite, args.scale, console)
     faults = 0
     try:

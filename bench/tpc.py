@@ -93,7 +93,7 @@ class Suite:
                 fault = f"other rows: {turns.differing}"
             scans = tuple(self._keyed(text)) if look else ()
         except (PySparkException, Py4JJavaError) as error:
-            return Measured(number, None, (), str(error).strip().splitlines()[0])
+            return Measured(number, None, (), str(error).strip().splitlines()[0][:200])
         return Measured(number, turns, scans, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:

@@ -54,7 +54,11 @@ def summary(console: Console, measured: Sequence[Measured]) -> None:
     thirds = sum(share <= 2 / 3 for share in fewer)
     faults = [f"query {one.number}: {one.fault}" for one in measured if one.fault]
     say = console.print
-    say(f"\nrows equal in {len(measured) - len(faults)} of {len(measured)} queries", *faults)
+    say(
+        f"\nrows equal in {len(measured) - len(faults)} of {len(measured)} queries",
+        *faults,
+        sep="\n",
+    )
     say(
         f"fewer bytes than by constants alone: {len(fewer)} of {len(done)} queries; "
         f"{thirds} of them skip a third or more"
