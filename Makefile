@@ -333,7 +333,7 @@ mutants: setup build/mutants/.fetched ## 100 random changes of the code, and whe
 soak: setup ## all soak-* but those of Hudi and Delta, and whatever else is long
 	@$(BIN)/python -m pytest -s -m soak --ignore tests/hudi --ignore tests/delta $(ARGS)
 
-soak-tables: setup ## 100,000 generated table and predicate pairs
+soak-tables: setup ## 100,000 generated table and predicate pairs, 10,000 joins, 10,000 first rows
 	@$(BIN)/python -m pytest -s -m soak tests/property $(ARGS)
 
 soak-kills: setup ## 1,000 writers killed at any time, 100 stopped before their commit; drivers at each effect
