@@ -152,7 +152,7 @@ SELECT f.store_id, f.date_id, s.state_province FROM (SELECT 4 AS store_id, date_
 
 SELECT f.store_id, f.date_id, s.state_province FROM (SELECT store_id, date_id, product_id FROM fact WHERE date_id <= 1010 UNION ALL SELECT 4 AS store_id, date_id, product_id FROM fact_sk WHERE date_id >= 1780) f JOIN dim_store s ON f.store_id = s.store_id WHERE s.country IN ('US', 'NL');
 
-SELECT f.date_id, f.store_id FROM (SELECT date_id, store_id FROM fact_sk UNION ALL SELECT date_id, store_id FROM fact) f JOIN dim_stats s ON f.store_id = s.store_id WHERE s.country = 'DE' AND f.date_id > 1200;
+SELECT f.date_id, f.store_id FROM (SELECT date_id, store_id FROM fact WHERE units_sold = 0 UNION ALL SELECT date_id, store_id FROM fact) f JOIN dim_stats s ON f.store_id = s.store_id WHERE s.country = 'DE' AND f.date_id > 1200;
 
 WITH empty_result AS (SELECT * FROM fact WHERE product_id < 0) SELECT * FROM (SELECT /*+ SHUFFLE_MERGE(fact_sk) */ empty_result.store_id FROM fact_sk JOIN empty_result ON fact_sk.product_id = empty_result.product_id) t2 JOIN empty_result ON t2.store_id = empty_result.store_id;
 
