@@ -41,7 +41,10 @@ COLD_ROUNDS = 5
 ROOM = 1 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
-KINDS = (POINT, RANGE, LIST)
+# As the driver sends more keys of a join.
+RANGED = 1_000
+RANGES = f"{RANGED:,} ranges"
+KINDS = (POINT, RANGE, LIST, RANGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,14 @@ def _predicate(kind: str, rng: np.random.Generator) -> dict[str, Any]:
     if kind == LIST:
         values = rng.integers(0, SPAN, LISTED).tolist()
         return {"op": "in", "col": ["id"], "values": values}
-    ends = {">=": key, "<=": key + SPAN // 2000}
+    if kind == RANGES:
+        firsts = np.sort(rng.integers(0, SPAN, RANGED)).tolist()
+        return {"op": "or", "args": [_between(k, k + SPAN // RANGED**2) for k in firsts]}
+    return _between(key, key + SPAN // 2000)
+
+
+def _between(low: int, high: int) -> dict[str, Any]:
+    ends = {">=": low, "<=": high}
     return {
         "op": "and",
         "args": [{"op": op, "col": ["id"], "value": value} for op, value in ends.items()],
@@ -152,12 +162,13 @@ def _predicate(kind: str, rng: np.random.Generator) -> dict[str, Any]:
 
 def _required(index: OpenIndex, predicate: dict[str, Any]) -> KeyRanges:
     """The key ranges of a predicate."""
-    if predicate["op"] != "and":
+    if predicate["op"] in ("=", "in"):
         leaf = parse(predicate)
         assert isinstance(leaf, Leaf)
         return key_ranges(leaf, index.encoder)
-    low, high = (part["value"] for part in predicate["args"])
-    return KeyRanges(np.array([[low, high]], np.int64))
+    parts = predicate["args"] if predicate["op"] == "or" else [predicate]
+    ends = [[end["value"] for end in part["args"]] for part in parts]
+    return KeyRanges(np.array(ends, np.int64))
 
 
 def _service(made: Made) -> Callable[[str], str]:

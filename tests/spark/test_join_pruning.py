@@ -474,3 +474,57 @@ def test_more_keys_than_are_looked_up_are_told_of(star: Lab) -> None:
         ((before,),) = star.sql(count)
         _check(star, f"SELECT /*+ {hint} */ count(*) {many}", 35, conf)
         assert star.sql(count) == [(before + 1,)]
+
+
+BROADCAST = "BroadcastHashJoin"
+MERGED = "SortMergeJoin"
+LIMITED = {"spark.sql.autoBroadcastJoinThreshold": "20KB"}
+"""Between the sizes of three files of `fact` and of all of them."""
+
+
+def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
+    """How Spark will join, by its plan before anything has run."""
+    with lab.settings(conf):
+        plan = lab.spark.sql(query)._jdf.queryExecution().sparkPlan().toString()
+    kinds = {kind for kind in (BROADCAST, MERGED) if kind in plan}
+    assert len(kinds) == 1, plan
+    return kinds.pop()
+
+
+@pytest.mark.parametrize(
+    ("conf", "hint", "kind"),
+    [
+        ({}, "", BROADCAST),
+        ({"spark.sql.adaptive.enabled": "false"}, "", BROADCAST),
+        ({"spark.sieve.join.pruning": "off"}, "", MERGED),
+        ({"spark.sieve.enabled": "false"}, "", MERGED),
+        ({"spark.sql.autoBroadcastJoinThreshold": "-1"}, "", MERGED),
+        ({}, "/*+ MERGE(f) */", MERGED),
+        ({"spark.sql.autoBroadcastJoinThreshold": "1KB"}, "", MERGED),
+    ],
+)
+def test_a_table_of_which_few_files_are_read_is_broadcast(
+    star: Lab, conf: Mapping[str, str], hint: str, kind: str
+) -> None:
+    """By the size of these files, within the threshold, and never against a hint."""
+    few = f"SELECT {hint} f.v FROM fact f JOIN fact g ON f.v = g.v WHERE f.k BETWEEN 110 AND 250"
+    assert _join_of(star, few, LIMITED | conf) == kind
+    if conf.get("spark.sieve.enabled") != "false":
+        _check(star, f"{few} AND g.k = 7", 2 + 1, LIMITED | conf)
+
+
+def test_explain_cost_shows_the_size_of_what_is_left(star: Lab) -> None:
+    """Of the files that are read, and not of the whole table."""
+    query = "SELECT f.v FROM fact f JOIN dim ON f.v = attr WHERE f.k BETWEEN 110 AND 250"
+    sizes = []
+    for enabled in ("true", "false"):
+        with star.settings(LIMITED | {"spark.sieve.enabled": enabled}):
+            frame = star.spark.sql(query)
+            leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
+            found = (leaves.apply(k) for k in range(leaves.size()))
+            (fact,) = (leaf for leaf in found if "joined.fact[" in leaf.toString())
+            sizes.append(int(str(fact.stats().sizeInBytes())))
+            ((text,),) = star.sql(f"EXPLAIN COST {query}")
+            assert "sizeInBytes" in text
+    left, whole = sizes
+    assert whole / 40 < left < whole / 10

@@ -35,8 +35,24 @@ class SieveFileIndex(
   /** Asks now what a listing with these filters will want to know. */
   def prefetch(filters: Seq[Expression]): Unit = {
     val (asked, bound) = (Filters.evaluable(filters), first(filters))
-    prefetched.set(if (Resting.rests(this, asked ++ bound)) None else Pruner.prefetch(this, asked, bound))
+    prefetched.set(
+      if (Resting.rests(this, asked ++ bound)) None
+      else Pruner.prefetch(this, asked, bound, scan.getTagValue(PrunedSizes.asked)))
   }
+
+  /**
+   * Bytes that an index leaves to read, and all, with the question whose answer says so: a scan that will
+   * ask the same takes this one. None where no index is asked.
+   */
+  def estimate(filters: Seq[Expression]): Option[(Long, Long, Option[Prefetch])] =
+    if (Resting.rests(this, filters)) None
+    else {
+      val question = Pruner.prefetch(this, filters, None, None)
+      prefetched.set(question)
+      val listed = delegate.listFiles(Nil, Nil)
+      val pruned = Pruner.prune(this, listed, filters, inRanges = true)
+      Some((Pruned.bytes(pruned.kept), Pruned.bytes(listed), question))
+    }
 
   /** What was prefetched, once: a later listing is of another time. */
   def takePrefetched(): Option[Prefetch] = prefetched.getAndSet(None).filter(_.isRecent)
