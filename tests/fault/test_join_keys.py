@@ -1,0 +1,112 @@
+"""Keys of a join on their way: whatever fails, the rows are Spark's, or the error is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from processes import alive, front_ends, wait_until
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from spark_session import Lab
+
+FETCHED = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
+MODES = {"broadcast": {}, "fetched": FETCHED}
+JOIN = "SELECT id, d.a FROM fault.t JOIN fault.d ON t.id = d.k WHERE d.a = 3"
+FILES = {"broadcast": 2 + 1, "fetched": 2 + 2}
+"""Of both tables: a job for the keys reads the dimension once more."""
+ROWS = [(123, 3), (703, 3)]
+
+
+@pytest.fixture
+def dimension(lab: Lab, table: str) -> str:
+    """Keys of `fault.t`, every twentieth from 3 on; in files, as keys are read from files."""
+    lab.sql(
+        "CREATE TABLE d USING parquet AS "
+        "SELECT /*+ COALESCE(1) */ id * 20 + 3 AS k, IF(id IN (6, 35), 3, 4) AS a FROM range(50)"
+    )
+    return table
+
+
+def _rows(lab: Lab) -> list[tuple[int, int]]:
+    return sorted(lab.sql(JOIN))
+
+
+@pytest.mark.usefixtures("dimension")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_front_end_killed_with_keys_on_their_way_costs_no_rows(
+    lab: Lab, jvm: int, mode: str
+) -> None:
+    """The scan that waits for its answer reads all files; the next one prunes again."""
+    with lab.settings(MODES[mode]):
+        lab.check(JOIN, exactly=FILES[mode])
+        (pid,) = front_ends(jvm)
+        with lab.setting("spark.sieve.prune.timeout", "1h"), ThreadPoolExecutor(1) as pool:
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                query = pool.submit(_rows, lab)
+                with pytest.raises(TimeoutError):
+                    query.result(timeout=3)
+            finally:
+                os.kill(pid, signal.SIGKILL)
+            assert query.result() == ROWS
+        wait_until(lambda: not alive(pid), "the front end is dead")
+        lab.sql("SHOW SIEVE INDEXES ON fault.t")
+        lab.check(JOIN, exactly=FILES[mode])
+
+
+@pytest.mark.usefixtures("dimension")
+@pytest.mark.parametrize("mode", MODES)
+def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: str) -> None:
+    """Past `spark.sieve.prune.timeout` the scan reads all files."""
+    with lab.settings(MODES[mode]):
+        lab.check(JOIN, exactly=FILES[mode])
+        (pid,) = front_ends(jvm)
+        with lab.setting("spark.sieve.prune.timeout", "100ms"):
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                assert _rows(lab) == ROWS
+            finally:
+                os.kill(pid, signal.SIGCONT)
+        lab.check(JOIN, exactly=FILES[mode])
+
+
+@pytest.mark.usefixtures("dimension")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_build_side_that_fails_fails_with_the_error_of_spark(lab: Lab, mode: str) -> None:
+    """Of the same condition as without Sieve."""
+    query = f"{JOIN} AND 1 div (d.k - 123) < 5"
+    conditions = []
+    for enabled in ("false", "true"):
+        conf = {"spark.sieve.enabled": enabled, "spark.sql.ansi.enabled": "true"}
+        with lab.settings(MODES[mode] | conf), pytest.raises(PySparkException) as failure:
+            lab.sql(query)
+        assert "DIVIDE_BY_ZERO" in str(failure.value)
+        conditions.append(failure.value.getCondition())
+    assert conditions[0] == conditions[1]
+    with lab.settings(MODES[mode]):
+        lab.check(JOIN, exactly=FILES[mode])
+
+
+@pytest.mark.usefixtures("dimension")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_query_cancelled_while_it_reads_keys_ends(lab: Lab, mode: str) -> None:
+    """With Spark's own error; the next one is served."""
+    slow = (
+        "SELECT t.id FROM fault.t JOIN range(0, 200000000000, 1, 4) r ON t.id = r.id "
+        "WHERE xxhash64(r.id) % 1000000007 = 77"
+    )
+    context = lab.spark.sparkContext
+    with lab.settings(MODES[mode]), ThreadPoolExecutor(1) as pool:
+        query = pool.submit(lab.sql, slow)
+        tracker = context.statusTracker()
+        wait_until(tracker.getActiveJobsIds, "its keys are being read")
+        time.sleep(0.5)
+        assert not query.done()
+        context.cancelAllJobs()
+        with pytest.raises(Py4JJavaError, match="SPARK_JOB_CANCELLED"):
+            query.result(timeout=60)
+        lab.check(JOIN, exactly=FILES[mode])
