@@ -11,6 +11,7 @@ BENCHES = {
     "estimate": "what ESTIMATE tells against what CREATE then makes",
     "map": "maps of unique keys to files: bytes a key, files read, time (no Spark)",
     "lookup": "look-ups of 1,000 to 100,000 files, cold and warm (make bench-lookup)",
+    "keys": "keys of a join on their way to a scan: time in driver and front end",
     "encoders": "codes of strings: values told apart, files read, time (no Spark)",
     "build": "what a build takes as tables grow: seconds, memory (make bench-build)",
     "refresh": "REFRESH against a full build, versions a second (make bench-refresh)",

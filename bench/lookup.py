@@ -108,7 +108,7 @@ def _measure(made: Made, rounds: int) -> tuple[Opened, list[Measured]]:
         kept = float(np.mean([np.count_nonzero(index.keep(one)) for one in wanted]))
         warm = _percentiles(_times(index.keep, wanted))
         cpu = _percentiles(_times(index.keep, wanted, time.thread_time))
-        request = _percentiles(_times(_service(made), [_request(made, one) for one in asked]))
+        request = _percentiles(_times(service_of(made), [_request(made, one) for one in asked]))
         n = made.manifest.locations.count
         found.append(Measured(n, kind, kept, *cold[kind], warm, cpu, request))
     opened = dataclasses.replace(opened, held=index.cache.nbytes)
@@ -171,7 +171,7 @@ def _required(index: OpenIndex, predicate: dict[str, Any]) -> KeyRanges:
     return KeyRanges(np.array(ends, np.int64))
 
 
-def _service(made: Made) -> Callable[[str], str]:
+def service_of(made: Made) -> Callable[[str], str]:
     """All of the front end's work for one request, from text to text; warm."""
     service = PruneService(Roots(None), Pruner(lambda _: CountingStore(), 1 << 26))
 
@@ -182,6 +182,11 @@ def _service(made: Made) -> Callable[[str], str]:
     answer = json.loads(serve(_request(made, everything)))
     assert answer["used"] == ["id_sieve@1"], answer
     return serve
+
+
+def request_of(made: Made, kind: str, rng: np.random.Generator) -> str:
+    """A request of one of the `KINDS`, with random keys."""
+    return _request(made, _predicate(kind, rng))
 
 
 def _request(made: Made, predicate: dict[str, Any]) -> str:
