@@ -1,7 +1,7 @@
 package org.apache.spark.sql.sieve
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, SubqueryExpression}
-import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, Max, Min}
+import org.apache.spark.sql.catalyst.expressions.{Expression, PlanExpression, SubqueryExpression}
+import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
@@ -20,10 +20,10 @@ object FetchedKeys {
   /**
    * Whether a plan gives the very same rows when it is run again at once. Only what is known to do so:
    * a key that the second run has and the first had not would be a lost row. Hence none that may list
-   * other files by then, or choose among equals (a window, a limit), or round differently.
+   * other files by then, choose among equals (a window, a limit), or round differently.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
-    !isKnown(node) || node.expressions.exists(e => !e.deterministic || mayRound(e) || e.exists {
+    !isKnown(node) || node.expressions.exists(e => !e.deterministic || mayDiffer(e) || e.exists {
       case s: SubqueryExpression => !isRepeatable(s.plan)
       case _ => false
     })
@@ -35,9 +35,11 @@ object FetchedKeys {
     case scan: RunTimeFilteredScan => isKnown(scan.child)
     case cached: InMemoryRelation => isRepeatable(cached.cachedPlan)
     case scan: LogicalRelation => scan.relation match {
-      // Each scan of a whole catalog table asks the metastore for the partitions that there are by then.
+      // Each scan of a whole catalog table asks the metastore for the partitions that there are by then;
+      // what a damaged record of a text shows depends on the columns that are read.
       case files: HadoopFsRelation =>
-        SieveStrategy.known(files) && !files.location.isInstanceOf[CatalogFileIndex]
+        SieveStrategy.known(files) && !files.location.isInstanceOf[CatalogFileIndex] &&
+          !WholeRecords.isText(files) && !FirstRows.mayBeMissing(files)
       case _ => false
     }
     case _ => false
@@ -47,7 +49,7 @@ object FetchedKeys {
   private def isRepeatable(plan: SparkPlan): Boolean = plan match {
     case adaptive: AdaptiveSparkPlanExec => isRepeatable(adaptive.inputPlan)
     case _: LimitExec | _: TakeOrderedAndProjectExec | _: SampleExec | _: window.WindowExecBase => false
-    case node => node.expressions.forall(e => e.deterministic && !mayRound(e)) &&
+    case node => node.expressions.forall(isOfRow) &&
       node.children.forall(isRepeatable(_: SparkPlan)) && (node.children.nonEmpty || (node match {
         case _: FileSourceScanExec | _: LocalTableScanExec | _: RangeExec => true
         case cached: columnar.InMemoryTableScanExec => isRepeatable(cached.relation.cachedPlan)
@@ -55,10 +57,16 @@ object FetchedKeys {
       }))
   }
 
-  /** Sums of floats depend on the order in which rows come. */
-  private def mayRound(e: Expression): Boolean = e.exists {
-    case AggregateExpression(_: Min | _: Max, _, _, _, _) => false
-    case a: AggregateExpression => a.dataType == DoubleType || a.dataType == FloatType
+  private def isOfRow(e: Expression): Boolean =
+    e.deterministic && !mayDiffer(e) && !e.exists(_.isInstanceOf[PlanExpression[_]])
+
+  /** Whether an aggregate depends on the order in which rows come, as sums of floats do and choices among equals. */
+  private def mayDiffer(e: Expression): Boolean = e.exists {
+    case a: AggregateExpression => a.aggregateFunction match {
+      case _: Count | _: Min | _: Max => false
+      case _: Sum | _: Average => a.dataType == DoubleType || a.dataType == FloatType
+      case _ => true
+    }
     case _ => false
   }
 
