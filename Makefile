@@ -49,7 +49,7 @@ MOTO     := 5.2.5
 ARCHIVE := build/spark-4.1.jsa
 QUICK_FILES := build/quick-files.jar
 
-.PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup bench-start \
+.PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
         bench-joins bench-topk bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
@@ -157,8 +157,11 @@ bench: setup ## lists the measurements; ARGS=NAME runs one
 bench-start: setup ## seconds until a first answer beyond Spark's, CPU and wall; ARGS="--rounds 5"
 	@$(BIN)/python -m bench start $(ARGS)
 
-bench-lookup: setup ## look-ups of 1,000 to 100,000 files, cold and warm
+bench-lookup: setup ## look-ups of 1,000 to 1,000,000 files, cold and warm
 	@$(BIN)/python -m bench lookup $(ARGS)
+
+bench-scale: setup ## growth from 1,000 to 1,000,000 files of 8 ranges: time, memory, bytes; draws docs/scale.svg
+	@$(BIN)/python -m bench scale $(ARGS)
 
 bench-planning: setup ## what an index adds to the planning of a scan
 	@$(BIN)/python -m bench planning $(ARGS)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.lookup import LIST, RANGES, request_of, service_of
+from bench.lookup import LIST, RANGES, predicate_of, request_of, service_of
 from bench.made_version import make_version
 from bench.session import start_session
 
@@ -43,7 +43,11 @@ def main() -> None:
         made = make_version(Path(folder), FILES)
         serve, rng = service_of(made), np.random.default_rng(1)
         for kind in (LIST, RANGES):
-            _print(f"front end: {kind}", partial(serve, request_of(made, kind, rng)), rounds)
+            _print(
+                f"front end: {kind}",
+                partial(serve, request_of(made, predicate_of(kind, rng))),
+                rounds,
+            )
 
 
 def _print(title: str, run: Callable[[], object], rounds: int) -> None:

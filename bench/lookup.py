@@ -1,4 +1,4 @@
-"""Latency of index look-ups by a scan, from 1,000 to 100,000 files: ``make bench-lookup``.
+"""Latency of index look-ups by a scan, from 1,000 to 1,000,000 files: ``make bench-lookup``.
 
 A look-up queries the index for one predicate. A request is all of the front end's work for a scan:
 JSON, predicate, look-up, bitmap. Cold: only the manifest is cached; files come from the machine's
@@ -34,11 +34,11 @@ from sql_ext.driver.roots import Roots
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
 
-SIZES = (1_000, 10_000, 100_000)
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LISTED = 10_000
 COLD_ROUNDS = 5
 # More than any of these versions needs.
-ROOM = 1 << 30
+ROOM = 4 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
 # As the driver sends more keys of a join.
@@ -77,7 +77,8 @@ class Opened:
 def main() -> None:
     """Measures every size and prints one table each."""
     parser = argparse.ArgumentParser(prog="python -m bench lookup", description=__doc__)
-    parser.add_argument("--locations", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--locations", type=int, nargs="+", default=list(SIZES), help="files")
+    parser.add_argument("--ranges", type=int, default=1, help="ranges of each file")
     parser.add_argument("--rounds", type=int, default=300, help="timed look-ups of each kind")
     parser.add_argument("--json", type=Path, help="file for all figures")
     args = parser.parse_args()
@@ -87,7 +88,7 @@ def main() -> None:
     gc.freeze()
     for n in args.locations:
         with tempfile.TemporaryDirectory() as folder:
-            made = make_version(Path(folder), n)
+            made = make_version(Path(folder), n, args.ranges)
             opened, measured = _measure(made, args.rounds)
         _print(console, made, opened, measured)
         found += measured
@@ -103,12 +104,12 @@ def _measure(made: Made, rounds: int) -> tuple[Opened, list[Measured]]:
         run.read_all()
     found = []
     for kind in KINDS:
-        asked = [_predicate(kind, rng) for _ in range(rounds)]
+        asked = [predicate_of(kind, rng) for _ in range(rounds)]
         wanted = [_required(index, predicate) for predicate in asked]
         kept = float(np.mean([np.count_nonzero(index.keep(one)) for one in wanted]))
-        warm = _percentiles(_times(index.keep, wanted))
-        cpu = _percentiles(_times(index.keep, wanted, time.thread_time))
-        request = _percentiles(_times(service_of(made), [_request(made, one) for one in asked]))
+        warm = percentiles(times_of(index.keep, wanted))
+        cpu = percentiles(times_of(index.keep, wanted, time.thread_time))
+        request = percentiles(times_of(service_of(made), [request_of(made, one) for one in asked]))
         n = made.manifest.locations.count
         found.append(Measured(n, kind, kept, *cold[kind], warm, cpu, request))
     opened = dataclasses.replace(opened, held=index.cache.nbytes)
@@ -129,8 +130,8 @@ def _cold(made: Made, kind: str, rng: np.random.Generator) -> tuple[float, float
     found = []
     for _ in range(COLD_ROUNDS):
         index, opened = _open(made)
-        wanted = _required(index, _predicate(kind, rng))
-        (taken,) = _times(index.keep, [wanted])
+        wanted = _required(index, predicate_of(kind, rng))
+        (taken,) = times_of(index.keep, [wanted])
         assert isinstance(index.store, CountingStore)
         sizes = index.store.sizes
         found.append((taken, len(sizes) - 1, sum(sizes) - opened.list_bytes))
@@ -138,7 +139,7 @@ def _cold(made: Made, kind: str, rng: np.random.Generator) -> tuple[float, float
     return float(taken), float(files), float(size)
 
 
-def _predicate(kind: str, rng: np.random.Generator) -> dict[str, Any]:
+def predicate_of(kind: str, rng: np.random.Generator) -> dict[str, Any]:
     """A predicate over random keys, as the driver sends it."""
     key = int(rng.integers(0, SPAN))
     if kind == POINT:
@@ -179,17 +180,13 @@ def service_of(made: Made) -> Callable[[str], str]:
         return json.dumps(service.prune(Request(1, "prune", json.loads(text), None)))
 
     everything = {"op": "not in", "col": ["id"], "values": [0]}
-    answer = json.loads(serve(_request(made, everything)))
+    answer = json.loads(serve(request_of(made, everything)))
     assert answer["used"] == ["id_sieve@1"], answer
     return serve
 
 
-def request_of(made: Made, kind: str, rng: np.random.Generator) -> str:
-    """A request of one of the `KINDS`, with random keys."""
-    return _request(made, _predicate(kind, rng))
-
-
-def _request(made: Made, predicate: dict[str, Any]) -> str:
+def request_of(made: Made, predicate: dict[str, Any], room: int = ROOM) -> str:
+    """A request as the driver sends it, with a bound of the cache in bytes."""
     manifest = made.manifest
     registration = {
         "format": 1,
@@ -205,13 +202,13 @@ def _request(made: Made, predicate: dict[str, Any]) -> str:
             "predicate": predicate,
             "settings": {
                 "spark.sieve.roots": f"file:{made.root}",
-                "spark.sieve.cache.bytes": str(ROOM),
+                "spark.sieve.cache.bytes": str(room),
             },
         }
     )
 
 
-def _times(
+def times_of(
     run: Callable[[Any], object],
     asked: Sequence[object],
     clock: Callable[[], float] = time.perf_counter,
@@ -225,7 +222,8 @@ def _times(
     return times
 
 
-def _percentiles(times: Sequence[float]) -> tuple[float, float]:
+def percentiles(times: Sequence[float]) -> tuple[float, float]:
+    """p50 and p99."""
     return float(np.percentile(times, 50)), float(np.percentile(times, 99))
 
 
@@ -249,7 +247,7 @@ def _print(console: Console, made: Made, opened: Opened, measured: Sequence[Meas
         )
     console.print(table)
     console.print(
-        f"  run: {made.entries:,} entries ({EACH} a location), {run.segments} segments, "
+        f"  run: {made.entries:,} entries ({EACH} a file), {run.segments} segments, "
         f"{len(run.files)} files, {run.bytes / 1e6:.1f} MB; made in {made.seconds:.0f} s\n"
         f"  opening reads the list of locations: {opened.milliseconds:.0f} ms, "
         f"{opened.list_bytes / 1e6:.2f} MB; held when all was read: {opened.held / 1e6:.0f} MB"

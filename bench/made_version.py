@@ -1,7 +1,7 @@
 """A version of an index on disk, made by the library alone, without Spark or a table.
 
-Location i holds all keys of its own part of the domain, like files of a table written in time
-order, and a few short intervals at random positions, like late rows.
+Location i, a file or a range of one, holds all keys of its own part of the domain, as in a table
+written in time order; each file has a few short intervals at random positions, like late rows.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from sieve.encoding.encoder import Encoder
 from sieve.metadata.file_list import Locations, render_locations, states_of
+from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.manifest import Manifest, parse_manifest, render_manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import (
@@ -41,6 +42,8 @@ from sieve.storage.local import LocalStore
 
 SPAN = 1 << 40
 EACH = 20
+"""Intervals of a file."""
+RANGE_BYTES = 128 << 20
 # About as many intervals as a build's task keeps of the half million that it gets.
 _INTERVALS_A_FILE = 250_000
 # A cost per byte so low that every gap pays back.
@@ -78,19 +81,19 @@ class Made:
     seconds: float
 
 
-def make_version(root: Path, n_locations: int) -> Made:
-    """Makes a version of a number of locations below a folder, `EACH` intervals per location."""
+def make_version(root: Path, n_files: int, ranges: int = 1) -> Made:
+    """Makes a version below a folder: files of as many ranges each, at most `EACH`."""
     started = time.perf_counter()
     folder = root / str(uuid := IndexUuid("0b9f3c1e-5a55-4b1c-9d0e-0123456789ab"))
     run_id = RunId(secrets.token_hex(16))
     files, entries = [], 0
     (folder / "runs" / run_id).mkdir(parents=True)
-    for number, segments in enumerate(_stretches(n_locations)):
+    for number, segments in enumerate(_stretches(n_files, ranges)):
         entries += sum(segment.postings for segment in segments)
         name = f"part-{number:05d}-{secrets.token_hex(16)}-c000.zstd.parquet"
         files.append((name, _run_file(segments)))
         (folder / "runs" / run_id / name).write_bytes(files[-1][1])
-    run = describe_run(run_id, n_locations, Encoder("bigint"), files)
+    run = describe_run(run_id, n_files * ranges, Encoder("bigint"), files)
     assert run is not None
     manifest = Manifest(
         index=uuid,
@@ -111,9 +114,9 @@ def make_version(root: Path, n_locations: int) -> Made:
         fingerprint="0" * 64,
         fingerprint_parts={},
         runs=(run,),
-        locations=_locations(folder, n_locations),
+        locations=_locations(folder, n_files, ranges),
         roots=(TABLE,),
-        stats=BuildStats(entries, 0, 0, 8 * entries, 1.0, (), n_locations, n_locations, 0),
+        stats=BuildStats(entries, 0, 0, 8 * entries, 1.0, (), n_files, n_files * ranges, 0),
         created_by=CreatedBy("0", "4.1"),
     )
     data = render_manifest(manifest)
@@ -122,16 +125,20 @@ def make_version(root: Path, n_locations: int) -> Made:
     return Made(root, parse_manifest(data), entries, time.perf_counter() - started)
 
 
-def _stretches(n_locations: int) -> Iterator[list[Segment]]:
-    """The segments of each file, in the order of its part of the domain."""
-    rng = np.random.default_rng(n_locations)
+def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
+    """The segments of each run file, in the order of its part of the domain."""
+    rng = np.random.default_rng(n_files)
+    n_locations = n_files * ranges
     own = SPAN // n_locations
-    n = n_locations * EACH
+    n = n_files * EACH
     first = rng.integers(0, SPAN - own, n)
     last = first + rng.integers(0, own // 50, n)
-    first[::EACH] = np.arange(n_locations) * own
-    last[::EACH] = first[::EACH] + own - 1
-    location = np.repeat(np.arange(n_locations, dtype=np.int32), EACH)
+    # The first intervals of a file are the own parts of its ranges.
+    place = np.arange(n) % EACH
+    location = (np.arange(n) // EACH * ranges + place % ranges).astype(np.int32)
+    is_own = place < ranges
+    first[is_own] = location[is_own] * own
+    last[is_own] = first[is_own] + own - 1
     query_model = QueryModel.of_sample(rng.integers(0, SPAN, 1 << 16))
     files = -(-n // _INTERVALS_A_FILE)
     for number in range(files):
@@ -152,19 +159,24 @@ def _run_file(segments: list[Segment]) -> bytes:
     return sink.getvalue()
 
 
-def made_list(n: int) -> Locations:
-    """A file list of a number of locations below `TABLE`, `EACH` rows per location."""
+def made_list(n: int, ranges: int = 1) -> Locations:
+    """A file list of a number of files below `TABLE`, `EACH` rows in each range of a file."""
     names = (f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
     ones = np.ones(n, np.int64)
+    cut = None
+    if ranges > 1:
+        each = np.ones(n * ranges, np.int64)
+        starts = np.tile(np.arange(ranges) * RANGE_BYTES, n)
+        cut = FileRanges(ones * ranges, ones << 16, starts, each * EACH, each * 0, each * 0)
     return Locations(
         tuple(f"{TABLE}/{name}" for name in names),
-        states_of(n), ones << 27, 1_760_000_000_000 + ones, ones * EACH, ones * 0, ones * 0,
-        np.arange(n),
+        states_of(n), ones * ranges * RANGE_BYTES, 1_760_000_000_000 + ones,
+        ones * ranges * EACH, ones * 0, ones * 0, np.arange(n) * ranges, ranges=cut,
     )  # fmt: skip
 
 
-def _locations(folder: Path, n: int) -> LocationsRef:
-    data = render_locations(made_list(n), (TABLE,))
+def _locations(folder: Path, n: int, ranges: int) -> LocationsRef:
+    data = render_locations(made_list(n, ranges), (TABLE,))
     name = f"{secrets.token_hex(16)}.parquet"
     (folder / "locations").mkdir()
     (folder / "locations" / name).write_bytes(data)

@@ -8,7 +8,6 @@ hundred. Locations are files, or ranges of three keys of each file.
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import itertools
 import json
@@ -53,6 +52,7 @@ from sql_ext.statements.execute import execute
 from sql_ext.statements.parser import parse_statement
 from tests.made_index import Row as RunRow
 from tests.made_index import run_file_bytes
+from tests.wire import files_of, flags
 
 DATABASE = "shop"
 EPOCH_S = 1_600_000_000
@@ -421,19 +421,16 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
     cuts: dict[tuple[str, int, int], list[int]] = {}
     if "skip" in answer:
         try:
-            told = service.dictionary(_request("dictionary", dictionary=answer["dictionary"]))
+            told = files_of(
+                service.dictionary(_request("dictionary", dictionary=answer["dictionary"]))
+            )
         except Exception:  # noqa: BLE001 - the shim then reads all files
-            told = {"paths": (), "lengths": (), "times": ()}
-        bits = np.frombuffer(base64.b64decode(answer["skip"]), np.uint8)
-        counts = told.get("cut_counts", [0] * len(told["paths"]))
-        offsets = iter(told.get("cuts", ()))
-        flags = iter(
-            np.unpackbits(bits, bitorder="little", count=len(counts) + sum(counts)).tolist()
-        )
-        facts = zip(told["paths"], told["lengths"], told["times"], strict=True)
-        for fact, count in zip(facts, counts, strict=True):
-            cuts[fact] = list(itertools.islice(offsets, count))
-            skipped[fact] = [bool(flag) for flag in itertools.islice(flags, count + 1)]
+            told = []
+        n = sum(len(own) + 1 for _, own, _ in told)
+        skip = iter(flags(answer["skip"], n).tolist() if told else ())
+        for fact, own, _ in told:
+            cuts[fact] = own
+            skipped[fact] = list(itertools.islice(skip, len(own) + 1))
     rows: Counter[str] = Counter()
     for file in listed:
         if found := keys_of(file[0]).count(key):

@@ -6,22 +6,21 @@ It is stored in parts that are merged in order, so that a version writes only it
 from __future__ import annotations
 
 import io
-import sys
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from itertools import chain, compress, count
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sieve.arrays.dtypes import Counts, States
 from sieve.errors import CorruptError
 from sieve.metadata.file_ranges import (
+    COUNTED,
     FOOTER,
     STORED,
     FileRanges,
@@ -30,6 +29,7 @@ from sieve.metadata.file_ranges import (
     range_lists,
     whole_files,
 )
+from sieve.metadata.path_list import PathList, concat_paths
 
 
 class FileState(IntEnum):
@@ -53,6 +53,9 @@ _WITH_ALSO = _SCHEMA.append(pa.field("also", pa.list_(pa.int64())))
 _WITH_RANGES = pa.schema(
     [*_SCHEMA, (FOOTER, pa.int64()), *((name, pa.list_(pa.int64())) for name in STORED)]
 )
+
+_LISTS: Final = dict(zip(("cuts", *COUNTED), STORED, strict=True))
+"""The columns of lists, by what they hold of a file's ranges."""
 
 MOST_ALSO: Final = 64
 """Maximum number of places of a location besides its first."""
@@ -87,7 +90,7 @@ class Locations:
             ranges and further positions.
     """
 
-    paths: tuple[str, ...]
+    paths: Sequence[str]
     states: States
     lengths: Counts
     mtimes: Counts
@@ -99,11 +102,9 @@ class Locations:
     ranges: FileRanges | None = None
 
     @property
-    def nbytes(self) -> int:
-        """Bytes that the list takes in memory."""
-        columns: list[Counts | States] = [getattr(self, name) for name in COLUMNS]
-        beside = sum(one.nbytes for one in (self.also, self.ranges) if one is not None)
-        return bytes_of(self.paths) + sum(column.nbytes for column in columns) + beside
+    def path_list(self) -> PathList:
+        """The paths in one buffer."""
+        return PathList.of(self.paths)
 
     @property
     def every_range(self) -> FileRanges:
@@ -115,8 +116,11 @@ class Locations:
         """int64[m]: the position of each range; -1 in a file that is in no run."""
         if self.ranges is None:
             return self.slots
-        first = np.repeat(self.slots, self.ranges.counts)
-        return np.where(first < 0, -1, first + self.ranges.within)
+        first = np.repeat(self.slots - self.ranges.firsts, self.ranges.counts)
+        slots: Counts = first + np.arange(len(first))
+        if self.slots.min(initial=0) < 0:
+            slots[np.repeat(self.slots < 0, self.ranges.counts)] = -1
+        return slots
 
     @property
     def range_counts(self) -> Counts:
@@ -150,7 +154,9 @@ class Locations:
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> Locations:
         """The flagged locations, bool[n]."""
-        paths = tuple(compress(self.paths, which.tolist()))
+        if which.all():
+            return self
+        paths = self.path_list.chosen(which)
         columns = (getattr(self, name)[which] for name in COLUMNS)
         also = None if self.also is None else self.also[which]
         ranges = None if self.ranges is None else self.ranges.chosen(which)
@@ -161,7 +167,7 @@ _NONE: Final = np.zeros(0, np.int64)
 NO_LOCATIONS: Final = Locations((), _NONE.astype(np.int8), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
 
 
-def _of_columns(paths: tuple[str, ...], columns: Iterable[Counts]) -> Locations:
+def _of_columns(paths: Sequence[str], columns: Iterable[Counts]) -> Locations:
     """A list from the columns `COLUMNS`."""
     states, lengths, mtimes, rows, nulls, nans, slots = columns
     return Locations(paths, states.astype(np.int8), lengths, mtimes, rows, nulls, nans, slots)
@@ -171,7 +177,7 @@ def concat(*lists: Locations) -> Locations:
     """Concatenates lists in order."""
     some = (NO_LOCATIONS, *lists)
     columns = (np.concatenate([getattr(one, name) for one in some]) for name in COLUMNS)
-    paths = tuple(chain.from_iterable(one.paths for one in lists))
+    paths = concat_paths([one.path_list for one in lists])
     also = [_none_also(len(one.paths)) if one.also is None else one.also for one in lists]
     several = _stacked(also) if any(one.size for one in also) else None
     ranges = None
@@ -197,35 +203,32 @@ def _widened(also: Counts, width: int) -> Counts:
 def merge(parts: Sequence[Locations]) -> Locations:
     """Merges parts: for each path, the last part that has it wins."""
     told: list[Locations] = []
-    later: set[str] = set()
+    later: list[PathList] = []
     for part in reversed(parts):
-        last = np.array([path not in later for path in part.paths], np.bool_)
+        paths = part.path_list
+        last = ~paths.within(concat_paths(later)) if later else np.ones(len(paths), np.bool_)
         told.append(part.chosen(last & (part.states != FileState.REMOVED)))
-        if part is not parts[0]:
-            # The first part is the longest, and its paths are never looked up.
-            later.update(part.paths)
-    return concat(*reversed(told))
+        later.append(paths)
+    return told[0] if len(told) == 1 else concat(*reversed(told))
 
 
 def diff(before: Locations, now: Locations) -> Locations:
     """The part that turns one list into another when merged onto it; ignores order."""
-    places = dict(zip(before.paths, count(), strict=False))
+    was, paths = before.path_list, now.path_list
+    place = paths.places_in(was)
     # Spark lists a file twice if two partitions share its folder; a part must have both or neither.
-    for path in _repeated(before.paths) | _repeated(now.paths):
-        places.pop(path, None)
-    place = np.array([places.get(path, -1) for path in now.paths], np.int64)
+    place[paths.within(concat_paths([was.repeated(), paths.repeated()]))] = -1
     same = place >= 0
     for name in COLUMNS:
         same[same] = getattr(before, name)[place[same]] == getattr(now, name)[same]
     if before.also is not None or now.also is not None:
         width = max(before.places.shape[1], now.places.shape[1])
-        was, are = _widened(before.places, width), _widened(now.places, width)
-        same[same] = (was[place[same]] == are[same]).all(axis=1)
+        then, are = _widened(before.places, width), _widened(now.places, width)
+        same[same] = (then[place[same]] == are[same]).all(axis=1)
     if before.ranges is not None or now.ranges is not None:
         left = np.flatnonzero(same)
         same[left] = now.every_range.same(left, before.every_range, place[left])
-    there = set(now.paths)
-    lost = before.chosen(np.array([path not in there for path in before.paths], np.bool_))
+    lost = before.chosen(~was.within(paths))
     gone = replace(lost, states=states_of(len(lost.paths), FileState.REMOVED))
     return concat(now.chosen(~same), gone)
 
@@ -233,17 +236,6 @@ def diff(before: Locations, now: Locations) -> Locations:
 def states_of(n: int, state: FileState = FileState.READ) -> States:
     """int8[n]: the states of n files that are in one state."""
     return np.full(n, state, np.int8)
-
-
-def _repeated(paths: Sequence[str]) -> set[str]:
-    if len(set(paths)) == len(paths):
-        return set()
-    return {path for path, times in Counter(paths).items() if times > 1}
-
-
-def bytes_of(paths: tuple[str, ...]) -> int:
-    """Bytes that paths take in memory."""
-    return sys.getsizeof(paths) + sum(map(sys.getsizeof, paths))
 
 
 def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
@@ -316,36 +308,46 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         CorruptError: the file is not such a part, or has another number of rows.
     """
     try:
-        table = pq.read_table(io.BytesIO(data))
-        schema = table.schema.remove_metadata()
-        empty = any(column.null_count for column in table.columns)
-        forms = (_SCHEMA, _WITH_ALSO, _WITH_RANGES)
-        if empty or schema not in forms or table.num_rows != rows:
+        file = pq.ParquetFile(io.BytesIO(data))
+        schema = file.schema_arrow.remove_metadata()
+        if schema not in (_SCHEMA, _WITH_ALSO, _WITH_RANGES) or file.metadata.num_rows != rows:
             raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has another form")
+        table = _read(file, [name for name in schema.names if name not in STORED])
         also = _table(table["also"].combine_chunks()) if "also" in schema.names else None
         stored, *columns = (table[name].to_numpy() for name in _SCHEMA.names[2:])
         lengths = np.maximum(stored, 0)
         ranges = None
         if schema == _WITH_RANGES:
-            lists = [table[name].combine_chunks() for name in STORED]
+            # Counts that are 0 in all files are 0 in all ranges; to decode them takes longest.
+            some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
+            read = _read(file, [stored for name, stored in _LISTS.items() if name in some])
+            lists = {name: read[_LISTS[name]].combine_chunks() for name in some}
             ends = np.where(stored < 0, np.iinfo(np.int64).max, stored)
             ranges = parse_ranges(lists, table[FOOTER].to_numpy(), ends, columns[1:4])
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list of locations: {error}") from error
     bases = [root.rstrip("/") + "/" for root in roots]
-    numbers = table["root"].to_pylist()
-    if not all(0 <= number < len(bases) for number in numbers):
+    numbers = table["root"].combine_chunks()
+    of = numbers.to_numpy()
+    if not 0 <= of.min(initial=0) <= of.max(initial=0) < len(bases):
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown root")
-    paths = tuple(
-        bases[number] + path
-        for number, path in zip(numbers, table["path"].to_pylist(), strict=True)
-    )
+    named = table["path"].combine_chunks().cast(pa.large_string())
+    folders = pa.array(bases, pa.large_string()).take(numbers)
+    paths = PathList(pc.binary_join_element_wise(folders, named, pa.scalar("", pa.large_string())))
     if stored.min(initial=0) < min(FileState):
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has an unknown state")
     states = np.minimum(stored, FileState.READ)
     if also is not None and not also.size:
         also = None
     return replace(_of_columns(paths, (states, lengths, *columns)), also=also, ranges=ranges)
+
+
+def _read(file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
+    """Some columns. Raises CorruptError for a missing value."""
+    table = file.read(names)
+    if any(column.null_count for column in table.columns):
+        raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has another form")
+    return table
 
 
 def check_list(listed: Locations, number: int, slots: int) -> None:

@@ -7,7 +7,7 @@ have each of its rows once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -144,12 +144,12 @@ def range_lists(ranges: FileRanges) -> list[pa.ListArray]:
 
 
 def parse_ranges(
-    lists: Sequence[pa.ListArray], footers: Counts, lengths: Counts, counts: Sequence[Counts]
+    lists: Mapping[str, pa.ListArray], footers: Counts, lengths: Counts, counts: Sequence[Counts]
 ) -> FileRanges | None:
     """Inverse of `range_lists`.
 
     Args:
-        lists: the columns `STORED`.
+        lists: the column of `cuts`, and those of `COUNTED` but for counts that are 0 in all files.
         footers: the column `FOOTER`.
         lengths: int64[n], bytes of each file, at least.
         counts: for each of `COUNTED`, int64[n], those of the files.
@@ -161,7 +161,7 @@ def parse_ranges(
         ValueError: the ranges do not tile their files, their counts do not add up, or a footer is
             longer than its file.
     """
-    cuts, *counted = lists
+    cuts = lists["cuts"]
     n_cuts = cuts.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
     several = n_cuts > 0
     if not several.any():
@@ -173,7 +173,11 @@ def parse_ranges(
     starts[~is_first] = cuts.flatten().to_numpy()
     of_several = np.repeat(several, n_cuts + 1)
     columns = []
-    for lists_of, whole in zip(counted, counts, strict=True):
+    for name, whole in zip(COUNTED, counts, strict=True):
+        lists_of = lists.get(name)
+        if lists_of is None:
+            columns.append(np.zeros(len(starts), np.int64))
+            continue
         own = lists_of.value_lengths().to_numpy(zero_copy_only=False)
         if not np.array_equal(own, np.where(several, n_cuts + 1, 0)):
             raise ValueError("the counts of ranges are not those of the cuts")

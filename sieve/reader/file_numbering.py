@@ -22,17 +22,17 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from sieve.arrays.dtypes import Counts, Flags
 from sieve.encoding.encoder import Encoder
 from sieve.errors import SieveError, UnsupportedError
-from sieve.metadata.file_list import bytes_of
-from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.manifest import Manifest
+from sieve.metadata.path_list import concat_paths
 from sieve.metadata.records import VersionId
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
+from sieve.reader.gather import Gather, gather
+from sieve.reader.packed_files import Files, PackedFiles
 from sieve.reader.top_rows import BOUNDING_FORMATS, Order, needed
 from sieve.reader.version_reader import OpenIndex
 
@@ -66,33 +66,24 @@ class FileNumbering:
 
     Attributes:
         name: identity of the numbering, 64 hex digits.
-        paths: absolute qualified URIs.
-        lengths: bytes, or a `FileState` in their place; see `Locations.stored_lengths`.
-        times: modification times, milliseconds since the epoch.
-        cuts: the offsets at which files are cut into ranges, ascending, file after file.
-        cut_counts: int64[files], the number of cuts of each file.
-        footers: int64[files], bytes of the footer of each file that is cut, else 0.
-        n: number of ranges; a file that is not cut is one.
-        ordinals: by version, the ordinal of the location there that contains each range, int64[n];
+        files: the files in order of their numbers, compressed; each range has a number.
+        ordinals: by version, the ordinal of the location there that contains each range, n in all;
             -1 if the version does not list the file.
     """
 
     name: str
-    paths: tuple[str, ...]
-    lengths: npt.NDArray[np.int64]
-    times: npt.NDArray[np.int64]
-    cuts: npt.NDArray[np.int64]
-    cut_counts: npt.NDArray[np.int64]
-    footers: npt.NDArray[np.int64]
-    n: int
-    ordinals: Mapping[VersionId, npt.NDArray[np.int64]]
+    files: PackedFiles
+    ordinals: Mapping[VersionId, Gather]
+
+    @property
+    def n(self) -> int:
+        """Number of ranges; a file that is not cut is one."""
+        return self.files.n_ranges
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the list takes in memory."""
-        of_files = (self.lengths, self.times, self.cut_counts, self.footers)
-        arrays = (*of_files, self.cuts, *self.ordinals.values())
-        return bytes_of(self.paths) + sum(array.nbytes for array in arrays)
+        """Bytes in memory."""
+        return self.files.nbytes + sum(one.nbytes for one in self.ordinals.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,14 +116,15 @@ class NumberedVersions:
         Raises:
             UnreadableIndexError: a file that the answer needs cannot be read.
         """
-        keep = np.ones(self.files.n, np.bool_)
-        for version in self.versions:
-            with _blaming(version):
-                found = version.keep(key_ranges)
-                if self.partial:
-                    found |= ~version.locations().all_rows
-            keep &= self._renumbered(version, found, unknown=True)
-        return keep
+        found = [self._keep(version, key_ranges) for version in self.versions]
+        return found[0] if len(found) == 1 else np.logical_and.reduce(found)
+
+    def _keep(self, version: OpenIndex, key_ranges: KeyRanges) -> Flags:
+        with _blaming(version):
+            found = version.keep(key_ranges)
+            if self.partial:
+                found |= ~version.placement().all_rows.flags()
+        return self._renumbered(version, found, unknown=True)
 
     def knows_all_rows(self) -> Flags:
         """bool[n]: ranges of files for which some version indexed all rows, hidden ones, too.
@@ -143,7 +135,7 @@ class NumberedVersions:
         knows = np.zeros(self.files.n, np.bool_)
         for version in self.versions:
             with _blaming(version):
-                all_rows = version.locations().all_rows
+                all_rows = version.placement().all_rows.flags()
             knows |= self._renumbered(version, all_rows, unknown=False)
         return knows
 
@@ -162,9 +154,9 @@ class NumberedVersions:
             UnreadableIndexError: a file that the answer needs cannot be read.
         """
         version = self.versions[0]
-        ordinals = self.files.ordinals[version.manifest.id]
+        ordinals = self.files.ordinals[version.manifest.id].positions()
         with _blaming(version):
-            counts = version.locations().every_range
+            counts = version.counts()
             extents = version.extents(descending=order.descending)
         if extents is None or version.manifest.format_name not in BOUNDING_FORMATS:
             return None
@@ -179,8 +171,7 @@ class NumberedVersions:
         return None if found is None else self._renumbered(version, found, unknown=True)
 
     def _renumbered(self, version: OpenIndex, flags: Flags, *, unknown: bool) -> Flags:
-        # The extra last element is for files that the version does not list.
-        return np.append(flags, unknown)[self.files.ordinals[version.manifest.id]]
+        return self.files.ordinals[version.manifest.id].take(flags, absent=unknown)
 
 
 class FileNumberings:
@@ -285,59 +276,96 @@ def _number(name: str, indexes: Sequence[OpenIndex]) -> FileNumbering:
     Raises:
         UnreadableIndexError: the file list of a version cannot be read.
     """
-    numbers: dict[tuple[str, int, int], int] = {}
-    own: dict[VersionId, tuple[Counts, FileRanges]] = {}
+    packed = []
     for index in indexes:
         with _blaming(index):
-            where = index.locations()
-        facts = zip(where.paths, where.stored_lengths.tolist(), where.mtimes.tolist(), strict=True)
-        number = (numbers.setdefault(fact, len(numbers)) for fact in facts)
-        files = np.fromiter(number, np.int64, len(where.paths))
-        own[index.manifest.id] = files, where.every_range
-    lengths, times = np.array([fact[1:] for fact in numbers], np.int64).reshape(-1, 2).T
-    paths = tuple(path for path, _, _ in numbers)
-    none = np.zeros(len(paths), np.int64)
-    if all(len(of.starts) == len(of.counts) for _, of in own.values()):
-        ordinals = {version: _inverse(files, len(paths)) for version, (files, _) in own.items()}
-        return FileNumbering(
-            name, paths, lengths, times, none[:0], none, none, len(paths), ordinals
-        )
-    ranges = _every_range([np.stack([files[of.owners], of.starts]) for files, of in own.values()])
-    ordinals = {version: _containing(ranges, files, of) for version, (files, of) in own.items()}
-    cut_counts = np.bincount(ranges[0], minlength=len(paths)) - 1
-    cuts, n = ranges[1][ranges[1] > 0], ranges.shape[1]
-    footers = none.copy()
-    for files, of in own.values():
-        footers[files] = np.maximum(footers[files], of.footers)
-    return FileNumbering(name, paths, lengths, times, cuts, cut_counts, footers, n, ordinals)
+            packed.append(index.placement().files)
+    ids = [index.manifest.id for index in indexes]
+    if packed[0].is_distinct and all(files.same(packed[0]) for files in packed):
+        # Indexes of one table, as a rule.
+        every = gather(np.arange(packed[0].n_ranges))
+        return FileNumbering(name, packed[0], dict.fromkeys(ids, every))
+    lists = [files.unpacked() for files in packed]
+    numbers, first = _numbers(lists)
+    paths = concat_paths([files.paths for files in lists])
+    lengths, times = (_joined([getattr(f, key) for f in lists]) for key in ("lengths", "times"))
+    own = np.split(numbers, np.cumsum([len(files.paths) for files in lists])[:-1])
+    ranges = _every_range(
+        [
+            np.stack([number[files.range_owners], files.range_starts])
+            for number, files in zip(own, lists, strict=True)
+        ]
+    )
+    footers = np.zeros(len(first), np.int64)
+    for number, files in zip(own, lists, strict=True):
+        footers[number] = np.maximum(footers[number], files.footers)
+    files = Files(
+        paths.at(first),
+        lengths[first],
+        times[first],
+        np.bincount(ranges[0], minlength=len(first)) - 1,
+        footers,
+        ranges[1][ranges[1] > 0],
+    )
+    ordinals = {
+        version: gather(_containing(ranges, number, of))
+        for version, number, of in zip(ids, own, lists, strict=True)
+    }
+    return FileNumbering(name, files.packed(), ordinals)
 
 
-def _inverse(number: Counts, n: int) -> Counts:
-    """Inverse permutation, int64[n]: the position of each number, -1 if absent."""
-    place = np.full(n, -1, np.int64)
-    place[number] = np.arange(len(number))
-    return place
+def _joined(columns: Sequence[Counts]) -> Counts:
+    return np.concatenate([np.zeros(0, np.int64), *columns])
+
+
+def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
+    """The number of each file of some lists, and where the file of each number occurs first.
+
+    Files of the same path, length and time have the same number; numbers are in the order in which
+    files occur first.
+    """
+    paths = concat_paths([files.paths for files in lists]).numbered()
+    facts = np.stack(
+        [
+            _joined([files.times for files in lists]),
+            _joined([files.lengths for files in lists]),
+            paths,
+        ]
+    )
+    order = np.lexsort(facts)
+    differs = (facts[:, order[1:]] != facts[:, order[:-1]]).any(axis=0)
+    begins = np.flatnonzero(np.append(True, differs)[: len(order)])
+    # A stable sort: the first of each group is the one that occurs first.
+    found = order[begins]
+    ranks = np.empty(len(found), np.int64)
+    ranks[np.argsort(found)] = np.arange(len(found))
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.repeat(ranks, np.diff(begins, append=len(order)))
+    return numbers, np.sort(found)
 
 
 def _every_range(starts: Sequence[Counts]) -> Counts:
     """int64[2, n]: the file and the start of each range, ascending, from those of all versions."""
-    file, start = np.unique(np.hstack(starts), axis=1)
-    return np.stack([file, start])
+    every = np.hstack(starts)
+    every = every[:, np.lexsort(every[::-1])]
+    differs = (every[:, 1:] != every[:, :-1]).any(axis=0)
+    return every[:, np.append(True, differs)[: every.shape[1]]]
 
 
-def _containing(ranges: Counts, files: Counts, of: FileRanges) -> Counts:
+def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
     """int64[n]: the location of a version that contains each range, -1 if none does.
 
     Args:
         ranges: int64[2, n], from `_every_range`.
         files: int64[k], number of each of the version's files.
-        of: their ranges.
+        of: these files.
     """
     if not len(files):
         return np.full(ranges.shape[1], -1, np.int64)
-    owner, n = files[of.owners], len(of.starts)
+    starts = of.range_starts
+    owner, n = files[of.range_owners], len(starts)
     # In order of file and offset, a location stands before the ranges that begin in it.
-    file, start = np.append(owner, ranges[0]), np.append(of.starts, ranges[1])
+    file, start = np.append(owner, ranges[0]), np.append(starts, ranges[1])
     order = np.lexsort((np.arange(len(file)) >= n, start, file))
     latest = np.maximum.accumulate(np.where(order < n, np.arange(len(order)), 0))
     asked = order >= n

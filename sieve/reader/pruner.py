@@ -317,13 +317,14 @@ def might_match(
     Returns:
         bool[n], False only for ranges that cannot match; the columns whose indexes contributed.
     """
-    keep, used = np.ones(files.n, np.bool_), frozenset[Column]()
+    found: list[Flags] = []
+    used = frozenset[Column]()
     for turn in range(max(map(len, groups.values()))):
         over = {
             column: NumberedVersions(group[min(turn, len(group) - 1)], files, partial)
             for column, group in groups.items()
         }
         verdict = evaluate(predicate, over, files.n)
-        keep &= verdict.keep
+        found.append(verdict.keep)
         used |= verdict.used
-    return keep, used
+    return found[0] if len(found) == 1 else np.logical_and.reduce(found), used

@@ -16,18 +16,33 @@ from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
 from sieve.metadata.file_list import Locations, check_list, merge, parse_locations
+from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import locations_file
 from sieve.metadata.records import PartRef
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
 from sieve.reader.extents import Extents, concat_ends, extents
+from sieve.reader.placement import Placement, place
 from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 512 << 10
 """Bytes of run files up to which extents are found out, for which all entries are decoded: some
 hundred thousand, which take a fraction of the time that a scan waits."""
+
+_NO_FLAGS: Final = np.zeros(0, np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stored:
+    """A part of a file list as it is stored, verified: a few bytes a file."""
+
+    data: bytes
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.data)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,23 +65,37 @@ class OpenIndex:
         return self.manifest.null_proof
 
     def locations(self) -> Locations:
-        """The file list, verified; raises as `open_version`."""
-        parts, roots = self.manifest.locations.parts, self.manifest.roots
-        if len(parts) == 1:
-            return self._part(parts[0])
-        whole: Locations = self.cache.get(
-            (self.directory, parts, roots), lambda: merge([self._part(part) for part in parts])
-        )
-        return whole
-
-    def _part(self, part: PartRef) -> Locations:
+        """The file list, verified and decoded at each call; raises as `open_version`."""
         roots = self.manifest.roots
-        listed: Locations = self.cache.get(
-            # Versions may share the file although their tables have different roots.
-            (locations_file(self.directory, part.name), part.sha256, roots),
-            lambda: read_part(self.store, self.directory, part, roots),
+        return merge(
+            [
+                parse_locations(self._part(part).data, roots, part.rows)
+                for part in self.manifest.locations.parts
+            ]
         )
-        return listed
+
+    def placement(self) -> Placement:
+        """What look-ups need of the file list; raises as `open_version`."""
+        placed: Placement = self.cache.get(
+            # Versions may share the parts although their tables have different roots.
+            (self.directory, self.manifest.locations.parts, self.manifest.roots),
+            lambda: place(self.locations()),
+        )
+        return placed
+
+    def counts(self) -> FileRanges:
+        """The counts of the version's locations, for first rows; raises as `open_version`."""
+        counts: FileRanges = self.cache.get(
+            (self.directory, self.manifest.locations.parts), lambda: self.locations().every_range
+        )
+        return counts
+
+    def _part(self, part: PartRef) -> _Stored:
+        stored: _Stored = self.cache.get(
+            (locations_file(self.directory, part.name), part.sha256),
+            lambda: _Stored(verified_part(self.store, self.directory, part)),
+        )
+        return stored
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
         """bool[m]: which of the version's locations, ranges of large files, may hold a value.
@@ -76,20 +105,17 @@ class OpenIndex:
                 unreachable.
             UnsupportedError: a later release wrote it.
         """
+        placed = self.placement()
         if self._every_key(key_ranges):
-            counts = self.locations().every_range
-            keep = counts.rows > counts.nulls + counts.nans
+            keep = placed.keys.flags()
         else:
             found = [self._found(run, key_ranges) for run in self.runs]
-            # The extra last element is for locations without keys, which are in no run.
-            flags, where = np.concatenate([*found, [False]]), self.locations()
-            keep = flags[where.range_slots]
-            if where.also is not None:
-                keep |= flags[where.also].any(axis=1)
+            one = len(found) == 1
+            keep = placed.of_slots(found[0] if one else np.concatenate([_NO_FLAGS, *found]))
         if key_ranges.null:
-            keep |= self.locations().every_range.nulls > 0
+            keep |= placed.nulls.flags()
         if key_ranges.nan:
-            keep |= self.locations().every_range.nans > 0
+            keep |= placed.nans.flags()
         return keep
 
     def extents(self, *, descending: bool) -> Extents | None:
@@ -109,7 +135,8 @@ class OpenIndex:
         return found
 
     def _extents(self, descending: bool) -> Extents:
-        slots, counts = self.locations().range_slots, self.locations().every_range
+        listed = self.locations()
+        slots, counts = listed.range_slots, listed.every_range
         in_runs = np.flatnonzero(slots >= 0)
         # A run may have ordinals that no location has any more.
         location = np.full(sum(run.locations for run in self.manifest.runs), -1, np.int64)
@@ -167,7 +194,7 @@ def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCa
     runs = tuple(Run(store, index_dir, run, cache) for run in manifest.runs)
     encoder = encoders.pop() if encoders else Encoder(manifest.type)
     index = OpenIndex(store, index_dir, manifest, encoder, runs, cache)
-    _check(index.locations(), manifest)
+    index.placement().check(manifest.locations.count, _slots(manifest))
     return index
 
 
@@ -184,16 +211,21 @@ def read_parts(store: Store, index_dir: str, manifest: Manifest) -> tuple[Locati
 
 def read_part(store: Store, index_dir: str, ref: PartRef, roots: Sequence[str]) -> Locations:
     """One verified part of a file list."""
-    data = verified(store, locations_file(index_dir, ref.name), ref)
-    return parse_locations(data, roots, ref.rows)
+    return parse_locations(verified_part(store, index_dir, ref), roots, ref.rows)
+
+
+def verified_part(store: Store, index_dir: str, ref: PartRef) -> bytes:
+    """The bytes of one part of a file list, verified."""
+    return verified(store, locations_file(index_dir, ref.name), ref)
 
 
 def whole_list(manifest: Manifest, parts: Sequence[Locations]) -> Locations:
     """Merges the parts of a version's file list. Raises CorruptError if they do not match it."""
     listed = merge(parts)
-    _check(listed, manifest)
+    check_list(listed, manifest.locations.count, _slots(manifest))
     return listed
 
 
-def _check(listed: Locations, manifest: Manifest) -> None:
-    check_list(listed, manifest.locations.count, sum(run.locations for run in manifest.runs))
+def _slots(manifest: Manifest) -> int:
+    """Number of positions of locations in the version's runs."""
+    return sum(run.locations for run in manifest.runs)

@@ -1,7 +1,8 @@
 """Wire format of prune requests: JSON to a typed request, and its answer to JSON; no logic.
 
-Flags are sent as bits, range i in bit i (lowest bit first), in base64. A file that is not cut is
-one range. The groups of ranges are sent as 32-bit integers, lowest byte first, in zlib and base64.
+Flags are sent as bits, range i in bit i (lowest bit first), in zstd and base64. A file that is not
+cut is one range. The groups of ranges are sent as 32-bit integers, lowest byte first, in zlib and
+base64.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from sieve.metadata.records import identity_from
 from sieve.metadata.registration import parse_registration
@@ -47,16 +49,12 @@ class PruneService:
 
     def dictionary(self, request: Request) -> Mapping[str, Any]:
         """The file dictionary behind the bits of an answer, which the driver caches."""
-        files = self._pruner.numbering(request.body["dictionary"])
-        wire: dict[str, Any] = {
-            "paths": files.paths,
-            "lengths": files.lengths.tolist(),
-            "times": files.times.tolist(),
+        files = self._pruner.numbering(request.body["dictionary"]).files
+        parts = {"rows": files.rows, "cuts": files.cuts, "paths": files.text}
+        return {name: base64.b64encode(part).decode("ascii") for name, part in parts.items()} | {
+            "files": files.n,
+            "n_cuts": files.n_cuts,
         }
-        if len(files.cuts):
-            names = ("cuts", "cut_counts", "footers")
-            wire |= {name: getattr(files, name).tolist() for name in names}
-        return wire
 
     def _from_wire(self, request: Request) -> PruneRequest:
         body = request.body
@@ -119,4 +117,5 @@ def _to_wire(answer: PruneAnswer) -> Mapping[str, Any]:
 
 
 def _bits(flags: npt.NDArray[np.bool_]) -> str:
-    return base64.b64encode(np.packbits(flags, bitorder="little").tobytes()).decode("ascii")
+    packed = pa.py_buffer(np.packbits(flags, bitorder="little"))
+    return base64.b64encode(pa.compress(packed, codec="zstd", asbytes=True)).decode("ascii")

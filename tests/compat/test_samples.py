@@ -14,7 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from sieve.metadata.commit import newest
@@ -25,6 +24,7 @@ from sql_ext.driver.roots import Roots
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
 from tests.fake_spark import Session, Warehouse, scan, without_spark
+from tests.wire import flags, paths_of
 
 SAMPLES = sorted(path for path in Path(__file__).parent.iterdir() if path.name.startswith("format"))
 INDEXES = [
@@ -51,10 +51,9 @@ def skipped(root: Path, index: Manifest, predicate: Mapping[str, Any]) -> tuple[
     )  # fmt: skip
     if "skip" not in answer:
         return set(), next(iter(answer["reasons"]))
-    paths = asked(service, "dictionary", dictionary=answer["dictionary"])["paths"]
-    bits = np.frombuffer(base64.b64decode(answer["skip"]), np.uint8)
-    flags = np.unpackbits(bits, bitorder="little", count=len(paths))
-    return {p.rpartition("/")[2] for p, flag in zip(paths, flags, strict=True) if flag}, ""
+    paths = paths_of(asked(service, "dictionary", dictionary=answer["dictionary"]))
+    skip = flags(answer["skip"], len(paths))
+    return {p.rpartition("/")[2] for p, flag in zip(paths, skip, strict=True) if flag}, ""
 
 
 def wire(value: Any, kind: str) -> Any:

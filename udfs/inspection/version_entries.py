@@ -69,7 +69,7 @@ def read_entries(index: Usable) -> VersionEntries:
 
 def _names(listed: Locations) -> tuple[str, ...]:
     if listed.ranges is None:
-        return listed.paths
+        return tuple(listed.paths)
     owners, starts = listed.ranges.owners.tolist(), listed.ranges.starts.tolist()
     several = (listed.ranges.counts > 1).tolist()
     return tuple(

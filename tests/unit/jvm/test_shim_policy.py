@@ -29,6 +29,7 @@ _NUMBERS = {
         "1e6": "nanoseconds of a millisecond",
     },
     "Filters.scala": {"0.0": "zero, of which floats have two", "0.0f": "likewise"},
+    "FileDictionary.scala": {"4": "words of what is hashed"},
     "FrontendProcess.scala": {
         "3": "start time-outs, after which no scan waits",
         "5": "milliseconds between looks at a port that opens",
@@ -39,6 +40,10 @@ _NUMBERS = {
     "LruMap.scala": {"16": "the default of Java's map", "0.75f": "likewise"},
     "Ordinals.scala": {"10": "the base of decimals"},
     "RangeTasks.scala": {"8": "an eighth more: a step in a search for a size"},
+    "SipHash.scala": {
+        "4": "rounds at its end",
+        **dict.fromkeys(("13", "16", "17", "21", "32"), "rotations of a round"),
+    },
     "SieveFileIndex.scala": {"31": "the multiplier of a hash code"},
     "StatementOwnership.scala": {"3": "groups of a pattern", "4": "likewise"},
 }

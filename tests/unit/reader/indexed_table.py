@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import json
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from sql_ext.driver.roots import Roots
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
 from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
+from tests.wire import flags, paths_of
 
 N = 8
 LEFT, RIGHT = (IndexUuid(f"0b9f3c1e-5a55-4b1c-9d0e-01234567890{k}") for k in "ab")
@@ -104,9 +104,8 @@ class Table:
     def kept(self, predicate: Mapping[str, Any], **settings: str) -> list[int]:
         """The numbers in the names of the files that a scan reads; those of its dictionary."""
         answer = self.prune(predicate, **settings)
-        bits = np.frombuffer(base64.b64decode(answer["skip"]), np.uint8)
-        paths = self.ask("dictionary", dictionary=answer["dictionary"])["paths"]
-        skip = np.unpackbits(bits, bitorder="little", count=len(paths))
+        paths = paths_of(self.ask("dictionary", dictionary=answer["dictionary"]))
+        skip = flags(answer["skip"], len(paths))
         return [int(path[-1]) for path, skipped in zip(paths, skip, strict=True) if not skipped]
 
 

@@ -15,6 +15,7 @@ from sieve.errors import UnsupportedError
 from sieve.metadata.file_list import Locations
 from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.manifest import Manifest
+from sieve.metadata.path_list import PathList
 from sieve.metadata.records import VersionId
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader import file_numbering
@@ -25,6 +26,9 @@ from sieve.reader.file_numbering import (
     NumberedVersions,
     UnreadableIndexError,
 )
+from sieve.reader.gather import gather
+from sieve.reader.packed_files import Files
+from sieve.reader.placement import Bits
 from sieve.reader.version_reader import OpenIndex, open_version
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
@@ -65,11 +69,14 @@ def opened(folder: Path, name: str, locations: Locations) -> OpenIndex:
 
 def told(files: FileNumbering) -> list[tuple[str, int]]:
     """The path and start of each number, as the driver takes them from the dictionary."""
-    ends = np.cumsum(files.cut_counts)
-    found = []
-    for path, end, count in zip(files.paths, ends, files.cut_counts, strict=True):
-        found += [(path, 0), *((path, int(at)) for at in files.cuts[end - count : end])]
-    return found
+    of = files.files.unpacked()
+    places = [list(of.paths)[owner] for owner in of.range_owners]
+    return list(zip(places, of.range_starts.tolist(), strict=True))
+
+
+def ordinals(files: FileNumbering, index: OpenIndex) -> list[int]:
+    """The ordinals of a version."""
+    return files.ordinals[index.manifest.id].positions().tolist()
 
 
 def numbered(*indexes: OpenIndex) -> FileNumbering:
@@ -89,9 +96,9 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
         *((c, start) for start in (0, 5)),
     ]
     assert files.n == 7
-    assert files.footers.tolist() == [0, 0, 2]
-    assert files.ordinals[one.manifest.id].tolist() == [0, 1, 2, 2, 3, -1, -1]
-    assert files.ordinals[two.manifest.id].tolist() == [0, 1, 1, 2, -1, 3, 4]
+    assert files.files.unpacked().footers.tolist() == [0, 0, 2]
+    assert ordinals(files, one) == [0, 1, 2, 2, 3, -1, -1]
+    assert ordinals(files, two) == [0, 1, 1, 2, -1, 3, 4]
 
 
 def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
@@ -129,9 +136,7 @@ def test_random_cuts(tmp_path: Path) -> None:
                 for owner, start in zip(every.owners, every.starts, strict=True)
             ]
             assert set(starts) <= set(numbers)
-            for (path, start), place in zip(
-                numbers, files_of.ordinals[index.manifest.id].tolist(), strict=True
-            ):
+            for (path, start), place in zip(numbers, ordinals(files_of, index), strict=True):
                 held = [k for k, (p, s) in enumerate(starts) if p == path and s <= start]
                 assert place == (held[-1] if held else -1)
 
@@ -147,8 +152,8 @@ class Version:
     def keep(self, _: KeyRanges) -> np.ndarray:
         return self._kept.copy()
 
-    def locations(self) -> SimpleNamespace:
-        return SimpleNamespace(all_rows=self._all_rows)
+    def placement(self) -> SimpleNamespace:
+        return SimpleNamespace(all_rows=Bits.of(self._all_rows))
 
 
 def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() -> None:
@@ -157,8 +162,9 @@ def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() ->
     two: Any = Version("b", 2, [False, True, True])
     none = np.zeros(4, np.int64)
     # Of four files, the first version lacks the last and the second lacks the first.
-    ordinals: Any = {"a": np.array([0, 1, 2, -1]), "b": np.array([-1, 0, 1, 2])}
-    files = FileNumbering("n", ("w", "x", "y", "z"), none, none, none[:0], none, none, 4, ordinals)
+    where: Any = {"a": gather(np.array([0, 1, 2, -1])), "b": gather(np.array([-1, 0, 1, 2]))}
+    of = Files(PathList.of(["w", "x", "y", "z"]), none, none, none, none, none[:0])
+    files = FileNumbering("n", of.packed(), where)
     nowhere = KeyRanges(np.empty((0, 2), np.int64))
     kept = {
         (partial, *names): NumberedVersions(versions, files, partial=partial).keep(nowhere).tolist()
@@ -190,11 +196,8 @@ def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_
     alone = numberings.of([one], [one])
     both = numberings.of([one, two], [two, one])
     assert alone.name != both.name
-    assert told(both) == [
-        (both.paths[0], 0),
-        *((both.paths[0], k) for k in (5, 6)),
-        (both.paths[1], 0),
-    ]
+    a, b = plain_locations(2).paths
+    assert told(both) == [(a, 0), *((a, k) for k in (5, 6)), (b, 0)]
     assert numberings.of([one], [one, three]) is both
     assert numberings.of([two], [two]) is both
     assert numberings.by_name(alone.name) is alone
@@ -238,7 +241,7 @@ def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) ->
     assert failed.value.manifest is two.manifest
     alone = numberings.of([one], [one, two])
     assert set(alone.ordinals) == {one.manifest.id}
-    assert numberings.by_name(alone.name).paths == alone.paths
+    assert told(numberings.by_name(alone.name)) == told(alone)
     with pytest.raises(UnsupportedError):
         numberings.by_name(both.name)
 
@@ -248,8 +251,8 @@ def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
     none = opened(tmp_path, "a", cut([0], {}).chosen(np.zeros(1, np.bool_)))
     two = opened(tmp_path, "b", cut([0, 1], {1: [10]}))
     files = numbered(none, two)
-    assert files.ordinals[none.manifest.id].tolist() == [-1, -1, -1]
-    assert files.ordinals[two.manifest.id].tolist() == [0, 1, 2]
+    assert ordinals(files, none) == [-1, -1, -1]
+    assert ordinals(files, two) == [0, 1, 2]
 
 
 def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> None:
@@ -258,6 +261,6 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
     two = opened(tmp_path, "b", cut([1, 2], {}))
     files = numbered(one, two)
     a, b, c = plain_locations(3).paths
-    assert files.paths == (a, c, b)
-    assert files.ordinals[one.manifest.id].tolist() == [0, 1, -1]
-    assert files.ordinals[two.manifest.id].tolist() == [-1, 1, 0]
+    assert told(files) == [(a, 0), (c, 0), (b, 0)]
+    assert ordinals(files, one) == [0, 1, -1]
+    assert ordinals(files, two) == [-1, 1, 0]

@@ -17,6 +17,7 @@ from sieve.predicate.tree import Or
 from sieve.reader.cache import Cache
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.file_numbering import NumberedVersions
+from sieve.reader.gather import gather
 from sieve.reader.run_reader import Run
 from sieve.reader.top_rows import Order
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
@@ -37,10 +38,10 @@ def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
     version: Any = SimpleNamespace(
         manifest=SimpleNamespace(id="v", format_name="parquet", type=type_),
         encoder=Encoder(type_),
-        locations=lambda: SimpleNamespace(every_range=whole_files(ones, ones * 0, ones * 0)),
+        counts=lambda: whole_files(ones, ones * 0, ones * 0),
         extents=lambda descending: extents(ends, ones) if not descending else None,
     )
-    files: Any = SimpleNamespace(n=6, ordinals={"v": np.array([0, 0, 1, 2, -1, 3])})
+    files: Any = SimpleNamespace(n=6, ordinals={"v": gather(np.array([0, 0, 1, 2, -1, 3]))})
     over = NumberedVersions((version,), files, partial=False)
     found = over.needed(ORDER, np.array(groups), np.array(sure))
     assert found is not None

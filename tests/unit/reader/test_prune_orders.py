@@ -15,6 +15,7 @@ import pytest
 from sieve.metadata.manifest import render_manifest
 from sieve.reader import version_reader
 from tests.unit.reader.indexed_table import LEFT, N, Table, equals
+from tests.wire import flags, paths_of
 
 NOTHING: dict[str, Any] = {"op": "or", "args": []}
 ALL: dict[str, Any] = {"op": "and", "args": []}
@@ -43,7 +44,7 @@ def asked(
 ) -> Mapping[str, Any]:
     """The answer to a scan that lists some files, once it knows their numbers."""
     first = table.prune(predicate, {"orders": list(orders)})
-    paths = table.ask("dictionary", dictionary=first["dictionary"])["paths"]
+    paths = paths_of(table.ask("dictionary", dictionary=first["dictionary"]))
     files = [int(path[-1]) for path in paths]
     of = [(groups or {}).get(k, 0) if k in listed else -1 for k in files]
     sent = base64.b64encode(zlib.compress(np.array(of, "<i4").tobytes())).decode()
@@ -53,9 +54,8 @@ def asked(
 
 def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
     """The files that the scan reads."""
-    bits = np.frombuffer(base64.b64decode(answer["skip"]), np.uint8)
-    paths = table.ask("dictionary", dictionary=answer["dictionary"])["paths"]
-    skip = np.unpackbits(bits, bitorder="little", count=len(paths))
+    paths = paths_of(table.ask("dictionary", dictionary=answer["dictionary"]))
+    skip = flags(answer["skip"], len(paths))
     return sorted(int(path[-1]) for path, skipped in zip(paths, skip, strict=True) if not skipped)
 
 

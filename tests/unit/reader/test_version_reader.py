@@ -230,7 +230,8 @@ def test_a_list_of_a_table_that_moved_has_its_files_there(tmp_path: Path, parts:
     cache, store = Cache(1 << 20), LocalStore()
     for version in (before, after, before):
         index = open_version(store, f"file:{tmp_path}", version, cache)
-        assert {path.rpartition("/")[0] for path in index.locations().paths} == {*version.roots}
+        for paths in (index.locations().paths, index.placement().files.unpacked().paths):
+            assert {path.rpartition("/")[0] for path in paths} == {*version.roots}
         assert sum(index.locations().rows.tolist()) == 10 * N - 3 * (parts - 1)
 
 

@@ -1,32 +1,70 @@
 package org.apache.spark.sql.sieve
 
-import java.util.{HashMap => JHashMap}
+import java.io.{BufferedInputStream, DataInputStream}
+import java.lang.Long.reverseBytes
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.SecureRandom
 import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.hadoop.fs.Path
 
 /**
- * A file as an index knows it: the number of its first range, the state it had when it was read, the
- * offsets at which it is cut into ranges, and the bytes of its footer if it is cut. A length below zero
- * is that of a file which proves nothing; `isRacy` tells one that was too young to be read.
+ * A file as an index knows it: the number of its first range, the offsets at which it is cut into ranges,
+ * and the bytes of its footer if it is cut.
  */
-final case class IndexedFile(first: Int, state: State, cuts: Array[Long], footer: Long) {
-  def isRacy: Boolean = state.length == FileDictionary.racy
-}
+final case class IndexedFile(first: Int, cuts: Array[Long], footer: Long)
 
-/** The files that one state of a table's indexes knows, by path: one for each state of each. */
-final class FileDictionary(states: Int, cuts: Int) extends JHashMap[Path, List[IndexedFile]](states * 2) {
-  def bytes: Long = states * FileDictionary.bytesOfFile + cuts * java.lang.Long.BYTES
+/**
+ * The files that one state of a table's indexes knows: of each a hash of its path, and one of path and
+ * state, in arrays. Two that share the 128 bits of the latter would be taken for each other, which
+ * record 45 puts a number on.
+ *
+ * @param paths   the first half of the hash of each path, in buckets
+ * @param high    the hash of path and state of each file, in buckets
+ * @param numbers the number of the file behind each
+ * @param cutEnds how many cuts the files have up to each, in order of their numbers; none without cuts
+ */
+final class FileDictionary private (
+    paths: Array[Long], byPath: Buckets, high: Array[Long], low: Array[Long], numbers: Array[Int],
+    byFile: Buckets, cutEnds: Array[Int], footers: Array[Int], cuts: Array[Long]) {
+  val bytes: Long = byPath.bytes + byFile.bytes +
+    java.lang.Long.BYTES * (paths.length.toLong + high.length + low.length + cuts.length) +
+    Integer.BYTES * (numbers.length.toLong + cutEnds.length + footers.length)
+
   /** How many ranges have a number; a file that is not cut is one. */
-  def ranges: Int = states + cuts
-  def of(path: Path): List[IndexedFile] = getOrDefault(path, Nil)
+  def ranges: Int = numbers.length + cuts.length
+
+  /** Whether a file of this path is known in whichever state. */
+  def knows(path: Hash): Boolean = byPath.find(path.high, paths(_) == path.high) >= 0
+
+  def find(path: Hash, state: State): Option[IndexedFile] = {
+    val hash = FileDictionary.hash(path, state)
+    val at = byFile.find(hash.high, k => high(k) == hash.high && low(k) == hash.low)
+    if (at < 0) None else Some(file(numbers(at)))
+  }
+
+  /** Whether a file was too young to be read when it was listed, and has not changed since. */
+  def isRacy(path: Hash, state: State): Boolean =
+    find(path, State(FileDictionary.racy, state.modified)).nonEmpty
+
+  private def file(number: Int): IndexedFile =
+    if (cutEnds.isEmpty) IndexedFile(number, FileDictionary.uncut, 0)
+    else {
+      val start = if (number == 0) 0 else cutEnds(number - 1)
+      IndexedFile(number + start, cuts.slice(start, cutEnds(number)), footers(number))
+    }
 }
 
 /** The dictionaries of this driver: each is asked for once and kept as long as memory allows. */
 object FileDictionary {
   /** The length that stands for a file too young to be read. */
-  val racy: Long = -2
-  private val bytesOfFile = Policy.limit("dictionary_bytes_a_file")
+  private val racy: Long = -2
+  private val uncut = Array.empty[Long]
+  private val (pathKey, stateKey) = {
+    val random = new SecureRandom
+    (Hash(random.nextLong, random.nextLong), Hash(random.nextLong, random.nextLong))
+  }
   private val kept = new LruMap[String, FileDictionary](Long.MaxValue)
   private val capacity = Runtime.getRuntime.maxMemory / Policy.limit("dictionary_memory_divisor")
 
@@ -47,18 +85,60 @@ object FileDictionary {
     made
   }
 
-  private def read(answer: JsonNode): FileDictionary = {
-    val (paths, lengths, times) = (answer.get("paths"), answer.get("lengths"), answer.get("times"))
-    val (cuts, counts, footers) = (answer.path("cuts"), answer.path("cut_counts"), answer.path("footers"))
-    val made = new FileDictionary(paths.size, cuts.size)
-    var cut = 0
-    for (i <- 0 until paths.size) {
-      val path = new Path(paths.get(i).asText)
-      val own = Array.tabulate(counts.path(i).asInt)(k => cuts.get(cut + k).asLong)
-      val state = State(lengths.get(i).asLong, times.get(i).asLong)
-      made.put(path, IndexedFile(i + cut, state, own, footers.path(i).asLong) :: made.of(path))
-      cut += own.length
-    }
+  def hash(path: Path): Hash = hash(path.toString.getBytes(UTF_8))
+
+  private def hash(path: Array[Byte]): Hash = new SipHash(pathKey).of(path)
+
+  private def hash(path: Hash, state: State): Hash = new SipHash(stateKey).of(
+    ByteBuffer.allocate(4 * java.lang.Long.BYTES)
+      .putLong(path.high).putLong(path.low).putLong(state.length).putLong(state.modified).array)
+
+  /** Paths are hashed as they are unpacked: all of them together take more than the driver may have. */
+  def read(answer: JsonNode): FileDictionary = {
+    val files = answer.get("files").asInt
+    val cuts = new Array[Long](answer.get("n_cuts").asInt)
+    val (rows, offsets, texts) = (stream(answer, "rows"), stream(answer, "cuts"), stream(answer, "paths"))
+    val (paths, high, low) = (new Array[Long](files), new Array[Long](files), new Array[Long](files))
+    val some = if (cuts.isEmpty) 0 else files
+    val (cutEnds, footers) = (new Array[Int](some), new Array[Int](some))
+    try {
+      var cut = 0
+      for (i <- 0 until files) {
+        val state = State(long(rows), long(rows))
+        val (count, footer) = (long(rows).toInt, long(rows))
+        val text = new Array[Byte](long(rows).toInt)
+        texts.readFully(text)
+        val path = hash(text)
+        val both = hash(path, state)
+        paths(i) = path.high
+        high(i) = both.high
+        low(i) = both.low
+        (cut until cut + count).foreach(cuts(_) = long(offsets))
+        cut += count
+        if (some > 0) {
+          cutEnds(i) = cut
+          // It only weighs costs.
+          footers(i) = math.min(footer, Int.MaxValue).toInt
+        }
+      }
+    } finally Seq(rows, offsets, texts).foreach(_.close())
+    val (byPath, ofPath) = Buckets.of(paths)
+    val (byFile, ofFile) = Buckets.of(high)
+    val numbers = new Array[Int](files)
+    ofFile.indices.foreach(i => numbers(ofFile(i)) = i)
+    new FileDictionary(
+      moved(paths, ofPath), byPath, moved(high, ofFile), moved(low, ofFile), numbers, byFile,
+      cutEnds, footers, cuts)
+  }
+
+  private def moved(values: Array[Long], places: Array[Int]): Array[Long] = {
+    val made = new Array[Long](values.length)
+    values.indices.foreach(i => made(places(i)) = values(i))
     made
   }
+
+  private def stream(answer: JsonNode, name: String) =
+    new DataInputStream(new BufferedInputStream(Unpack.stream(answer.get(name))))
+
+  private def long(in: DataInputStream): Long = reverseBytes(in.readLong())
 }

@@ -28,7 +28,7 @@ object FileGroups {
       for {
         file <- directory.files
         location <- locations.of(directory.values, file)
-        of <- known.of(location.path) if location.shown.contains(of.state)
+        of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
         range <- of.first to of.first + of.cuts.length
       }
         // A file that is listed twice gives its rows to both groups, and is counted in neither.

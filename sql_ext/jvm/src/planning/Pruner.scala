@@ -1,6 +1,6 @@
 package org.apache.spark.sql.sieve
 
-import java.util.{Base64, BitSet}
+import java.util.BitSet
 import java.util.concurrent.{TimeoutException, TimeUnit}
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -186,18 +186,16 @@ object Pruner extends OnceLogging {
 
     /** The ranges of a location; else why nothing the indexes say holds for it. */
     def of(location: Option[Location], length: Long): Either[Reason, Verdict] =
-      location.map(now => (now, known.of(now.path))) match {
+      location.map(now => (now, FileDictionary.hash(now.path))) match {
         case None => Left(Reason.ChangedFile)
-        case Some((_, Nil)) => Left(Reason.NewFile)
-        case Some((now, states)) =>
-          def state(of: Option[State]) = of.flatMap(s => states.find(_.state == s))
-          val shown = state(now.shown).map(ranges(_, length))
-          val written = state(now.written).map(_.first).filter(knownWritten.get)
-          def racy = states.exists(k => k.isRacy && now.shown.exists(_.modified == k.state.modified))
+        case Some((now, path)) =>
+          val shown = now.shown.flatMap(known.find(path, _)).map(ranges(_, length))
+          val written = now.written.flatMap(known.find(path, _)).map(_.first).filter(knownWritten.get)
           if (written.exists(skipWritten.get)) Right(Verdict.whole(length, skips = true))
           else if (shown.nonEmpty || written.nonEmpty)
             Right(shown.getOrElse(Verdict.whole(length, skips = false)))
-          else Left(if (racy) Reason.UnsettledFile else Reason.ChangedFile)
+          else if (!known.knows(path)) Left(Reason.NewFile)
+          else Left(if (now.shown.exists(known.isRacy(path, _))) Reason.UnsettledFile else Reason.ChangedFile)
       }
 
     private def ranges(file: IndexedFile, length: Long): Verdict =
@@ -209,7 +207,7 @@ object Pruner extends OnceLogging {
       }
 
     private def bits(name: String): BitSet = Option(reply.get(name)).fold(new BitSet)(node =>
-      BitSet.valueOf(Base64.getDecoder.decode(node.asText)))
+      BitSet.valueOf(Unpack.bytes(node)))
   }
 
   /** Ranges of a file: those that may hold a row asked for, and those that hold none. */

@@ -1,0 +1,73 @@
+"""Memory of the driver's dictionary of files: ``python -m bench dictionary``; a JVM without Spark.
+
+The dictionary comes as the front end sends it. Its bytes are the growth of the heap after a full
+collection, beside those that the driver counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import time
+from typing import Any
+
+from pyspark.java_gateway import launch_gateway
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.made_version import made_list
+from sieve.client.spark_home import find_spark, shim_jar
+from sieve.reader.placement import place
+
+
+def main() -> None:
+    """Measures every size, without and with ranges."""
+    parser = argparse.ArgumentParser(prog="python -m bench dictionary", description=__doc__)
+    parser.add_argument("--files", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--ranges", type=int, nargs="+", default=[1, 8])
+    args = parser.parse_args()
+    jar = shim_jar(find_spark(os.environ))
+    # A heap that takes the whole text; the dictionary itself is a fraction of it.
+    os.environ["PYSPARK_SUBMIT_ARGS"] = (
+        f"--driver-class-path {jar} --driver-memory 2g pyspark-shell"
+    )
+    gateway = launch_gateway()
+    table = Table(box=box.SIMPLE_HEAD)
+    for title in ("files", "ranges of each", "MB sent", "s to take in", "heap a file", "counted"):
+        table.add_column(title, justify="right")
+    for ranges in args.ranges:
+        for n in args.files:
+            table.add_row(f"{n:,}", str(ranges), *_measure(gateway.jvm, n, ranges))
+    Console(highlight=False, width=100).print(table)
+    gateway.shutdown()
+
+
+def _measure(jvm: Any, n: int, ranges: int) -> tuple[str, ...]:
+    files = place(made_list(n, ranges)).files
+    parts = {"rows": files.rows, "cuts": files.cuts, "paths": files.text}
+    texts = {name: base64.b64encode(part).decode("ascii") for name, part in parts.items()}
+    wire = json.dumps({"files": files.n, "n_cuts": files.n_cuts, **texts})
+    sieve = jvm.org.apache.spark.sql.sieve
+    node = sieve.Json.read(wire)
+    sieve.FileDictionary.read(node)
+    before = _used(jvm)
+    started = time.perf_counter()
+    made = sieve.FileDictionary.read(node)
+    taken = time.perf_counter() - started
+    grown = _used(jvm) - before
+    return f"{len(wire) / 1e6:.1f}", f"{taken:.2f}", f"{grown / n:.1f}", f"{made.bytes() / n:.1f}"
+
+
+def _used(jvm: Any) -> int:
+    """Bytes of the heap that are in use after full collections."""
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    for _ in range(3):
+        jvm.java.lang.System.gc()
+    return int(runtime.totalMemory() - runtime.freeMemory())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Path list: the paths of many files in one buffer, without an object for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sieve.arrays.dtypes import Counts, Flags
+
+_AT_ONCE: Final = 1 << 14
+"""Strings that exist at a time while a list is iterated."""
+
+
+class PathList(Sequence[str]):
+    """An immutable sequence of strings; equal to any other sequence of the same strings.
+
+    Args:
+        array: the strings, none missing.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: pa.LargeStringArray) -> None:
+        self.array = array
+
+    @classmethod
+    def of(cls, paths: Iterable[str]) -> PathList:
+        """The list of some strings; a list is returned as it is."""
+        return paths if isinstance(paths, cls) else cls(pa.array(paths, pa.large_string()))
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> PathList: ...
+    def __getitem__(self, place: int | slice) -> str | PathList:
+        found: Any = self.array[place]
+        return PathList(found) if isinstance(place, slice) else str(found.as_py())
+
+    def __iter__(self) -> Iterator[str]:
+        for first in range(0, len(self.array), _AT_ONCE):
+            yield from self.array.slice(first, _AT_ONCE).to_pylist()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return bool(self.array.equals(PathList.of(other).array))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def is_distinct(self) -> bool:
+        """Whether no path occurs twice."""
+        return len(pc.unique(self.array)) == len(self.array)
+
+    def chosen(self, which: Flags) -> PathList:
+        """The flagged paths, bool[n]."""
+        return PathList(self.array.filter(pa.array(which)))
+
+    def at(self, places: Counts) -> PathList:
+        """The paths at some places, int64[k]."""
+        return PathList(self.array.take(pa.array(places)))
+
+    def within(self, others: PathList) -> Flags:
+        """bool[n]: which of the paths another list has."""
+        found: Flags = pc.is_in(self.array, others.array).to_numpy(zero_copy_only=False)
+        return found
+
+    def places_in(self, others: PathList) -> Counts:
+        """int64[n]: where another list, of distinct paths, has each path; -1 where it has not."""
+        found = pc.fill_null(pc.index_in(self.array, others.array), -1)
+        places: Counts = found.to_numpy(zero_copy_only=False).astype(np.int64)
+        return places
+
+    def repeated(self) -> PathList:
+        """The paths that occur more than once, each once."""
+        if self.is_distinct:
+            return concat_paths([])
+        counted = pc.value_counts(self.array)
+        return PathList(counted.field(0).filter(pc.greater(counted.field(1), 1)))
+
+    def numbered(self) -> Counts:
+        """int64[n]: a number for each path, the same for the same, in the order of occurrence."""
+        numbers: Counts = self.array.dictionary_encode().indices.to_numpy().astype(np.int64)
+        return numbers
+
+
+def concat_paths(lists: Sequence[PathList]) -> PathList:
+    """Concatenates lists in order."""
+    return PathList(
+        pa.concat_arrays([pa.array([], pa.large_string()), *(one.array for one in lists)])
+    )

@@ -1,0 +1,74 @@
+"""Gather: takes the flags of one numbering to another, without an index for each where possible.
+
+Lists of files keep their order from version to version, so the positions of one list in another
+are stretches of consecutive numbers, which are copied as slices. Example: the positions
+0 1 2 7 8 -1 are the stretches (0, 3), (7, 2), and one of a flag that is nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from sieve.arrays.dtypes import Counts, Flags
+
+NOWHERE: Final = -1
+"""The position of what the source does not have."""
+
+_WORTH: Final = 256
+"""Mean length of stretches from which slices are faster than an index."""
+
+_NARROW: Final = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gather:
+    """Positions of n flags in a source, made by `gather`.
+
+    Attributes:
+        n: number of flags.
+        starts: int64[k], where each stretch begins in the source, `NOWHERE` for one of absent
+            flags; without `lengths` the position of every flag, int32[n] or int64[n].
+        lengths: int64[k], or None.
+    """
+
+    n: int
+    starts: Counts
+    lengths: Counts | None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self.starts.nbytes + (0 if self.lengths is None else self.lengths.nbytes)
+
+    def positions(self) -> Counts:
+        """int64[n]: the position of each flag."""
+        if self.lengths is None:
+            return self.starts.astype(np.int64)
+        within = np.arange(self.n) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
+        starts = np.repeat(self.starts, self.lengths)
+        return np.where(starts < 0, NOWHERE, starts + within)
+
+    def take(self, flags: Flags, *, absent: bool) -> Flags:
+        """bool[n], a new array: the flag at each position, `absent` where it is `NOWHERE`."""
+        if self.lengths is None:
+            found: Flags = np.append(flags, absent)[self.starts]
+            return found
+        found, at = np.empty(self.n, np.bool_), 0
+        for start, length in zip(self.starts.tolist(), self.lengths.tolist(), strict=True):
+            found[at : at + length] = absent if start < 0 else flags[start : start + length]
+            at += length
+        return found
+
+
+def gather(positions: Counts) -> Gather:
+    """Compresses positions, int64[n], each `NOWHERE` or from 0."""
+    n, before, after = len(positions), positions[:-1], positions[1:]
+    goes_on = np.where(before < 0, after < 0, after == before + 1)
+    begins = np.flatnonzero(np.append(True, ~goes_on)[:n])
+    if len(begins) > 1 and len(begins) * _WORTH > n:
+        narrow = positions.max(initial=0) <= _NARROW
+        return Gather(n, positions.astype(np.int32 if narrow else np.int64), None)
+    return Gather(n, positions[begins], np.diff(begins, append=n))

@@ -1,0 +1,107 @@
+"""Placement: where the locations of a version stand in its runs, and what they hold besides keys.
+
+It is what a look-up needs of a file list, a few bits for each range of a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.arrays.dtypes import Flags
+from sieve.errors import CorruptError
+from sieve.metadata.file_list import Locations
+from sieve.reader.gather import Gather, gather
+from sieve.reader.packed_files import Files, PackedFiles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bits:
+    """n flags, eight in a byte."""
+
+    n: int
+    packed: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, flags: Flags) -> Bits:
+        """Packs flags."""
+        return cls(len(flags), np.packbits(flags))
+
+    def flags(self) -> Flags:
+        """bool[n], a new array."""
+        return np.unpackbits(self.packed, count=self.n).view(np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """The file list of a version, as look-ups need it.
+
+    Attributes:
+        files: the files, compressed.
+        slots: for each range its position among the locations of all runs, and further ones of
+            files that several runs cover; one or more.
+        slots_end: the greatest of these positions plus one.
+        keys: ranges with a key.
+        nulls: ranges with a NULL.
+        nans: ranges with a NaN.
+        all_rows: files of which all rows ever written are known; see `Locations.all_rows`.
+    """
+
+    files: PackedFiles
+    slots: tuple[Gather, ...]
+    slots_end: int
+    keys: Bits
+    nulls: Bits
+    nans: Bits
+    all_rows: Bits
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        bits = (self.keys, self.nulls, self.nans, self.all_rows)
+        packed = sum(one.packed.nbytes for one in bits)
+        return self.files.nbytes + sum(one.nbytes for one in self.slots) + packed
+
+    def check(self, n_files: int, n_slots: int) -> None:
+        """Raises CorruptError unless there are so many files, with positions below `n_slots`."""
+        if self.files.n != n_files:
+            raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {n_files} locations")
+        if self.slots_end > n_slots:
+            raise CorruptError(
+                "SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown place"
+            )
+
+    def of_slots(self, flags: Flags) -> Flags:
+        """bool[m], a new array: ranges with a flag at one of their positions, bool[slots]."""
+        first, *others = (one.take(flags, absent=False) for one in self.slots)
+        for other in others:
+            first |= other
+        return first
+
+
+def place(listed: Locations) -> Placement:
+    """The placement of a file list. Raises CorruptError for a position below -1."""
+    every, places = listed.every_range, listed.places
+    if places.min(initial=-1) < -1:
+        raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown place")
+    first = listed.range_slots
+    also = places[:, 1:].T
+    files = Files(
+        listed.path_list,
+        listed.stored_lengths,
+        listed.mtimes,
+        every.counts - 1,
+        every.footers,
+        every.starts[every.starts > 0],
+    )
+    return Placement(
+        files=files.packed(),
+        slots=(gather(first), *map(gather, also)),
+        slots_end=int(max(places.max(initial=-1), first.max(initial=-1))) + 1,
+        keys=Bits.of(every.rows > every.nulls + every.nans),
+        nulls=Bits.of(every.nulls > 0),
+        nans=Bits.of(every.nans > 0),
+        all_rows=Bits.of(listed.all_rows),
+    )
