@@ -264,3 +264,35 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
     assert told(files) == [(a, 0), (c, 0), (b, 0)]
     assert ordinals(files, one) == [0, 1, -1]
     assert ordinals(files, two) == [-1, 1, 0]
+
+
+def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
+    """Which keeps nothing of its own; one cut more, and the lists are numbered together."""
+    one, two, other = (
+        opened(tmp_path, name, cut([0, 1], {0: at}))
+        for name, at in zip("abc", ([5], [5], [5, 6]), strict=True)
+    )
+    files = numbered(one, two)
+    assert files.files is one.placement().files
+    assert ordinals(files, one) == ordinals(files, two) == [0, 1, 2]
+    files = numbered(one, two, other)
+    assert ordinals(files, two) == [0, 1, 1, 2]
+    assert ordinals(files, other) == [0, 1, 2, 3]
+    assert files.nbytes == files.files.nbytes + sum(
+        gathered.nbytes for gathered in files.ordinals.values()
+    )
+
+
+def test_a_file_that_is_listed_twice_has_one_number(tmp_path: Path) -> None:
+    """That of its last location, whichever of the two a scan finds."""
+    listed = plain_locations(3)
+    paths = (listed.paths[0], listed.paths[1], listed.paths[0])
+    twice = replace(listed, paths=paths, slots=np.full(3, -1))
+    index = opened(tmp_path, "a", twice)
+    files = numbered(index)
+    assert told(files) == [(listed.paths[0], 0), (listed.paths[1], 0)]
+    assert ordinals(files, index) == [2, 1]
+    # The same path with another time is another file.
+    times = replace(twice, mtimes=np.array([1, 1, 2]))
+    other = opened(tmp_path, "b", times)
+    assert ordinals(numbered(other), other) == [0, 1, 2]
