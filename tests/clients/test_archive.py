@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from command import sieve
+
+# Test drivers map an archive that is made alike; this writes another, in 20 s of CPU time.
+pytestmark = pytest.mark.tools
 
 
 def test_a_later_start_maps_the_archive(tmp_path: Path) -> None:

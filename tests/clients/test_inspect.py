@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
 TABLE = """
 CREATE TABLE drawn USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, arrived) */ id, arrived
-  FROM (SELECT id, if(id % 50 = 7, id + 300, id) AS arrived FROM range(1000));
-CREATE SIEVE INDEX ON drawn (id)
+  FROM (SELECT id, if(id % 50 = 7, id + 300, id) AS arrived FROM range(1000))
 """
 
 
 @pytest.fixture(scope="module")
 def drawn(site: Site) -> Site:
     """A site with a table whose late rows are a few files on."""
-    site.sieve("sql", *site.metastore_option, "-e", TABLE)
+    with thrift_session(site.thrift_port) as connection:
+        for statement in (TABLE, "CREATE SIEVE INDEX ON drawn (id)"):
+            connection.cursor().execute(statement)
     return site
 
 
