@@ -96,6 +96,7 @@ def test_it_holds_what_it_needs(wheel: Path) -> None:
         "conf/log4j2.properties",
         "statements/grammar.lark",
         "settings.json",
+        "jars/grammar.tables",
     ):
         assert f"sql_ext/{inside}" in names
     tops = {name.split("/", 1)[0] for name in names}
