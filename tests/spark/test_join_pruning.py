@@ -287,17 +287,18 @@ def test_a_scalar_subquery_picks_files(
 
 
 def test_values_given_apart_from_the_text_pick_files(star: Lab) -> None:
-    """Parameters, session variables, and EXECUTE IMMEDIATE where Spark has it."""
+    """Parameters; session variables and EXECUTE IMMEDIATE where Spark has them."""
     frame = star.spark.sql("SELECT v FROM fact WHERE k = :k", args={"k": 1540})
     assert [tuple(row) for row in frame.collect()] == [(0,)]
     assert _fact_files(frame) == 1
+    if star.spark.version.startswith("3."):
+        return
     star.sql("DECLARE OR REPLACE VARIABLE wanted BIGINT DEFAULT 1540")
     _check(star, "SELECT v FROM fact WHERE k = wanted", 1)
     star.sql("SET VAR wanted = (SELECT max(k) FROM dim)")
     _check(star, "SELECT v, 'largest' FROM fact WHERE k >= wanted", 1)
-    if not star.spark.version.startswith("3."):
-        _check(star, "EXECUTE IMMEDIATE 'SELECT v FROM fact WHERE k = ?' USING 1540", 1)
-        _check(star, "EXECUTE IMMEDIATE 'SELECT v FROM fact WHERE k < :k' USING 250 AS k", 3)
+    _check(star, "EXECUTE IMMEDIATE 'SELECT v FROM fact WHERE k = ?' USING 1540", 1)
+    _check(star, "EXECUTE IMMEDIATE 'SELECT v FROM fact WHERE k < :k' USING 250 AS k", 3)
     star.sql("DROP TEMPORARY VARIABLE wanted")
 
 
