@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from processes import alive, front_ends, wait_until
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from spark_session import Lab
 
@@ -88,25 +86,4 @@ def test_a_build_side_that_fails_fails_with_the_error_of_spark(lab: Lab, mode: s
         conditions.append(failure.value.getCondition())
     assert conditions[0] == conditions[1]
     with lab.settings(MODES[mode]):
-        lab.check(JOIN, exactly=FILES[mode])
-
-
-@pytest.mark.usefixtures("dimension")
-@pytest.mark.parametrize("mode", MODES)
-def test_a_query_cancelled_while_it_reads_keys_ends(lab: Lab, mode: str) -> None:
-    """With Spark's own error; the next one is served."""
-    slow = (
-        "SELECT t.id FROM fault.t JOIN range(0, 200000000000, 1, 4) r ON t.id = r.id "
-        "WHERE xxhash64(r.id) % 1000000007 = 77"
-    )
-    context = lab.spark.sparkContext
-    with lab.settings(MODES[mode]), ThreadPoolExecutor(1) as pool:
-        query = pool.submit(lab.sql, slow)
-        tracker = context.statusTracker()
-        wait_until(tracker.getActiveJobsIds, "its keys are being read")
-        time.sleep(0.5)
-        assert not query.done()
-        context.cancelAllJobs()
-        with pytest.raises(Py4JJavaError, match="SPARK_JOB_CANCELLED"):
-            query.result(timeout=60)
         lab.check(JOIN, exactly=FILES[mode])
