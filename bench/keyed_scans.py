@@ -48,7 +48,7 @@ class KeyedScans:
             if scan.getClass().getSimpleName() != "SieveScan":
                 continue  # its table has no index
             table = scan.tableIdentifier().get().table()
-            found = [e for e in _items(filters.resolved(scan)) if not filters.awaits(e)]
+            found = [e for e in _items(filters.resolved(scan).filters()) if not filters.awaits(e)]
             values = [e.child() for e in found if _is_of_query(e)]
             constants = [
                 e
