@@ -18,7 +18,7 @@ from sieve.metadata.options import SHAPES
 
 # Half of the predicates are the negations of the other half. The second Spark gets a tenth.
 PAIRS = 200 if pyspark.__version__.startswith("3.") else 2000
-PAIRS_PER_TABLE = 50
+PAIRS_PER_TABLE = 100
 SOAK_PAIRS = 100_000
 SOAK_PAIRS_PER_TABLE = 200
 BRANCHES = 50
