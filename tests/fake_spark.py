@@ -1,4 +1,4 @@
-"""Statements and scans without Spark: fakes over a table of text files and a one-file metastore.
+"""Statements without Spark: fakes over a table of text files and a one-file metastore.
 
 Everything of an index is real: grammar, statements, stores, index files, and pruning. Fakes replace
 only Spark: the catalog's entry point, the reading of a column and the writing of a run. A statement
@@ -9,12 +9,10 @@ hundred. Locations are files, or ranges of three keys of each file.
 from __future__ import annotations
 
 import fcntl
-import itertools
 import json
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -36,7 +34,6 @@ from sieve.indexing.tiling import Tiling
 from sieve.metadata.records import CreatedBy
 from sieve.metadata.registration import PREFIX
 from sieve.reader.idle import IdleIndexes
-from sieve.reader.pruner import Pruner
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import Store
@@ -44,15 +41,12 @@ from sieve.storage.local import LocalStore
 from sieve.tables.table import CatalogTable
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import DEFAULTS
-from sql_ext.frontend.link import Request
-from sql_ext.frontend.pruning import PruneService
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext
 from sql_ext.statements.execute import execute
 from sql_ext.statements.parser import parse_statement
 from tests.made_index import Row as RunRow
 from tests.made_index import run_file_bytes
-from tests.wire import files_of, flags
 
 DATABASE = "shop"
 EPOCH_S = 1_600_000_000
@@ -374,81 +368,6 @@ class Session:
     def databaseLocation(self, _session: Any, _database: str) -> str:  # noqa: N802 - the shim's
         """The folder of the database."""
         return f"file:{self.warehouse.folder}"
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """The result of a query for one key.
-
-    Attributes:
-        rows: for each file, the number of rows with the key.
-        files: number of files read.
-        total: number of files.
-        ranges: number of ranges that the answer knows, of all files.
-        used: ``name@version`` of the indexes used.
-        reasons: why others were not used.
-    """
-
-    rows: Counter[str]
-    files: int
-    total: int
-    ranges: int
-    used: tuple[str, ...]
-    reasons: tuple[str, ...]
-
-
-def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) -> Scan:
-    """Queries a key of a table as a driver with empty caches; raises on a lost row."""
-    info = warehouse.info(name)
-    service = PruneService(
-        Roots(Session(warehouse)), Pruner(lambda _: store or LocalStore(), 1 << 26)
-    )
-    predicate = {"op": "=", "col": ["id"], "value": key}
-    answer = service.prune(
-        _request(
-            "prune",
-            table={k: info[k] for k in ("catalog", "database", "table", "location")}
-            | {"create_time_ms": info["create_time_ms"]},
-            registrations=info["registrations"],
-            fingerprints=[MARK],
-            predicate=predicate,
-            settings={},
-        )
-    ) if info["registrations"] else {"reasons": {"no-index": 1}}  # fmt: skip
-    listed = warehouse.files(name)
-    # Of each file that the answer knows, the ranges that are not read.
-    skipped: dict[tuple[str, int, int], list[bool]] = {}
-    cuts: dict[tuple[str, int, int], list[int]] = {}
-    if "skip" in answer:
-        try:
-            told = files_of(
-                service.dictionary(_request("dictionary", dictionary=answer["dictionary"]))
-            )
-        except Exception:  # noqa: BLE001 - the shim then reads all files
-            told = []
-        n = sum(len(own) + 1 for _, own, _ in told)
-        skip = iter(flags(answer["skip"], n).tolist() if told else ())
-        for fact, own, _ in told:
-            cuts[fact] = own
-            skipped[fact] = list(itertools.islice(skip, len(own) + 1))
-    rows: Counter[str] = Counter()
-    for file in listed:
-        if found := keys_of(file[0]).count(key):
-            rows[file[0]] = found
-        for keys, gone in zip(
-            keys_by_range(file[0], cuts[file]) if file in cuts else (),
-            skipped.get(file, ()),
-            strict=True,
-        ):
-            assert not (gone and key in keys), f"{answer} skips a range of {file} that has {key}"
-    read = sum(not all(skipped.get(file, [False])) for file in listed)
-    used, reasons = tuple(answer.get("used", ())), tuple(answer["reasons"])
-    ranges = sum(map(len, skipped.values()))
-    return Scan(rows, read, len(listed), ranges, used, reasons)
-
-
-def _request(kind: str, **body: Any) -> Request:
-    return Request(1, kind, body, SimpleNamespace(session=lambda _: None))
 
 
 def build_run(

@@ -20,7 +20,8 @@ from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
 from sql_ext.statements.parser import parse_statement
-from tests.fake_spark import Session, Warehouse, scan, without_spark
+from tests.fake_scan import scan
+from tests.fake_spark import Session, Warehouse, without_spark
 
 # Loads the grammar once, in the fork server.
 parse_statement("SHOW SIEVE INDEXES")

@@ -13,37 +13,24 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
-from rich.console import Console
 
 import sieve
-from sieve.client.spark_conf import read_properties, user_conf_dir, wiring
+from sieve.client.spark_conf import read_properties, wiring
 from sieve.client.spark_home import SparkHome, find_spark, shim_jar
 from sieve.errors import SieveError, UnavailableError
 from sql_ext.launcher import advise as advice
 from sql_ext.launcher import class_archive, launch, metastore, servers
+from sql_ext.launcher.command_options import (
+    PASS_ON,
+    UP_TO_PROGRAM,
+    notes,
+    rest,
+    with_delta,
+    with_hudi,
+)
+from sql_ext.launcher.server_commands import connect, jdbc_url, metastore_group, thriftserver
 from sql_ext.launcher.spark_home import conf_file, find_java, log_option
 from sql_ext.statements.commands import quote
-
-# Options that are not Sieve's are passed to spark-submit unchanged and in order.
-_PASS_ON = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
-_UP_TO_PROGRAM = {**_PASS_ON, "allow_interspersed_args": False}
-
-_args = click.argument("args", nargs=-1, type=click.UNPROCESSED)
-_hudi = click.option(
-    "--hudi", is_flag=True, help="With Hudi: its bundle, catalog, extension and serializer."
-)
-_delta = click.option(
-    "--delta", is_flag=True, help="With Delta: its package, catalog and extension."
-)
-_host = click.option(
-    "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
-)
-# The kind in the server's record, and its name.
-_SPARK_SERVERS = {
-    launch.THRIFT_SERVER_CLASS: ("thriftserver", "Thrift server"),
-    launch.CONNECT_SERVER_CLASS: ("connect-server", "Spark Connect server"),
-}
-_notes = Console(stderr=True, highlight=False)
 
 
 class _Commands(click.Group):
@@ -66,10 +53,10 @@ def main() -> None:
     """
 
 
-@main.command(context_settings=_PASS_ON)
-@_hudi
-@_delta
-@_args
+@main.command(context_settings=PASS_ON)
+@with_hudi
+@with_delta
+@rest
 def sql(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     """Spark's SQL shell.
 
@@ -81,16 +68,16 @@ def sql(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     sieve sql --delta             prompts, and knows tables USING delta
     """  # noqa: D301 - click's mark for lines to keep, which a raw string would spell out
     spark = find_spark(os.environ)
-    _refuse_held_metastore(spark, args)
+    metastore.refuse_held(spark, os.environ, args)
     main_class = launch.SPARK_SQL_CLASS
     command = launch.submit_command(spark, os.environ, args, main_class, hudi=hudi, delta=delta)
     _become(spark, command)
 
 
-@main.command(context_settings=_UP_TO_PROGRAM)
-@_hudi
-@_delta
-@_args
+@main.command(context_settings=UP_TO_PROGRAM)
+@with_hudi
+@with_delta
+@rest
 def submit(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     """Runs a program: sieve submit [OPTIONS] SCRIPT.py [ARG ...]."""
     if not args:
@@ -99,8 +86,8 @@ def submit(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     _become(spark, launch.submit_command(spark, os.environ, args, hudi=hudi, delta=delta))
 
 
-@main.command(context_settings=_PASS_ON)
-@_args
+@main.command(context_settings=PASS_ON)
+@rest
 def beeline(args: tuple[str, ...]) -> NoReturn:
     """Hive's client of the Thrift server.
 
@@ -111,19 +98,19 @@ def beeline(args: tuple[str, ...]) -> NoReturn:
     options = [option for option in shown if not _given(option.partition("=")[0], args)]
     if not _given("-u", args):
         port = servers.the_one("thriftserver", None).port
-        options += ["-u", _jdbc_url("localhost", port)]
+        options += ["-u", jdbc_url("localhost", port)]
         options += [] if _given("-n", args) else ["-n", getpass.getuser()]
     environ = {"SPARK_BEELINE_OPTS": log_option(), **os.environ}
     _become(spark, [str(spark.path / "bin" / "beeline"), *options, *args], environ)
 
 
-@main.command(context_settings=_PASS_ON)
+@main.command(context_settings=PASS_ON)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     help="Where the picture goes, a .png; by default INDEX.png here.",
 )
-@_args
+@rest
 def inspect(output: Path | None, args: tuple[str, ...]) -> NoReturn:
     """Draws an index: sieve inspect [OPTIONS] TABLE INDEX.
 
@@ -140,15 +127,15 @@ def inspect(output: Path | None, args: tuple[str, ...]) -> NoReturn:
     if output.suffix.lower() != ".png" or not output.parent.is_dir():
         raise click.UsageError(f"--output {output}: name a .png in a folder that is there")
     spark = find_spark(os.environ)
-    _refuse_held_metastore(spark, tuple(options))
+    metastore.refuse_held(spark, os.environ, tuple(options))
     program = [str(Path(__file__).parent / "inspection" / "__main__.py"), table, index, str(output)]
     _become(spark, launch.submit_command(spark, os.environ, [*options, *program]))
 
 
-@main.command(context_settings=_PASS_ON)
+@main.command(context_settings=PASS_ON)
 @click.option("--database", help="Whose folder to clean; by default the database named default.")
 @click.option("--retain-hours", type=click.FloatRange(min=0), help="Age of what may go; 24.")
-@_args
+@rest
 def gc(database: str | None, retain_hours: float | None, args: tuple[str, ...]) -> NoReturn:
     """Deletes indexes that no table has, as VACUUM SIEVE INDEXES does."""
     words = [
@@ -157,7 +144,7 @@ def gc(database: str | None, retain_hours: float | None, args: tuple[str, ...]) 
         "" if retain_hours is None else f"RETAIN {retain_hours!r} HOURS",
     ]
     spark = find_spark(os.environ)
-    _refuse_held_metastore(spark, args)
+    metastore.refuse_held(spark, os.environ, args)
     command = [*args, "-e", " ".join(filter(None, words))]
     _become(spark, launch.submit_command(spark, os.environ, command, launch.SPARK_SQL_CLASS))
 
@@ -202,7 +189,7 @@ def archive() -> None:
         ],
         launch.SPARK_SQL_CLASS,
     )
-    with _notes.status("Running a session"), tempfile.TemporaryDirectory() as folder:
+    with notes.status("Running a session"), tempfile.TemporaryDirectory() as folder:
         environ = launch.environment(spark, os.environ)
         done = subprocess.run(
             command, cwd=folder, env=environ, capture_output=True, text=True, check=False
@@ -229,172 +216,8 @@ def conf() -> None:
         click.echo(f"{key:<28}  {value}")
 
 
-@main.group()
-def thriftserver() -> None:
-    """The server that beeline, PyHive and BI tools connect to."""
-
-
-@thriftserver.command("start", context_settings=_PASS_ON)
-@click.option("--port", default=10000, show_default=True, help="TCP port to listen on.")
-@_host
-@_hudi
-@_delta
-@_args
-def start_thriftserver(
-    port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]
-) -> None:
-    """Starts the server; returns when it answers.
-
-    It has no passwords unless you configure some, hence the default host.
-    """
-    listen = ["--hiveconf", f"hive.server2.thrift.port={port}"]
-    listen += ["--hiveconf", f"hive.server2.thrift.bind.host={host}"]
-    server = _start_spark(
-        launch.THRIFT_SERVER_CLASS, port, host, [*args, *listen], hudi=hudi, delta=delta
-    )
-    click.echo(_jdbc_url(_reached(host), port))
-    _notes.print(f"[dim]pid {server.pid}, log {server.log}; try `sieve beeline`[/dim]")
-
-
-@thriftserver.command("stop")
-@click.option("--port", type=int, help="Which one, when several run here.")
-def stop_thriftserver(port: int | None) -> None:
-    """Stops the server that was started from this directory."""
-    _stop("thriftserver", port)
-
-
-@main.group()
-def connect() -> None:
-    """A server of Spark Connect.
-
-    Its clients need neither Spark nor Sieve nor Java.
-    """
-
-
-@connect.command("start", context_settings=_PASS_ON)
-@click.option("--port", default=15002, show_default=True, help="TCP port to listen on.")
-@_host
-@_hudi
-@_delta
-@_args
-def start_connect(port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]) -> None:
-    """Starts the server; returns when it answers.
-
-    It has no passwords unless you configure some, hence the default host.
-    """
-    listen = ["--conf", f"spark.connect.grpc.binding.port={port}"]
-    listen += ["--conf", f"spark.connect.grpc.binding.address={host}"]
-    server = _start_spark(
-        launch.CONNECT_SERVER_CLASS, port, host, [*args, *listen], hudi=hudi, delta=delta
-    )
-    url = f"sc://{_reached(host)}:{port}"
-    click.echo(url)
-    _notes.print(
-        f"[dim]pid {server.pid}, log {server.log}; in Python: "
-        f'SparkSession.builder.remote("{url}").getOrCreate()[/dim]'
-    )
-
-
-@connect.command("stop")
-@click.option("--port", type=int, help="Which one, when several run here.")
-def stop_connect(port: int | None) -> None:
-    """Stops the server that was started from this directory."""
-    _stop("connect-server", port)
-
-
-@main.group("metastore")
-def metastore_group() -> None:
-    """A Hive Metastore of its own process, for several Sparks at once."""
-
-
-@metastore_group.command("start")
-@click.option(
-    "--port", default=9083, show_default=True, help="TCP port to listen on, on all hosts."
-)
-@click.option(
-    "--dir",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    help="Where its Derby database and the warehouse lie; by default here, as Spark's own do.",
-)
-@click.option("--jdbc", help="JDBC URL of another database: PostgreSQL, MySQL or MariaDB.")
-@click.option("--user", help="User of that database; its password: SIEVE_METASTORE_PASSWORD.")
-@click.option(
-    "--jar",
-    "jars",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="JDBC driver, unless it lies in Spark's jars.",
-)
-def start_metastore(
-    port: int, folder: Path, jdbc: str | None, user: str | None, jars: tuple[Path, ...]
-) -> None:
-    """Starts the server; returns when it answers.
-
-    It is Hive's own and has no passwords: whoever reaches the port may change every table.
-    """
-    spark = find_spark(os.environ)
-    folder = folder.absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    password = os.environ.get("SIEVE_METASTORE_PASSWORD")
-    database = metastore.Database(jdbc, user, password) if jdbc else metastore.derby_in(folder)
-    site = servers.RUN_DIR.absolute() / f"metastore-{port}"
-    if jdbc is None:
-        metastore.refuse_when_held(folder)
-    metastore.write_site(site / "hive-site.xml", database, folder / "spark-warehouse")
-    command = metastore.command(spark, os.environ, site, port, [jar.absolute() for jar in jars])
-    with _notes.status("Starting the metastore"):
-        server = servers.start("metastore", port, command, os.environ, "localhost")
-    click.echo(f"--conf spark.hadoop.hive.metastore.uris=thrift://localhost:{port}")
-    _notes.print(
-        f"[dim]pid {server.pid}, log {server.log}; give this option to sieve sql, ...[/dim]"
-    )
-
-
-@metastore_group.command("stop")
-@click.option("--port", type=int, help="Which one, when several run here.")
-def stop_metastore(port: int | None) -> None:
-    """Stops the server that was started from this directory."""
-    _stop("metastore", port)
-
-
-def _refuse_held_metastore(spark: SparkHome, args: tuple[str, ...]) -> None:
-    """For programs that surely open the metastore; a script may configure another."""
-    given, _ = launch.split_arguments(args, stop_at_program=False)
-    settings = launch.user_settings(spark, os.environ, given)
-    if metastore.is_embedded(settings, user_conf_dir(spark, os.environ)):
-        metastore.refuse_when_held(Path.cwd())
-
-
-def _start_spark(
-    main_class: str, port: int, host: str, args: list[str], *, hudi: bool, delta: bool
-) -> servers.Server:
-    """Starts one of Spark's servers, which opens the metastore."""
-    spark = find_spark(os.environ)
-    kind, name = _SPARK_SERVERS[main_class]
-    if not any(server.port == port for server in servers.running(kind)):
-        _refuse_held_metastore(spark, tuple(args))
-    # First, so that the user's own setting takes precedence; a progress bar is for terminals only.
-    quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
-    command = launch.submit_command(
-        spark, os.environ, [*quiet, *args], main_class, hudi=hudi, delta=delta
-    )
-    environ = launch.environment(spark, os.environ)
-    with _notes.status(f"Starting the {name}"):
-        return servers.start(kind, port, command, environ, _reached(host))
-
-
-def _reached(host: str) -> str:
-    """Where a server that listens on this address is reached from this machine."""
-    return "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
-
-
-def _stop(kind: str, port: int | None) -> None:
-    server = servers.the_one(kind, port)
-    with _notes.status(f"Stopping the {kind}"):
-        servers.stop(server)
-    click.echo(f"Stopped the {kind} on port {server.port}.")
+for _group in (thriftserver, connect, metastore_group):
+    main.add_command(_group)
 
 
 def _become(
@@ -407,7 +230,3 @@ def _become(
 
 def _given(option: str, args: tuple[str, ...]) -> bool:
     return any(arg == option or arg.startswith(f"{option}=") for arg in args)
-
-
-def _jdbc_url(host: str, port: int) -> str:
-    return f"jdbc:hive2://{host}:{port}"

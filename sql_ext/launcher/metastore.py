@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sieve.client.spark_conf import user_conf_dir
 from sieve.client.spark_home import SparkHome
 from sieve.errors import ConflictError, InvalidInputError
+from sql_ext.launcher import launch
 from sql_ext.launcher.spark_home import conf_file, find_java, log_option
 
 if TYPE_CHECKING:
@@ -76,6 +78,23 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
     elsewhere = any(key in settings for key in _ELSEWHERE)
     in_memory = settings.get("spark.sql.catalogImplementation") == "in-memory"
     return not (elsewhere or in_memory or (conf_dir / "hive-site.xml").exists())
+
+
+def refuse_held(spark: SparkHome, environ: Mapping[str, str], args: Sequence[str]) -> None:
+    """Refuses to start a program that surely opens a metastore which another process holds.
+
+    Args:
+        spark: the Spark that runs the program.
+        environ: environment variables.
+        args: its command line; a script may configure another metastore, which is not seen here.
+
+    Raises:
+        ConflictError: another process has opened the Derby metastore of the working directory.
+    """
+    given, _ = launch.split_arguments(args, stop_at_program=False)
+    settings = launch.user_settings(spark, environ, given)
+    if is_embedded(settings, user_conf_dir(spark, environ)):
+        refuse_when_held(Path.cwd())
 
 
 def refuse_when_held(folder: Path) -> None:

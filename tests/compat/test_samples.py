@@ -23,7 +23,8 @@ from sieve.storage.local import LocalStore
 from sql_ext.driver.roots import Roots
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
-from tests.fake_spark import Session, Warehouse, scan, without_spark
+from tests.fake_scan import scan
+from tests.fake_spark import Session, Warehouse, without_spark
 from tests.wire import flags, paths_of
 
 SAMPLES = sorted(path for path in Path(__file__).parent.iterdir() if path.name.startswith("format"))

@@ -7,7 +7,8 @@ import os
 import time
 from pathlib import Path
 
-from tests.fake_spark import Scan, Session, Warehouse, registrations, scan
+from tests.fake_scan import Scan, scan
+from tests.fake_spark import Session, Warehouse, registrations
 
 CREATE = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 1)"
 LOST = "another tool writes the table as it was"

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from crash_scenarios import prepared
 
-from tests.fake_spark import MODES, Warehouse, scan, without_spark
+from tests.fake_scan import scan
+from tests.fake_spark import MODES, Warehouse, without_spark
 
 SHORT, LONG = 200, 10_000
 HARMLESS = frozenset({"intent.json", "registered", "_SUCCESS"})

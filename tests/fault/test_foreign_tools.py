@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from crash_scenarios import age, prepared
 
-from tests.fake_spark import Scan, Session, Warehouse, registrations, scan, without_spark
+from tests.fake_scan import Scan, scan
+from tests.fake_spark import Session, Warehouse, registrations, without_spark
 
 CREATE = "CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)"
 DROP = "DROP SIEVE INDEX id_sieve ON t"

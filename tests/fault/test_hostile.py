@@ -22,7 +22,8 @@ from sieve.metadata.file_list import parse_locations
 from sieve.metadata.manifest import parse_manifest
 from sieve.metadata.registration import parse_registration
 from sql_ext.statements.parser import parse_statement
-from tests.fake_spark import Session, Warehouse, scan, without_spark
+from tests.fake_scan import scan
+from tests.fake_spark import Session, Warehouse, without_spark
 
 SHORT, LONG = 20_000, 1_000_000
 

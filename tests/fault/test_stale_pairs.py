@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from crash_scenarios import prepared
 
-from tests.fake_spark import EPOCH_S, MODES, Session, Warehouse, keys_of, scan, without_spark
+from tests.fake_scan import scan
+from tests.fake_spark import EPOCH_S, MODES, Session, Warehouse, keys_of, without_spark
 
 
 @pytest.fixture(autouse=True, params=MODES)

@@ -14,7 +14,8 @@ import pytest
 from sieve.advice import Advice
 from sieve.operations import create as creating
 from sql_ext.statements import context
-from tests.fake_spark import Session, Warehouse, scan, without_spark
+from tests.fake_scan import scan
+from tests.fake_spark import Session, Warehouse, without_spark
 
 CREATE = "CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)"
 

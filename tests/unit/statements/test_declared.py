@@ -19,6 +19,7 @@ from sieve.tables.column import Column
 from sql_ext.frontend.events import Followers
 from sql_ext.statements.declared import Lacking, find_lacking
 from sql_ext.statements.parser import parse_columns, parse_options
+from tests.fake_scan import scan
 from tests.fake_spark import (
     MetastoreFault,
     PlainTable,
@@ -26,7 +27,6 @@ from tests.fake_spark import (
     Warehouse,
     no_fault,
     registrations,
-    scan,
     without_spark,
 )
 from tests.unit.metadata.manifest_sample import SAMPLE

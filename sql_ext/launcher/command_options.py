@@ -1,0 +1,21 @@
+"""Options that several commands of ``sieve`` have, and the stream of their notes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+from rich.console import Console
+
+# Options that are not Sieve's are passed to spark-submit unchanged and in order.
+PASS_ON: Final = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
+UP_TO_PROGRAM: Final = {**PASS_ON, "allow_interspersed_args": False}
+
+rest = click.argument("args", nargs=-1, type=click.UNPROCESSED)
+with_hudi = click.option(
+    "--hudi", is_flag=True, help="With Hudi: its bundle, catalog, extension and serializer."
+)
+with_delta = click.option(
+    "--delta", is_flag=True, help="With Delta: its package, catalog and extension."
+)
+notes: Final = Console(stderr=True, highlight=False)

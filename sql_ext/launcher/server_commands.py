@@ -1,0 +1,186 @@
+"""Commands of ``sieve`` that start and stop servers: Thrift server, Spark Connect, metastore."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from sieve.client.spark_home import find_spark
+from sql_ext.launcher import launch, metastore, servers
+from sql_ext.launcher.command_options import PASS_ON, notes, rest, with_delta, with_hudi
+
+_host = click.option(
+    "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
+)
+# The kind in the server's record, and its name.
+_SPARK_SERVERS = {
+    launch.THRIFT_SERVER_CLASS: ("thriftserver", "Thrift server"),
+    launch.CONNECT_SERVER_CLASS: ("connect-server", "Spark Connect server"),
+}
+
+
+@click.group()
+def thriftserver() -> None:
+    """The server that beeline, PyHive and BI tools connect to."""
+
+
+@thriftserver.command("start", context_settings=PASS_ON)
+@click.option("--port", default=10000, show_default=True, help="TCP port to listen on.")
+@_host
+@with_hudi
+@with_delta
+@rest
+def start_thriftserver(
+    port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]
+) -> None:
+    """Starts the server; returns when it answers.
+
+    It has no passwords unless you configure some, hence the default host.
+    """
+    listen = ["--hiveconf", f"hive.server2.thrift.port={port}"]
+    listen += ["--hiveconf", f"hive.server2.thrift.bind.host={host}"]
+    server = _start_spark(
+        launch.THRIFT_SERVER_CLASS, port, host, [*args, *listen], hudi=hudi, delta=delta
+    )
+    click.echo(jdbc_url(_reached(host), port))
+    notes.print(f"[dim]pid {server.pid}, log {server.log}; try `sieve beeline`[/dim]")
+
+
+@thriftserver.command("stop")
+@click.option("--port", type=int, help="Which one, when several run here.")
+def stop_thriftserver(port: int | None) -> None:
+    """Stops the server that was started from this directory."""
+    _stop("thriftserver", port)
+
+
+@click.group()
+def connect() -> None:
+    """A server of Spark Connect.
+
+    Its clients need neither Spark nor Sieve nor Java.
+    """
+
+
+@connect.command("start", context_settings=PASS_ON)
+@click.option("--port", default=15002, show_default=True, help="TCP port to listen on.")
+@_host
+@with_hudi
+@with_delta
+@rest
+def start_connect(port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]) -> None:
+    """Starts the server; returns when it answers.
+
+    It has no passwords unless you configure some, hence the default host.
+    """
+    listen = ["--conf", f"spark.connect.grpc.binding.port={port}"]
+    listen += ["--conf", f"spark.connect.grpc.binding.address={host}"]
+    server = _start_spark(
+        launch.CONNECT_SERVER_CLASS, port, host, [*args, *listen], hudi=hudi, delta=delta
+    )
+    url = f"sc://{_reached(host)}:{port}"
+    click.echo(url)
+    notes.print(
+        f"[dim]pid {server.pid}, log {server.log}; in Python: "
+        f'SparkSession.builder.remote("{url}").getOrCreate()[/dim]'
+    )
+
+
+@connect.command("stop")
+@click.option("--port", type=int, help="Which one, when several run here.")
+def stop_connect(port: int | None) -> None:
+    """Stops the server that was started from this directory."""
+    _stop("connect-server", port)
+
+
+@click.group("metastore")
+def metastore_group() -> None:
+    """A Hive Metastore of its own process, for several Sparks at once."""
+
+
+@metastore_group.command("start")
+@click.option(
+    "--port", default=9083, show_default=True, help="TCP port to listen on, on all hosts."
+)
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Where its Derby database and the warehouse lie; by default here, as Spark's own do.",
+)
+@click.option("--jdbc", help="JDBC URL of another database: PostgreSQL, MySQL or MariaDB.")
+@click.option("--user", help="User of that database; its password: SIEVE_METASTORE_PASSWORD.")
+@click.option(
+    "--jar",
+    "jars",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="JDBC driver, unless it lies in Spark's jars.",
+)
+def start_metastore(
+    port: int, folder: Path, jdbc: str | None, user: str | None, jars: tuple[Path, ...]
+) -> None:
+    """Starts the server; returns when it answers.
+
+    It is Hive's own and has no passwords: whoever reaches the port may change every table.
+    """
+    spark = find_spark(os.environ)
+    folder = folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    password = os.environ.get("SIEVE_METASTORE_PASSWORD")
+    database = metastore.Database(jdbc, user, password) if jdbc else metastore.derby_in(folder)
+    site = servers.RUN_DIR.absolute() / f"metastore-{port}"
+    if jdbc is None:
+        metastore.refuse_when_held(folder)
+    metastore.write_site(site / "hive-site.xml", database, folder / "spark-warehouse")
+    command = metastore.command(spark, os.environ, site, port, [jar.absolute() for jar in jars])
+    with notes.status("Starting the metastore"):
+        server = servers.start("metastore", port, command, os.environ, "localhost")
+    click.echo(f"--conf spark.hadoop.hive.metastore.uris=thrift://localhost:{port}")
+    notes.print(
+        f"[dim]pid {server.pid}, log {server.log}; give this option to sieve sql, ...[/dim]"
+    )
+
+
+@metastore_group.command("stop")
+@click.option("--port", type=int, help="Which one, when several run here.")
+def stop_metastore(port: int | None) -> None:
+    """Stops the server that was started from this directory."""
+    _stop("metastore", port)
+
+
+def _start_spark(
+    main_class: str, port: int, host: str, args: list[str], *, hudi: bool, delta: bool
+) -> servers.Server:
+    """Starts one of Spark's servers, which opens the metastore."""
+    spark = find_spark(os.environ)
+    kind, name = _SPARK_SERVERS[main_class]
+    if not any(server.port == port for server in servers.running(kind)):
+        metastore.refuse_held(spark, os.environ, args)
+    # First, so that the user's own setting takes precedence; a progress bar is for terminals only.
+    quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
+    command = launch.submit_command(
+        spark, os.environ, [*quiet, *args], main_class, hudi=hudi, delta=delta
+    )
+    environ = launch.environment(spark, os.environ)
+    with notes.status(f"Starting the {name}"):
+        return servers.start(kind, port, command, environ, _reached(host))
+
+
+def _reached(host: str) -> str:
+    """Where a server that listens on this address is reached from this machine."""
+    return "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
+
+
+def _stop(kind: str, port: int | None) -> None:
+    server = servers.the_one(kind, port)
+    with notes.status(f"Stopping the {kind}"):
+        servers.stop(server)
+    click.echo(f"Stopped the {kind} on port {server.port}.")
+
+
+def jdbc_url(host: str, port: int) -> str:
+    """Where JDBC clients reach a Thrift server."""
+    return f"jdbc:hive2://{host}:{port}"

@@ -1,0 +1,96 @@
+"""Scans without Spark: a query for one key of a table of `fake_spark`, as the shim would prune it.
+
+The front end's part is real: the request, the look-up, the answer and its dictionary of files.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from sieve.reader.pruner import Pruner
+from sieve.storage.interface import Store
+from sieve.storage.local import LocalStore
+from sql_ext.driver.roots import Roots
+from sql_ext.frontend.link import Request
+from sql_ext.frontend.pruning import PruneService
+from tests.fake_spark import MARK, Session, Warehouse, keys_by_range, keys_of
+from tests.wire import files_of, flags
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The result of a query for one key.
+
+    Attributes:
+        rows: for each file, the number of rows with the key.
+        files: number of files read.
+        total: number of files.
+        ranges: number of ranges that the answer knows, of all files.
+        used: ``name@version`` of the indexes used.
+        reasons: why others were not used.
+    """
+
+    rows: Counter[str]
+    files: int
+    total: int
+    ranges: int
+    used: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) -> Scan:
+    """Queries a key of a table as a driver with empty caches; raises on a lost row."""
+    info = warehouse.info(name)
+    service = PruneService(
+        Roots(Session(warehouse)), Pruner(lambda _: store or LocalStore(), 1 << 26)
+    )
+    predicate = {"op": "=", "col": ["id"], "value": key}
+    answer = service.prune(
+        _request(
+            "prune",
+            table={k: info[k] for k in ("catalog", "database", "table", "location")}
+            | {"create_time_ms": info["create_time_ms"]},
+            registrations=info["registrations"],
+            fingerprints=[MARK],
+            predicate=predicate,
+            settings={},
+        )
+    ) if info["registrations"] else {"reasons": {"no-index": 1}}  # fmt: skip
+    listed = warehouse.files(name)
+    # Of each file that the answer knows, the ranges that are not read.
+    skipped: dict[tuple[str, int, int], list[bool]] = {}
+    cuts: dict[tuple[str, int, int], list[int]] = {}
+    if "skip" in answer:
+        try:
+            told = files_of(
+                service.dictionary(_request("dictionary", dictionary=answer["dictionary"]))
+            )
+        except Exception:  # noqa: BLE001 - the shim then reads all files
+            told = []
+        n = sum(len(own) + 1 for _, own, _ in told)
+        skip = iter(flags(answer["skip"], n).tolist() if told else ())
+        for fact, own, _ in told:
+            cuts[fact] = own
+            skipped[fact] = list(itertools.islice(skip, len(own) + 1))
+    rows: Counter[str] = Counter()
+    for file in listed:
+        if found := keys_of(file[0]).count(key):
+            rows[file[0]] = found
+        for keys, gone in zip(
+            keys_by_range(file[0], cuts[file]) if file in cuts else (),
+            skipped.get(file, ()),
+            strict=True,
+        ):
+            assert not (gone and key in keys), f"{answer} skips a range of {file} that has {key}"
+    read = sum(not all(skipped.get(file, [False])) for file in listed)
+    used, reasons = tuple(answer.get("used", ())), tuple(answer["reasons"])
+    ranges = sum(map(len, skipped.values()))
+    return Scan(rows, read, len(listed), ranges, used, reasons)
+
+
+def _request(kind: str, **body: Any) -> Request:
+    return Request(1, kind, body, SimpleNamespace(session=lambda _: None))
