@@ -24,6 +24,7 @@ CASTS = (
 SETTINGS = {
     "spark.sql.adaptive.enabled": ("true", "false"),
     "spark.sql.autoBroadcastJoinThreshold": ("10MB", "10MB", "10MB", "-1"),
+    "spark.sieve.join.pruning": ("auto", "always"),
     "spark.sql.exchange.reuse": ("true", "true", "true", "false"),
     "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly": ("true", "false"),
 }
