@@ -329,7 +329,7 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
     bases = [root.rstrip("/") + "/" for root in roots]
     numbers = table["root"].combine_chunks()
     of = numbers.to_numpy()
-    if not 0 <= of.min(initial=0) <= of.max(initial=0) < len(bases):
+    if of.min(initial=0) < 0 or of.max(initial=-1) >= len(bases):
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown root")
     named = table["path"].combine_chunks().cast(pa.large_string())
     folders = pa.array(bases, pa.large_string()).take(numbers)

@@ -17,6 +17,7 @@ import pytest
 from sieve.errors import CorruptError
 from sieve.indexing.write_file_list import read_list, store_list
 from sieve.metadata.file_list import (
+    NO_LOCATIONS,
     FileState,
     Locations,
     diff,
@@ -362,3 +363,9 @@ def test_a_root_that_is_not_there_is_damage(root: int) -> None:
     pq.write_table(table.set_column(0, table.schema.field(0), numbers), sink)
     with pytest.raises(CorruptError, match="names an unknown root"):
         parse_locations(sink.getvalue(), (ROOT,), 2)
+
+
+def test_an_empty_list_needs_no_root() -> None:
+    """A version without files names none."""
+    again = parse_locations(render_locations(NO_LOCATIONS, ()), (), 0)
+    assert len(again.paths) == 0
