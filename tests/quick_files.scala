@@ -49,9 +49,9 @@ object QuickSettings {
       if (services.stream.anyMatch(name.startsWith(_))) names.add(name)
     }
     names.forEach(name => settings.unset(name))
-    // Where each setting came from is copied, too.
+    // Where each setting came from is copied, too. Of what is left it tells defaults from what is set.
     val sources = classOf[Configuration].getDeclaredField("updatingResource")
     sources.setAccessible(true)
-    sources.get(settings).asInstanceOf[java.util.Map[String, Array[String]]].clear()
+    sources.get(settings).asInstanceOf[java.util.Map[String, Array[String]]].keySet.removeAll(names)
   }
 }
