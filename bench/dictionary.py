@@ -24,7 +24,7 @@ from sieve.client.spark_home import find_spark, shim_jar
 from sieve.reader.placement import place
 
 _COPIES = 4
-"""Dictionaries that are held together, so that other things on the heap weigh less."""
+"""Number of dictionaries in memory at once, so that other things on the heap weigh less."""
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Growth with the number of files, from 1,000 to 1,000,000: ``make bench-scale``; no Spark.
 
-Each size runs in a process of its own, so that its memory can be told. The first request of a front
-end opens the index; later ones are for random keys, under the default bound of the cache. A REFRESH
+Each size runs in a process of its own, which measures its memory. The first request of a front end
+opens the index; later ones are for random keys, under the default bound of the cache. A REFRESH
 is what it adds to its Spark job: reading the list of files, and writing it after 100 files changed.
 ``docs/scale.md`` has the figures.
 """

@@ -202,14 +202,14 @@ def _widened(also: Counts, width: int) -> Counts:
 
 def merge(parts: Sequence[Locations]) -> Locations:
     """Merges parts: for each path, the last part that has it wins."""
-    told: list[Locations] = []
+    latest: list[Locations] = []
     later: list[PathList] = []
     for part in reversed(parts):
         paths = part.path_list
         last = ~paths.within(concat_paths(later)) if later else np.ones(len(paths), np.bool_)
-        told.append(part.chosen(last & (part.states != FileState.REMOVED)))
+        latest.append(part.chosen(last & (part.states != FileState.REMOVED)))
         later.append(paths)
-    return told[0] if len(told) == 1 else concat(*reversed(told))
+    return latest[0] if len(latest) == 1 else concat(*reversed(latest))
 
 
 def diff(before: Locations, now: Locations) -> Locations:

@@ -2,10 +2,10 @@
 
 A driver has one file, ``<driver>-<number>.json``. Files never change, so that no reader sees half
 of one: a driver that has scanned more creates one with a higher number and deletes the one before.
-Each writer also deletes what is too old or too much, whoever wrote it.
+Each writer also deletes files of all drivers that are too old or too many.
 
-Whoever may write to a root can put any file there. What is not a record is ignored and counted; a
-forged one changes advice, and nothing else.
+A user who may write to a root can put any file there. A file that is not a record is ignored and
+counted; a forged record changes advice, and nothing else.
 """
 
 from __future__ import annotations

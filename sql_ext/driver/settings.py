@@ -38,7 +38,7 @@ class Settings:
         range_bytes: bytes from which on a file may be indexed by its ranges.
         retention: the earlier versions that VACUUM retains.
         single_writer: whether no other driver writes indexes on S3.
-        history: whether what scans asked is kept beside indexes.
+        history: whether the record of scans is saved beside indexes.
     """
 
     path: str | None

@@ -124,7 +124,7 @@ def start_metastore(
 ) -> None:
     """Starts the server; returns when it answers.
 
-    It is Hive's own and has no passwords: whoever reaches the port may change every table.
+    It is Hive's own and has no passwords: anyone who reaches the port may change every table.
     """
     spark = find_spark(os.environ)
     folder = folder.absolute()

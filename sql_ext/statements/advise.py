@@ -1,6 +1,6 @@
 """``ADVISE SIEVE INDEXES``: which indexes scans make worth having or dropping.
 
-It reads this driver's record of scans, and those that other drivers have kept beside indexes
+It reads this driver's record of scans, and those that other drivers have saved beside indexes
 (``spark.sieve.history``), and no data. Tables and columns that the user may not query are left out:
 other users' queries would show in them.
 """
@@ -62,7 +62,7 @@ def advise(command: commands.AdviseIndexes, at: StatementContext) -> list[Row]:
 def _saved(
     command: commands.AdviseIndexes, but: str, now_ms: int, at: StatementContext
 ) -> tuple[ScanRecord, ...]:
-    """What other drivers have kept of the scans of the statement's database."""
+    """The records that other drivers have saved, of scans of the statement's database."""
     if not at.settings.history:
         return ()
     if command.table is not None:
@@ -75,7 +75,7 @@ def _saved(
         saved = saved_records(at.environment.open_store(root), root, but, now_ms)
     except (SieveError, Py4JError) as error:
         # The driver's own scans are worth an answer.
-        log.warning("what other drivers have kept of scans cannot be read: %s", error)
+        log.warning("the scans that other drivers have saved cannot be read: %s", error)
         return ()
     if saved.ignored:
         log.warning("%d files of %s/history are no records of scans", saved.ignored, root)

@@ -101,6 +101,18 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
     assert ordinals(files, two) == [0, 1, 1, 2, -1, 3, 4]
 
 
+@pytest.mark.parametrize("fact", ["mtimes", "lengths"])
+def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, fact: str) -> None:
+    """Versions of before and after a file was replaced, and of before once more."""
+    before = cut([0], {})
+    after = replace(before, **{fact: getattr(before, fact) + 7})
+    lists = zip("abc", (before, after, before), strict=True)
+    indexes = [opened(tmp_path, name, one) for name, one in lists]
+    files = numbered(*indexes)
+    assert files.n == 2
+    assert [ordinals(files, index) for index in indexes] == [[0, -1], [-1, 0], [0, -1]]
+
+
 def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
     """Files of one version alone are kept by what the other proves."""
     one = opened(tmp_path, "a", cut([0], {0: [10]}))

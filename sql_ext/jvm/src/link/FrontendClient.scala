@@ -77,7 +77,7 @@ object FrontendClient {
     () => request.begun || request.answer.isDone
   }
 
-  /** Has the record of scans kept, and waits for it. */
+  /** Has the front end save the record of scans, and waits for it. */
   def saveHistory(session: Compat.Session): Unit = exchange(identity[JsonNode], patience(session, "history")) {
     send(session, new Request("statement", body(session, "history", Map.empty), session), atOnce = true)
   }

@@ -119,7 +119,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
     case _ => Nil
   }
 
-  /** Whether the broadcast is not found again: adaptive execution plans a scan of a cached table anew each time. */
+  /** Whether the broadcast is not found again: adaptive execution plans a scan of a cached table again each time. */
   private def isReplanned(build: LogicalPlan): Boolean =
     session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation])
 

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.sieve.Reason.Reason
 
-/** Why scans whose join keys are indexed get no keys: counted, and kept for EXPLAIN SIEVE while it plans. */
+/** Why scans whose join keys are indexed get no keys: counters, and a record for EXPLAIN SIEVE while it plans. */
 object JoinRefusals {
   private val explained = new ThreadLocal[mutable.Buffer[(AttributeSet, Reason)]]
 

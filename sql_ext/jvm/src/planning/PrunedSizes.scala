@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, InMemoryFil
 /**
  * Tells the planner of joins how much of a table an index leaves, so that a table of which few files are
  * read is broadcast. Only statistics change, as Spark's own pruning of partitions changes them: hints and
- * thresholds keep their meaning. The answer is kept for the scan, which asks the very same.
+ * thresholds keep their meaning. The scan asks the same question and takes this answer.
  */
 class PrunedSizes(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =

@@ -72,7 +72,7 @@ object Settings extends OnceLogging {
   /** Share of scans to audit, 0 to 1. */
   def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
 
-  /** Whether what scans asked is kept: of the driver, as its record is. */
+  /** Whether the record of scans is saved: a setting of the driver, as its record is the driver's. */
   def history(context: SparkContext): Boolean =
     context.getConf.get("spark.sieve.history", "").trim.equalsIgnoreCase("true")
 
