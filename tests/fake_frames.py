@@ -140,6 +140,7 @@ functions = SimpleNamespace(
     min=_aggregate(min),
     max=_aggregate(max),
     count=lambda _: Col(lambda _: 1, fold=len),
+    get=lambda array, place: Col(lambda row: array.of(row)[place.of(row)], type=pa.int32()),
     floor=lambda what: Col(lambda row: int(what.of(row) // 1)),
     octet_length=lambda what: Col(
         lambda row: None if row[what] is None else len(row[what].encode()), type=pa.int32()

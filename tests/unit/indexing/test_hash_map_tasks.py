@@ -172,10 +172,10 @@ def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "maps"), [(1, 1), (2_000_000, 1), (2_000_001, 2), (4_000_000, 2), (4_000_001, 3)]
+    ("n", "maps"), [(1, 1), (1 << 19, 1), ((1 << 19) + 1, 2), (1 << 20, 2), ((1 << 20) + 1, 3)]
 )
-def test_a_map_has_two_million_pairs_at_most(n: int, maps: int) -> None:
-    """So that a task makes it in bounded memory."""
+def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
+    """So that a task makes it in bounded memory, most of it in a core's cache."""
     assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
 
 
@@ -183,5 +183,5 @@ def test_maps_are_planned_for_the_largest_of_them(monkeypatch: pytest.MonkeyPatc
     """Keys, sets and their places are divided among the maps, and rounded up."""
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(build_hash_map, "fingerprint_for", lambda *given: asked.append(given) or 5)
-    assert fit_maps(4_000_001, 4_000_000, LOCATIONS, 300_000) == (3, 5)
-    assert asked == [(97_000, 1_333_334, LOCATIONS, 1, 1)]
+    assert fit_maps((1 << 20) + 1, 1 << 20, LOCATIONS, 300_000) == (3, 5)
+    assert asked == [(97_000, 349_526, LOCATIONS, 1, 1)]
