@@ -48,7 +48,8 @@ def draw(
 
     figure = Figure(figsize=(10, 7.5), dpi=132, layout="constrained")
     lines = [line for sentence in title for line in textwrap.wrap(sentence, _TITLE_WIDTH)]
-    figure.suptitle("\n".join(lines), fontsize=10, ha="left", x=0.01)
+    # Names and keys may have signs of the dollar, between which matplotlib sees formulas.
+    figure.suptitle("\n".join(lines), fontsize=10, ha="left", x=0.01, parse_math=False)
     axes = figure.subplots(
         2, 2, sharex="col", sharey="row", height_ratios=(3, 1.2), width_ratios=(8, 1)
     )
@@ -127,7 +128,8 @@ def _bridged(line: Numbers) -> Numbers:
 def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str] | None) -> None:
     places = [0, 0.2, 0.4, 0.6, 0.8, 1]
     words = [f"{p:.0%}" if decode is None else decode(layout.axis.code(p)) for p in places]
-    ax.set_xticks(places, [w if len(w) <= 22 else w[:21] + "…" for w in words], fontsize=8)
+    short = [w if len(w) <= 22 else w[:21] + "…" for w in words]
+    ax.set_xticks(places, short, fontsize=8, parse_math=False)
     first, *_, last = ax.get_xticklabels()
     first.set_horizontalalignment("left")
     last.set_horizontalalignment("right")

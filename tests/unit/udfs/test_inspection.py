@@ -89,6 +89,15 @@ def test_the_title_lies_within_the_picture() -> None:
     assert figure.axes[0].get_window_extent().y1 < box.y0
 
 
+def test_names_and_keys_are_no_formulas() -> None:
+    """What stands between two dollars is drawn as it is: columns and keys are what users chose."""
+    hostile = r"`$\foo_{$`"
+    figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [hostile], lambda _code: hostile, {})
+    figure.savefig(io.BytesIO())
+    labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
+    assert [figure.get_suptitle(), *labels] == [hostile] * 7
+
+
 DESCRIBED = {
     "index": "i",
     "table": "shop.t",
