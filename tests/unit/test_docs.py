@@ -226,7 +226,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize(
     "page",
     [page for page in DOCS if page.parent.name != "decisions" and page.parent != HOME]
-    + [HOME / "CONTRIBUTING.md", HOME / "SECURITY.md", HOME / "docs" / "decisions" / "README.md"],
+    + [HOME / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY")]
+    + [HOME / "docs" / "decisions" / "README.md"],
     ids=lambda page: str(page.relative_to(HOME)),
 )
 def test_a_page_says_first_what_it_is_for(page: Path) -> None:
