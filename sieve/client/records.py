@@ -2,7 +2,7 @@
 
 A record has the columns of its statement, in their order, which docs/sql.md describes. A column
 that a later release adds is left out. ``wholes`` names, for a column that is a part of another one
-of its row, that other one: notebooks draw the share as a bar.
+of its row, or of a property of it, that other one: notebooks draw the share as a bar.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class IndexState:
 class Advised:
     """A row of ADVISE SIEVE INDEXES: an index to create, to keep or to drop."""
 
-    wholes: ClassVar[Mapping[str, str]] = {}
+    wholes: ClassVar[Mapping[str, str]] = {"bytes_saved": "bytes_without"}
 
     action: str
     namespace: str
@@ -48,6 +48,11 @@ class Advised:
     bytes_saved: int
     statement: str | None
     estimate: str | None
+
+    @property
+    def bytes_without(self) -> int:
+        """Bytes that the scans read, or would read without the index that is there."""
+        return self.bytes_read if self.action == "create" else self.bytes_read + self.bytes_saved
 
 
 @dataclass(frozen=True, slots=True)

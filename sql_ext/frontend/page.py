@@ -21,6 +21,7 @@ from sieve.metadata.file_list import FileState
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.registration import Registration, registrations
 from sieve.operations.registered_index import Ready
+from sieve.reader.idle import IdleIndexes
 from sieve.reader.version_reader import read_locations
 from sieve.storage.interface import Store
 from sieve.workload.driver_record import AskedAndRead, add_up, parse_record
@@ -29,6 +30,7 @@ from sieve.workload.record import ScanGroup, Table
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, valid_settings
 from sql_ext.frontend import page_html
+from sql_ext.frontend.events import Followers
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.page_html import ShownIndex
 from udfs.inspection.rows import anonymous_picture
@@ -50,11 +52,21 @@ class PageService:
     Args:
         roots: checks which folders may hold indexes.
         open_store: opens the store of a root.
+        idle: the indexes that scans rest from asking.
+        followers: the refreshes that follow writes.
     """
 
-    def __init__(self, roots: Roots, open_store: Callable[[str], Store]) -> None:
+    def __init__(
+        self,
+        roots: Roots,
+        open_store: Callable[[str], Store],
+        idle: IdleIndexes,
+        followers: Followers,
+    ) -> None:
         self._roots = roots
         self._open_store = open_store
+        self._idle = idle
+        self._followers = followers
         self._lock = threading.Lock()
         # By index and version: the PNG, or why there is none; None while it is drawn.
         self._pictures: OrderedDict[tuple[str, str], bytes | str | None] = OrderedDict()
@@ -113,8 +125,13 @@ class PageService:
             manifest = newest(store, registration.directory)
             if manifest is None or manifest.state == "dropped" or not _is_of(manifest, table):
                 return ShownIndex(label, name, uuid, "gone")
+            state: str = manifest.state
+            if state == "ready":
+                # Why a refresh failed, SHOW tells those who may see it.
+                doing, *_ = self._followers.state(table["database"], table["table"]).split(":")
+                state = doing or ("idle" if registration.directory in self._idle else state)
             return ShownIndex(
-                label, name, uuid, manifest.state, manifest,
+                label, name, uuid, state, manifest,
                 _coverage(store, registration.directory, manifest),
             )  # fmt: skip
         except SieveError as error:

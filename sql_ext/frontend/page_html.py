@@ -7,6 +7,7 @@ no keys and no constants in what is shown.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -91,7 +92,7 @@ def _indexes(indexes: Sequence[ShownIndex]) -> Iterator[str]:
 
 
 def _index(shown: ShownIndex) -> list[str]:
-    own = [escape(shown.table), escape(shown.name)]
+    own = [_name(shown.table), _name(shown.name)]
     manifest = shown.manifest
     if manifest is None:
         return [*own, "", escape(shown.state), *[""] * 6]
@@ -99,7 +100,7 @@ def _index(shown: ShownIndex) -> list[str]:
     link = f'<a href="?index={quote(shown.uuid)}#picture">picture</a>'
     return [
         *own,
-        escape(f"{'.'.join(manifest.column)} {manifest.type}"),
+        _name(f"{'.'.join(manifest.column)} {manifest.type}"),
         escape(shown.state),
         f"{manifest.version} of {escape(manifest.instant)}",
         f"{manifest.locations.count:,}",
@@ -117,12 +118,12 @@ def _advice(advice: Sequence[Suggestion], days: float) -> Iterator[str]:
         head,
         (
             [
-                escape(".".join(one.table)),
-                escape(".".join(one.column)),
+                _name(".".join(one.table)),
+                _name(".".join(one.column)),
                 escape(described(one)),
                 _bytes(round(one.bytes_read / days)),
                 _bytes(round(one.bytes_saved / days)),
-                f"<code>{escape(create_statement(one.table, one.column))}</code>",
+                f"<code>{_name(create_statement(one.table, one.column))}</code>",
             ]
             for one in advice
         ),
@@ -144,7 +145,7 @@ def _picture(chosen: ShownIndex, picture: bytes | str | None) -> Iterator[str]:
 def _scans(scans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield "<h4>Latest scans</h4>"
     head = (
-        "time", "query", "table", "predicate", "index", "files read", "ranges read",
+        "time, UTC", "query", "table", "predicate", "index", "files read", "ranges read",
         "bytes skipped", "ms", "why files were read",
     )  # fmt: skip
     yield _table(head, map(_scan, scans))
@@ -158,15 +159,20 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
     return [
         f"{at:%Y-%m-%d %H:%M:%S}",
         query and f'<a href="{query}">{escape(str(number))}</a>',
-        escape(scan["table"]),
-        f"<code>{escape(scan['predicate'])}</code>",
-        escape(", ".join(scan["used"])),
+        _name(scan["table"]),
+        f"<code>{_name(scan['predicate'])}</code>",
+        _name(", ".join(scan["used"])),
         _left(scan["files"], scan["files_skipped"]),
         _left(scan["ranges"], scan["ranges_skipped"]),
         _bytes(scan["bytes_skipped"]),
         f"{scan['ms']:,}",
         escape(reasons),
     ]
+
+
+def _name(text: str) -> str:
+    """Names as HTML, which may be broken behind these characters: tables stay narrow."""
+    return re.sub(r"[_.@]", r"\g<0><wbr>", escape(text))
 
 
 def _left(total: int, skipped: int) -> str:

@@ -33,7 +33,11 @@ log = logging.getLogger(__name__)
 
 
 class StatementService:
-    """Parses and runs statements; attaches to the SparkContext on first use."""
+    """Parses and runs statements; attaches to the SparkContext on first use.
+
+    Attributes:
+        followers: the refreshes that follow writes.
+    """
 
     def __init__(
         self,
@@ -49,7 +53,7 @@ class StatementService:
         self._lock = threading.Lock()
         self._context: SparkContext | None = None
         self._sent = False
-        self._followers = Followers()
+        self.followers = Followers()
 
     def parse(self, request: Request) -> Mapping[str, Any]:
         """The result columns of a statement; raises its syntax error."""
@@ -77,7 +81,7 @@ class StatementService:
         # No user is there to correct an invalid setting, and an index must follow its table.
         at = self._begun(request, label, valid_settings(body["settings"]))
         try:
-            return self._followers.act(body, at)
+            return self.followers.act(body, at)
         finally:
             for index, sentence in at.environment.advice:
                 # An event has no result that a user reads, so its advice is logged.
@@ -121,7 +125,7 @@ class StatementService:
             settings,
             self._send_code,
             invalidate,
-            self._followers,
+            self.followers,
             self._pruner.cache,
             self._pruner.idle,
         )

@@ -46,6 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = Site(tmp_path_factory.mktemp("site"), *free_ports(4))
     settings = {
         "spark.ui.port": site.ui_port,
+        "spark.acls.enable": "true",
         "spark.sql.shuffle.partitions": 4,
         # A busy test machine must not cause a time-out.
         "spark.sieve.start.timeout": "120s",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,10 @@ _BRIDGE: Final = 20
 _LINEAR: Final = 20
 _SPAN: Final = np.array([0.80, 0.84, 0.90])
 _ENTRY: Final = np.array([0.05, 0.30, 0.58])
+# A byte that is no character, as the decoder spells it, or a control character.
+_NO_TEXT: Final = re.compile(r"\\x[0-9a-f]{2}|[\x00-\x1f\x7f-\x9f]")
+_LABEL: Final = 22
+"""Characters of a label of the axis, at most."""
 _BY_ENDS: Final = "#8fa3bf"
 _BY_INDEX: Final = "#0d4d94"
 _LEAST: Final = "#c2410c"
@@ -128,8 +133,7 @@ def _bridged(line: Numbers) -> Numbers:
 def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str] | None) -> None:
     places = [0, 0.2, 0.4, 0.6, 0.8, 1]
     words = [f"{p:.0%}" if decode is None else decode(layout.axis.code(p)) for p in places]
-    short = [w if len(w) <= 22 else w[:21] + "…" for w in words]
-    ax.set_xticks(places, short, fontsize=8, parse_math=False)
+    ax.set_xticks(places, [_short(word) for word in words], fontsize=8, parse_math=False)
     first, *_, last = ax.get_xticklabels()
     first.set_horizontalalignment("left")
     last.set_horizontalalignment("right")
@@ -137,3 +141,11 @@ def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str] | None) ->
     ax.set_xlabel(
         named if layout.axis.even else "keys in order, wider where the index has more entries"
     )
+
+
+def _short(key: str) -> str:
+    """A key as a label: cut off where it is no longer text, as keys between two others are."""
+    text, *rest = _NO_TEXT.split(key, maxsplit=1)
+    if not rest and len(text) <= _LABEL:
+        return text
+    return text[: _LABEL - 1] + "…"

@@ -67,8 +67,8 @@ class Tags(HTMLParser):
 def test_records_have_the_columns_of_their_statements(record: type, command: type) -> None:
     """All columns, in order; and what is drawn as a share is a share of a column."""
     assert Answer(record, []).columns == tuple(name for name, _ in command.result_columns)
-    columns = Answer(record, []).columns
-    assert {*record.wholes, *record.wholes.values()} <= set(columns)
+    assert set(record.wholes) <= set(Answer(record, []).columns)
+    assert all(hasattr(record, whole) for whole in record.wholes.values())
 
 
 def test_html_escapes_every_text() -> None:
@@ -103,6 +103,16 @@ def test_bars_show_shares() -> None:
     assert "width:" not in Answer(records.Scan, [unknown])._repr_html_().replace("min-width:", "")
 
 
+@pytest.mark.parametrize(("action", "width"), [("create", "60.0"), ("keep", "37.5")])
+def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
+    """An index to create saves of what scans read; one that is there, of that and what it saves."""
+    advised = records.Advised(
+        action, "shop", "t", "id", None, "= 2", 2.0, 1000, 600, "CREATE ...", None
+    )
+    page = Answer(records.Advised, [advised])._repr_html_()
+    assert re.findall(r"width:([\d.]+)%", page) == [width]
+
+
 def test_bars_of_describe_compare_with_min_and_max() -> None:
     """Pale by minimum and maximum, dark by the index, of what DESCRIBE says."""
     stats = SimpleNamespace(
@@ -125,6 +135,13 @@ def test_terminals_get_plain_text() -> None:
     assert "2,000,000" in row
     assert "None" not in row
     assert head.index("bytes_read") == row.index("1,000")
+
+
+def test_terminals_get_no_control_characters() -> None:
+    """A text of several lines is one line of the table, and a constant cannot colour a terminal."""
+    text = "note = 'a\nb\x1b[31m é\\'"
+    _, row = repr(Answer(records.Scan, [scan(predicate=text)])).splitlines()
+    assert r"note = 'a\nb\x1b[31m é\'" in row
 
 
 def test_an_answer_is_a_sequence_of_records() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from sieve.reader.idle import IdleIndexes
 from sieve.storage.local import LocalStore
 from sql_ext.frontend import page as page_module
 from sql_ext.frontend import page_html
@@ -70,7 +71,10 @@ class Pages:
         self.refused: list[str] = []
         self.record = '{"driver": "d", "since": 0, "scans": []}'
         roots: Any = SimpleNamespace(check=self._check)
-        self.service = PageService(roots, lambda _root: LocalStore())
+        self.idle = IdleIndexes()
+        self.refresh = ""
+        followers: Any = SimpleNamespace(state=lambda *_: self.refresh)
+        self.service = PageService(roots, lambda _root: LocalStore(), self.idle, followers)
 
     def _check(self, root: str, *_: object) -> None:
         self.refused.append(root)
@@ -119,6 +123,23 @@ def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
     assert shown["files read for a key"] == ""
     assert shown["bytes"].endswith(" KB")
     assert "No scan of a table with an index yet." in page.text
+
+
+def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
+    """Idle, or how the last refresh in the background ended, without its message; or disabled."""
+    pages = Pages(warehouse)
+
+    def state() -> str:
+        return Text(pages.html()).rows[1][3]
+
+    pages.idle.note([f"file:{warehouse.root}/{pages.uuid()}"], 2)
+    assert state() == "idle"
+    pages.refresh = "failed: [SIEVE_UNAVAILABLE] of 'secret': no"
+    assert state() == "failed"
+    pages.refresh = "refreshing"
+    assert state() == "refreshing"
+    Session(warehouse).sql("ALTER SIEVE INDEX a ON t DISABLE")
+    assert state() == "disabled"
 
 
 def test_a_row_tells_what_a_key_reads() -> None:
@@ -206,6 +227,14 @@ def test_a_picture_has_ranks_in_place_of_keys(
     assert len(axes) == 1
     Session(warehouse).sql("DROP SIEVE INDEX a ON t")
     assert "img" not in [tag for tag, _ in Text(pages.html(index="no such")).found]
+
+
+def test_long_names_may_be_broken() -> None:
+    """Behind the characters that join words, and nowhere within an entity of HTML."""
+    scan = SCAN | {"table": "shop.a_&_b", "predicate": "(a_b = ?)", "used": ["i@2"]}
+    html = page_html.page([], (scan,), None, None, (), 1.0)
+    assert "<td>shop.<wbr>a_<wbr>&amp;_<wbr>b</td>" in html
+    assert "<code>(a_<wbr>b = ?)</code></td><td>i@<wbr>2</td>" in html
 
 
 def test_what_cannot_be_drawn_is_told(

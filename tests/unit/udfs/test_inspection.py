@@ -98,6 +98,23 @@ def test_names_and_keys_are_no_formulas() -> None:
     assert [figure.get_suptitle(), *labels] == [hostile] * 7
 
 
+@pytest.mark.parametrize(
+    ("key", "label"),
+    [
+        ("a" * 22, "a" * 22),
+        ("a" * 23, "a" * 21 + "…"),
+        (r"order-7\xf5\x81q", "order-7…"),
+        ("order-7\tq", "order-7…"),
+        ("a" * 22 + "\x7f", "a" * 21 + "…"),
+        ("C:\\xylem é", "C:\\xylem é"),
+    ],
+)
+def test_labels_are_text(key: str, label: str) -> None:
+    """A key between two others ends in bytes that no key has: its label ends before them."""
+    figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], lambda _code: key, {})
+    assert {text.get_text() for text in figure.axes[2].get_xticklabels()} == {label}
+
+
 DESCRIBED = {
     "index": "i",
     "table": "shop.t",
