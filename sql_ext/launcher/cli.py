@@ -154,8 +154,8 @@ def gc(database: str | None, retain_hours: float | None, args: tuple[str, ...]) 
     "--event-log",
     "folder",
     required=True,
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Folder of event logs (spark.eventLog.dir), or of one application's rolling log.",
+    type=click.Path(path_type=Path, exists=True),
+    help="Folder of event logs (spark.eventLog.dir), or the log of one application.",
 )
 @click.option("--json", "in_json", is_flag=True, help="Prints JSON.")
 def advise(folder: Path, in_json: bool) -> None:

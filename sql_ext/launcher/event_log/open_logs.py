@@ -43,7 +43,9 @@ class EventLog:
 
 
 def find_logs(folder: Path) -> list[EventLog]:
-    """The logs in a folder, by name; the folder may itself be that of one application."""
+    """The logs in a folder, by name; it may be the folder, or the file, of one application."""
+    if folder.is_file():
+        return [EventLog(folder.name, (folder,))]
     if folder.name.startswith(ROLLING_PREFIX):
         return [_rolling(folder)]
     found = []

@@ -249,6 +249,14 @@ def test_logs_without_a_filter(tmp_path: Path) -> None:
     assert output.splitlines()[1:] == ["No scan has a filter with which an index could save bytes."]
 
 
+def test_one_log_is_named_by_its_file(tmp_path: Path) -> None:
+    """The others in its folder are not read."""
+    for name in ("app-1", "app-2"):
+        write(tmp_path / name, started(1, 0, plan()), measured(1, 1, 10), ended(1, 1))
+    assert advise(tmp_path).output.startswith("applications: 2, queries: 2,")
+    assert advise(tmp_path / "app-1").output.startswith("applications: 1, queries: 1,")
+
+
 def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
     """With the setting that names the right one."""
     result = advise(tmp_path)
