@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,13 +52,52 @@ print(json.dumps({
 """
 
 
+# The page's code, with what its last two lines show.
+_PAGE = """
+import ast, json, sys
+
+*before, indexes, frame = ast.parse(sys.argv[1]).body
+scope = {}
+exec(compile(ast.Module(before, []), "page", "exec"), scope)
+indexes, frame = (eval(ast.unparse(line), scope) for line in (indexes, frame))
+print(json.dumps([indexes, frame.to_dict("list")]))
+"""
+
+
+def test_the_page_on_sqlalchemy_is_true(site: Site) -> None:
+    """Its code runs, and shows the indexes that stand in its comment."""
+    page = (HOME / "docs" / "recipes" / "sqlalchemy.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (told,) = re.findall(r"# (\[.*\])", code)
+    with thrift_session(site.thrift_port) as connection:
+        cursor = connection.cursor()
+        for statement in (
+            "CREATE DATABASE alchemy_page",
+            "CREATE TABLE alchemy_page.orders USING parquet AS SELECT id FROM range(200000)",
+            "CREATE SIEVE INDEX ON alchemy_page.orders (id)",
+        ):
+            cursor.execute(statement)
+    code = code.replace(":10000/default", f":{site.thrift_port}/alchemy_page")
+    done = run_python("2", _PAGE, code)
+    assert json.loads(done) == [ast.literal_eval(told), {"id": [123457]}]
+
+
+def run_python(release: str, script: str, *args: str) -> str:
+    """What a script prints, beside a release of SQLAlchemy."""
+    python = HOME / "build" / f"sqlalchemy-{release}" / "bin" / "python"
+    if not python.exists():
+        pytest.fail("run `make test-clients`, which installs SQLAlchemy")
+    done = subprocess.run(
+        [python, "-c", script, *args], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
 @pytest.mark.parametrize("release", ["1.4", "2"])
 def test_sqlalchemy_and_pandas(site: Site, release: str) -> None:
     """Tables, views, columns and indexes as they are; queries by SQLAlchemy and by pandas."""
-    python = HOME / "build" / f"sqlalchemy-{release}" / "bin" / "python"
     database = f"alchemy_{release[0]}"
-    if not python.exists():
-        pytest.fail("run `make test-clients`, which installs SQLAlchemy")
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute(f"CREATE DATABASE {database}")
@@ -64,14 +105,7 @@ def test_sqlalchemy_and_pandas(site: Site, release: str) -> None:
         for statement in tour("t")[:2]:
             cursor.execute(statement)
         cursor.execute(f"CREATE VIEW v AS SELECT * FROM {database}.t WHERE a = 7")
-    done = subprocess.run(
-        [python, "-c", _SCRIPT, str(site.thrift_port), database],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads(done.stdout) == {
+    assert json.loads(run_python(release, _SCRIPT, str(site.thrift_port), database)) == {
         "backend": "hive",
         "tables": ["t"],
         "elsewhere": ["t"],
