@@ -44,7 +44,8 @@
       {{ exceptions.raise_compiler_error("Only an index of one column can have a name: " ~ entry) }}
     {%- endif -%}
     {%- for column in entry.columns -%}
-      {%- set name = entry.get('name') or (column | replace('`', '') | replace('.', '_')) ~ '_sieve' -%}
+      {#- Sieve folds names of indexes to lower case. -#}
+      {%- set name = (entry.get('name') or (column | replace('`', '') | replace('.', '_')) ~ '_sieve') | lower -%}
       {%- set options = entry.get('options') or {} -%}
       {%- set comment = sieve.by_dbt() ~ tojson({'column': column, 'options': options}, sort_keys=true) -%}
       {%- do wanted.update({name: {'column': column, 'options': options, 'comment': comment}}) -%}
