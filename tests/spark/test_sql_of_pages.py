@@ -18,6 +18,11 @@ _BLOCK = re.compile(
     r"^( *)```sql\n(?P<sql>.*?)^\1```\n(?:\1```\n(?P<shown>.*?)^\1```)?", re.DOTALL | re.MULTILINE
 )
 
+_MARKED_OR_NOT = re.compile(r"^( *)```(\S*)\n(?P<text>.*?)^\1```", re.DOTALL | re.MULTILINE)
+_STATEMENT = re.compile(
+    r"\s*(ADVISE|ALTER|CALL|CREATE|DESCRIBE|DROP|EXPLAIN|INSERT|MERGE|REFRESH|SELECT|SET|SHOW) "
+)
+
 # The examples of the page on statements use the table of the README.
 DATABASES = {
     "tutorial": ["docs/tutorial.md"],
@@ -113,6 +118,10 @@ def test_no_page_is_left_out() -> None:
     assert with_sql == run | ELSEWHERE.keys()
     for page, test in ELSEWHERE.items():
         assert Path(page).name in (HOME / test).read_text(encoding="utf-8")
+    for name in names:
+        text = (HOME / name).read_text(encoding="utf-8")
+        unmarked = [block["text"] for block in _MARKED_OR_NOT.finditer(text) if not block[2]]
+        assert not [text for text in unmarked if _STATEMENT.match(text)], name
     for page in with_sql:
         text = (HOME / page).read_text(encoding="utf-8")
         assert len(list(blocks(page))) == text.count("```sql\n")
