@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from py4j.java_gateway import JavaClass, JavaPackage, JVMView
 from pyspark.sql import DataFrame, SparkSession
 
 from sieve.client.spark_conf import wiring
 from sieve.client.spark_home import find_spark, shim_jar
+from sql_ext.driver.attach import remember_names
 
 THRIFT_PORT = "spark.hadoop.hive.server2.thrift.port"
 DERBY = "-Dderby.language.statementCache.size=1000 -Dderby.system.durability=test"
@@ -204,27 +204,6 @@ def shown_scans(lab: Lab, query: str) -> list[dict[str, str]]:
                 {m.name(): values.apply(m.accumulatorId()) for m in kinds} | {"": node.name()}
             )
     return scans
-
-
-def remember_names() -> None:
-    """Makes py4j ask the JVM once only what a name such as ``org.apache`` is.
-
-    To know a package from a class, Java looks into each jar of Spark, for each part of a name and
-    for each package that PySpark imports: a thirtieth of a query's CPU time.
-    """
-
-    def remembering(ask: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-        def found(self: Any, name: str) -> Any:
-            it = ask(self, name)
-            if isinstance(it, JavaClass | JavaPackage):
-                vars(self)[name] = it
-            return it
-
-        return found
-
-    for kind in (JVMView, JavaPackage):
-        if kind.__getattr__.__module__ != __name__:
-            kind.__getattr__ = remembering(kind.__getattr__)
 
 
 def start_session(folder: Path, **conf: str) -> SparkSession:

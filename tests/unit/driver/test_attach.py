@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 from py4j import protocol
+from py4j.java_gateway import JavaClass, JavaPackage, JVMView
 from pyspark.sql.types import NumpyScalarConverter
 
 from sql_ext.driver import attach
@@ -37,6 +39,7 @@ def test_each_converter_of_numpy_values_is_wrapped(monkeypatch: pytest.MonkeyPat
     before = list(protocol.INPUT_CONVERTER)
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", list(before))
     monkeypatch.setattr(attach, "launch_gateway", lambda: "gateway")
+    monkeypatch.setattr(attach, "remember_names", lambda: None)
     assert attach.open_gateway() == "gateway"
     now = protocol.INPUT_CONVERTER
     assert len(now) == len(before)
@@ -44,6 +47,48 @@ def test_each_converter_of_numpy_values_is_wrapped(monkeypatch: pytest.MonkeyPat
     assert len(wrapped) == 2
     pairs = zip(now, before, strict=True)
     assert all(one is other for one, other in pairs if not isinstance(one, NumpyValuesOnly))
+
+
+def test_a_name_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is a package or class stays one; anything else may change, and is asked for each time.
+
+    However often names are to be remembered, each is looked for in one place alone.
+    """
+    asked: list[str] = []
+    answers = {
+        "org": JavaPackage("org", None, "v"),
+        "PythonUtils": JavaClass("org.PythonUtils", MagicMock()),
+        "apache": JavaPackage("org.apache", None, "v"),
+        "value": 7,
+    }
+
+    def ask(_: object, name: str) -> object:
+        asked.append(name)
+        return answers[name]
+
+    for kind in (JVMView, JavaPackage):
+        monkeypatch.setattr(kind, "__getattr__", ask)
+    attach.remember_names()
+    once = JVMView.__getattr__
+    attach.remember_names()
+    assert JVMView.__getattr__ is once
+    view = JVMView(None, "v", id="v")
+    for _ in range(2):
+        assert view.org is answers["org"]
+        assert view.org.apache is answers["apache"]
+        assert view.PythonUtils is answers["PythonUtils"]
+        assert view.value == 7
+    assert asked == ["org", "apache", "PythonUtils", "value", "value"]
+
+
+def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the first call of the driver on."""
+    done: list[str] = []
+    monkeypatch.setattr(protocol, "INPUT_CONVERTER", [])
+    monkeypatch.setattr(attach, "remember_names", lambda: done.append("names"))
+    monkeypatch.setattr(attach, "launch_gateway", lambda: done.append("launched"))
+    attach.open_gateway()
+    assert done == ["names", "launched"]
 
 
 def test_no_import_of_the_front_end_brings_pandas() -> None:
