@@ -60,7 +60,7 @@ class Answer(Sequence[Record], Generic[Record]):
 
     def __repr__(self) -> str:
         """A table in plain text: a line of names, then a line a row."""
-        lines = [list(self.columns), *([_on_a_line(t) for t in row] for row in self._texts())]
+        lines = [list(self.columns), *([on_a_line(t) for t in row] for row in self._texts())]
         widths = [max(len(line[k]) for line in lines) for k in range(len(self.columns))]
         rows = ("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in lines)
         return "\n".join([*(row.rstrip() for row in rows), *self._rest()])
@@ -89,7 +89,7 @@ class Answer(Sequence[Record], Generic[Record]):
         return [f"and {more:,} more rows"] if more > 0 else []
 
 
-def _on_a_line(text: str) -> str:
+def on_a_line(text: str) -> str:
     """The text with line breaks and other control characters escaped, as terminals obey them."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
+from sieve.client.answer import on_a_line
 from sieve.errors import InvalidInputError
 from sieve.workload.rank import Suggestion, described, suggest
 from sieve.workload.spelling import create_statement, estimate_statement, spelled
@@ -53,11 +54,12 @@ def print_report(replay: Replay) -> None:
     if found:
         console.print(_table(found, replay.days))
         # Not wrapped, so that they can be pasted.
-        console.print("\n".join(f"{_create(one)};" for one in found), soft_wrap=True)
+        statements = [on_a_line(f"{_create(one)};") for one in found]
+        console.print("\n".join(statements), soft_wrap=True)
         console.print(
             "\nWhat an index really saves depends on how its keys lie in the files. To see it "
             "before a build:\n"
-            f"{estimate_statement(found[0].table, found[0].column)};",
+            + on_a_line(f"{estimate_statement(found[0].table, found[0].column)};"),
             soft_wrap=True,
         )
     else:
@@ -91,8 +93,8 @@ def _table(found: Sequence[Suggestion], days: float) -> Table:
         table.add_column(name, justify="right")
     for one in found:
         table.add_row(
-            spelled(one.table),
-            spelled(one.column),
+            on_a_line(spelled(one.table)),
+            on_a_line(spelled(one.column)),
             described(one),
             f"{one.scans / days:.1f}",
             decimal(round(one.bytes_read / days)),

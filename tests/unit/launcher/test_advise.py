@@ -240,6 +240,21 @@ def test_statements_are_whole_lines_whatever_the_names(tmp_path: Path) -> None:
     )
 
 
+def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
+    """Escape sequences and line breaks in names are spelled out."""
+    scan = plan()
+    name = "a\x1b]0;owned\x07\nDROP"
+    scan["metadata"]["ReadSchema"] = f"struct<{name}:string>"
+    scan["metadata"]["PushedFilters"] = f"[EqualTo(`{name}`,1)]"
+    write(tmp_path / "app", started(1, 0, scan), measured(1, 4, 8_000_000), ended(1, 1))
+    shown = advise(tmp_path).output
+    spelled = r"`a\x1b]0;owned\x07\nDROP`"
+    assert f"CREATE SIEVE INDEX ON shop.orders ({spelled});" in shown.splitlines()
+    assert f"ESTIMATE SIEVE INDEX ON shop.orders ({spelled});" in shown.splitlines()
+    assert shown.count(spelled) == 3
+    assert not {"\x1b", "\x07"} & set(shown)
+
+
 def test_logs_without_a_filter(tmp_path: Path) -> None:
     """Then there is nothing to paste, and the report says so."""
     scan = plan()
