@@ -23,6 +23,7 @@ OTHERS  := 4.0 4.2 4.3
 SCALA   := $(wildcard sql_ext/jvm/src/*/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py sql_ext/settings.json sql_ext/policy.json
 
 # Stamps record what is done, so that a second `make setup` only compares file times.
+VENV_MADE  := .venv/.sieve-made
 VENV_DONE  := .venv/.sieve-setup
 SPARK_DONE := build/spark-3.5/.sieve-setup
 SERVICES_DONE := build/services/.sieve-setup
@@ -66,7 +67,7 @@ help: ## list the targets
 setup: $(VENV_DONE) $(SPARK_DONE) $(JARS) sql_ext/jars/grammar.tables ## .venv, the second Spark home and the shim jars
 
 # 3.11 first: it is the newest Python that every supported Spark, 3.5 included, runs on.
-$(VENV_DONE): pyproject.toml
+$(VENV_MADE):
 	@java=$${JAVA_HOME:+$$JAVA_HOME/bin/}java; \
 	version=$$("$$java" -version 2>&1 | sed -nE 's/.*version "([0-9]+).*/\1/p' | head -1); \
 	if [ "$${version:-0}" -lt 17 ]; then \
@@ -80,14 +81,19 @@ $(VENV_DONE): pyproject.toml
 	    echo "Sieve needs Python 3.11 or newer with venv; none was found on PATH." \
 	         "Install one, or name it: 'make setup PYTHON=/path/to/python3.11'."; exit 1; fi; \
 	  echo "Making .venv with $$($$found --version)"; "$$found" -m venv .venv; fi
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,spark]'
 	@touch $@
 
-$(SPARK_DONE): Makefile | $(VENV_DONE)
+# Not compiled: what is imported compiles itself, once, and that is a quarter of these files.
+$(VENV_DONE): pyproject.toml | $(VENV_MADE)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev,spark]'
+	@touch $@
+
+# Beside the one above: each of the two fetches and unpacks a Spark.
+$(SPARK_DONE): Makefile | $(VENV_MADE)
 	@if [ ! -e build/spark-3.5/pyspark-$(SPARK35).dist-info ]; then \
 	  rm -rf build/spark-3.5; \
 	  echo "Fetching Spark $(SPARK35), the second supported line"; \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps \
 	    --target build/spark-3.5 pyspark==$(SPARK35) py4j==0.10.9.7; fi
 	@touch $@
 
@@ -120,8 +126,8 @@ format: $(VENV_DONE) ## let ruff lay out the code
 # and jobs that parse no closure; both lines of Spark load them.
 $(QUICK_FILES): $(wildcard tests/quick_*.scala) | $(VENV_DONE)
 	@mkdir -p build
-	@$${JAVA_HOME:+$$JAVA_HOME/bin/}java -Xss8m -cp "$(PYSPARK)/jars/*" scala.tools.nsc.Main \
-	  -usejavacp -d $@ $^
+	@$${JAVA_HOME:+$$JAVA_HOME/bin/}java -Xss8m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \
+	  -cp "$(PYSPARK)/jars/*" scala.tools.nsc.Main -usejavacp -d $@ $^
 
 $(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar $(QUICK_FILES)
 	@$(BIN)/python tests/class_archive.py $@ >build/class-archive.log 2>&1 || \

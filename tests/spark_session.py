@@ -41,6 +41,8 @@ FRUGAL = {
     # aggregation (32 MB), and tests have a few kB for them: a tenth of a query's CPU time.
     "spark.broadcast.blockSize": "128k",
     "spark.buffer.pageSize": "1m",
+    # Time that each listener takes, of which no test asks.
+    "spark.scheduler.listenerbus.metrics.maxListenerClassesTimed": "0",
 }
 """Settings of any driver of the tests, for it has few rows and two cores."""
 RANGES = {
