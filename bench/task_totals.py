@@ -13,8 +13,9 @@ COUNTED_READS = {"spark.hadoop.parquet.hadoop.vectored.io.enabled": "false"}
 
 @dataclass(frozen=True, slots=True)
 class TaskTotals:
-    """Input bytes, input rows and CPU milliseconds of tasks."""
+    """Number of tasks, and their input bytes, input rows and CPU milliseconds."""
 
+    tasks: int
     bytes: int
     rows: int
     cpu_ms: float
@@ -34,16 +35,17 @@ class TaskMeter:
     def since_last(self) -> TaskTotals:
         """The totals of the stages that are new."""
         stages, last = self._stages(), self._last
-        size = rows = cpu_ns = 0
+        tasks = size = rows = cpu_ns = 0
         for k in range(stages.size()):
             stage = stages.apply(k)
             if stage.stageId() <= last:
                 break
             self._last = max(self._last, stage.stageId())
+            tasks += stage.numCompleteTasks()
             size += stage.inputBytes()
             rows += stage.inputRecords()
             cpu_ns += stage.executorCpuTime()
-        return TaskTotals(size, rows, cpu_ns / 1e6)
+        return TaskTotals(tasks, size, rows, cpu_ns / 1e6)
 
     def _stages(self) -> Any:
         """All stages that Spark keeps, the newest first."""

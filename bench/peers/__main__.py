@@ -1,0 +1,158 @@
+"""Peers side by side: ``make bench-peers``.
+
+The same rows and queries by Spark alone, sorted Parquet files, Parquet's Bloom filters, Delta,
+Iceberg and Sieve on Spark 4.1, in one session where the systems take turns; and by Hudi's indexes
+and Sieve on Hudi on Spark 3.5, beside Spark alone there. All must return the same rows. A system
+that can takes the table's files as they are; others get a copy that is rewritten to as many files.
+
+Told of each query: files of its scans, bytes that all processes read for it, tasks, and the median
+milliseconds of seven runs, of three if they take longer than 10 s. Of each table: seconds until it
+can be asked, bytes of rows rewritten for it, and bytes beside the rows. Of the log also what it
+takes to append 1 % of its rows and to update 1 % of them. The report begins with the queries on
+which Sieve is worst.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from bench.hudi_session import start_hudi_session
+from bench.peers.data import HOME, Dataset, datasets, log_rows
+from bench.peers.hudi_systems import hudi_systems
+from bench.peers.measure import Asked, Made, Written, ask, make, write
+from bench.peers.picture import draw
+from bench.peers.queries import KEY, queries_of, small_tables
+from bench.peers.report import Report, print_report
+from bench.peers.systems import System, start, systems
+
+_TABLES = ("lineitem", "log", "flights")
+_SIDES = {"4.1": "Spark 4.1", "3.5": "Spark 3.5"}
+
+
+def main() -> None:
+    """Measures both sides, each in a process of its own, and prints one report."""
+    parser = argparse.ArgumentParser(prog="make bench-peers ARGS=...", description=__doc__)
+    parser.add_argument("--scale", type=int, default=3, help="of TPC-H's lineitem (default: 3)")
+    parser.add_argument("--rows", type=int, default=5_000_000, help="of the log")
+    parser.add_argument("--tables", nargs="+", choices=_TABLES, default=_TABLES)
+    parser.add_argument("--sides", nargs="+", choices=list(_SIDES), default=list(_SIDES))
+    parser.add_argument("--folder", type=Path, default=HOME / "build" / "bench-peers")
+    parser.add_argument("--side", choices=list(_SIDES), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 165, highlight=False)
+    of = datasets(args.folder / "data", args.scale, args.rows, console)
+    chosen = [of[name] for name in args.tables]
+    if args.side:
+        _measure(args, chosen, console)
+        return
+    found = {side: _in_process(args, side) for side in args.sides}
+    print_report(console, found)
+    with (args.folder / "peers.md").open("w") as file:
+        print_report(Console(file=file, width=400, highlight=False), found)
+    (args.folder / "peers.json").write_text(
+        json.dumps({side: asdict(report) for side, report in found.items()}, indent=1)
+    )
+    picture = args.folder / "peers.png"
+    draw(found).savefig(picture)
+    console.print(f"  figures and picture: {args.folder}/peers.json, peers.md, peers.png")
+
+
+def _in_process(args: argparse.Namespace, side: str) -> Report:
+    """The report of one line of Spark, whose session runs in a process of its own."""
+    command = [sys.executable, "-m", "bench.peers", "--side", side, "--scale", str(args.scale)]
+    command += ["--rows", str(args.rows), "--folder", str(args.folder), "--tables", *args.tables]
+    environ = dict(os.environ)
+    if side == "3.5":
+        environ |= {
+            "SPARK_HOME": str(HOME / "build" / "spark-3.5" / "pyspark"),
+            "PYTHONPATH": str(HOME / "build" / "spark-3.5"),
+        }
+    if subprocess.run(command, env=environ, check=False).returncode:
+        raise SystemExit(f"the session of Spark {side} failed; see {args.folder / side}/spark.log")
+    told: Mapping[str, Any] = json.loads((args.folder / f"{side}.json").read_text())
+    return Report(
+        _SIDES[side],
+        [Asked(**each) for each in told["asked"]],
+        [Made(**each) for each in told["made"]],
+        [Written(**each) for each in told["written"]],
+    )
+
+
+# -- in the process of a line of Spark ------------------------------------------------------------
+
+
+def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Console) -> None:
+    root: Path = args.folder / args.side
+    shutil.rmtree(root, ignore_errors=True)
+    if args.side == "3.5":
+        spark, asked = start_hudi_session(root), hudi_systems()
+    else:
+        spark, asked = start(root), systems()
+    report = Report(_SIDES[args.side], [], [], [])
+    for table in tables:
+        for system in asked:
+            with console.status(f"{table.name}: {system.name}"):
+                report.made.append(make(spark, system, table, root))
+            console.print(f"  {table.name}: {system.name}, {report.made[-1].seconds:.1f} s")
+        for name, text in small_tables(table, args.scale).items():
+            spark.sql(f"CREATE TABLE {name} USING parquet AS {text}")
+        for query in queries_of(table, args.scale):
+            with console.status(f"{table.name}: {query.name}"):
+                report.asked.extend(ask(spark, query, table, asked))
+        if table.name == "log":
+            keeping = [(system, system.version) for system in asked if system.version]
+            versions = {system.name: of(spark, system.of("log")) for system, of in keeping}
+            report.written.extend(_writes(spark, asked, args.rows, root))
+            (key,) = (q for q in queries_of(table, args.scale) if q.name == KEY)
+            past = replace(key, name=f"{KEY}, before the writes")
+            of_versions = [system for system, _ in keeping]
+            report.asked.extend(ask(spark, past, table, of_versions, versions))
+    (args.folder / f"{args.side}.json").write_text(json.dumps(asdict(report)))
+    spark.stop()
+
+
+def _writes(
+    spark: SparkSession, asked: Sequence[System], rows: int, root: Path
+) -> Sequence[Written]:
+    """Appends 1 % of the log's rows, and changes the URL of as many, the newest."""
+    new = root / "new.parquet"
+    pq.write_table(log_rows(rows, rows // 100), new, store_schema=False)
+    spark.read.parquet(new.as_uri()).createOrReplaceTempView("log_new")
+    first = spark.sql("SELECT min(id), min(at) FROM log_new").first()
+    assert first is not None
+    texts = {
+        "append": (
+            "INSERT INTO {t} SELECT * FROM log_new",
+            f"SELECT count(*) FROM {{t}} WHERE id = '{first[0]}'",
+        ),
+        "update": (
+            f"UPDATE {{t}} SET url = 'changed' WHERE at >= TIMESTAMP '{first[1]}'",
+            f"SELECT count(*) FROM {{t}} WHERE id = '{first[0]}' AND url = 'changed'",
+        ),
+    }
+    written: list[Written] = []
+    # Systems that share a table would each append to it.
+    tables: set[str] = set()
+    for system in reversed(asked):
+        name = system.of("log")
+        if name not in tables:
+            tables.add(name)
+            written += write(spark, system, "log", root, texts)
+    return written[::-1]
+
+
+if __name__ == "__main__":
+    main()

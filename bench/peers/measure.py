@@ -1,0 +1,203 @@
+"""What a query of each system reads and takes, and what each system's writes cost."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from bench.answers import same_rows
+from bench.memory import read_bytes
+from bench.peers.data import Dataset
+from bench.peers.queries import Query
+from bench.peers.systems import System
+from bench.session import files_read, scans_of, with_settings
+from bench.task_totals import TaskMeter
+
+_LONG = 10.0
+"""Seconds above which a query is not run `RUNS` times, but three."""
+RUNS = 7
+_METASTORE = "metastore_db"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query by one system.
+
+    Attributes:
+        table, query, system: their names.
+        files: files that its scans read.
+        bytes: that all processes read for it, planning included: the least of its runs.
+        tasks: of its jobs.
+        ms: median milliseconds.
+        spread: its slowest run by its fastest.
+    """
+
+    table: str
+    query: str
+    system: str
+    files: int
+    bytes: int
+    tasks: int
+    ms: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A system's table: seconds to make it, bytes rewritten for it, and bytes beside the rows."""
+
+    table: str
+    system: str
+    seconds: float
+    rewritten: int
+    beside: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A write to a system's table.
+
+    Attributes:
+        system: its name.
+        kind: "append" or "update".
+        seconds: of the statement, and of the one that refreshes after it.
+        bytes: written for it, everything counted.
+        right: whether a query found the rows before anything was refreshed.
+    """
+
+    system: str
+    kind: str
+    seconds: float
+    bytes: int
+    right: bool
+
+
+def make(spark: SparkSession, system: System, table: Dataset, root: Path) -> Made:
+    """Makes a system's table in a folder of its own below `root`."""
+    before = _sizes(root)
+    started = time.perf_counter()
+    # Hudi encodes the signs of a folder's name once more.
+    own = re.sub(r"\W+", "_", f"{system.name} {table.name}")
+    system.make(spark, table, root / "tables" / own)
+    took = time.perf_counter() - started
+    rewritten = beside = 0
+    for path, (size, links) in _sizes(root).items() - before.items():
+        if path.suffix == ".parquet" and not _is_metadata(path):
+            rewritten += size if links == 1 else 0
+        else:
+            beside += size
+    return Made(table.name, system.name, took, rewritten, beside)
+
+
+def ask(
+    spark: SparkSession,
+    query: Query,
+    table: Dataset,
+    asked: Sequence[System],
+    versions: Mapping[str, str] | None = None,
+) -> Sequence[Asked]:
+    """Runs a query by each system in turn, after a round that warms up and compares the rows.
+
+    Args:
+        spark: the session.
+        query: the query.
+        table: the table.
+        asked: the systems.
+        versions: what stands behind the table's name, by system; None: nothing.
+
+    Raises:
+        SystemExit: the rows differ.
+    """
+    meter = TaskMeter(spark)
+    expected: Sequence[Row] | None = None
+    counted: dict[str, tuple[int, int]] = {}
+    read: dict[str, list[int]] = {system.name: [] for system in asked}
+    times: dict[str, list[float]] = {system.name: [] for system in asked}
+    runs = turn = 0
+    while turn == 0 or turn <= runs:
+        for system in asked:
+            with with_settings(spark, system.settings):
+                before, started = read_bytes(), time.perf_counter()
+                name = f"{system.of(table.name)} {versions[system.name] if versions else ''}"
+                frame = spark.sql(query.text.format(t=name))
+                rows = frame.collect()
+                took = time.perf_counter() - started
+            size = read_bytes() - before
+            counted[system.name] = (_files(frame), meter.since_last().tasks)
+            expected = rows if expected is None else expected
+            if not same_rows(expected, rows):
+                raise SystemExit(f"WRONG: other rows by {system.name}: {query.text}")
+            if turn:
+                times[system.name].append(took)
+                read[system.name].append(size)
+            runs = max(runs, 3 if took > _LONG else RUNS) if turn == 0 else runs
+        turn += 1
+    found = []
+    for name, each in times.items():
+        files, tasks = counted[name]
+        ms, spread = statistics.median(each) * 1000, max(each) / min(each)
+        found.append(Asked(table.name, query.name, name, files, min(read[name]), tasks, ms, spread))
+    return found
+
+
+def write(
+    spark: SparkSession,
+    system: System,
+    table: str,
+    root: Path,
+    texts: Mapping[str, tuple[str, str]],
+) -> Sequence[Written]:
+    """Appends and updates rows of a system's table.
+
+    Args:
+        spark: the session.
+        system: the system.
+        table: name of the table.
+        root: folder of everything that is written.
+        texts: by kind the statement, and a query that counts the rows it leaves, which is 0 if they
+            are not seen; `{t}` is the table.
+    """
+    written = []
+    for kind, (statement, check) in texts.items():
+        if kind == "update" and system.version is None:
+            continue
+        name, before = system.of(table), _sizes(root)
+        with with_settings(spark, system.settings):
+            started = time.perf_counter()
+            spark.sql(statement.format(t=name)).collect()
+            took = time.perf_counter() - started
+            ((seen,),) = spark.sql(check.format(t=name)).collect()
+            if system.refresh:
+                started = time.perf_counter()
+                spark.sql(system.refresh.format(name)).collect()
+                took += time.perf_counter() - started
+        size = sum(size for _, (size, _) in _sizes(root).items() - before.items())
+        written.append(Written(system.name, kind, took, size, seen > 0))
+    return written
+
+
+def _files(frame: DataFrame) -> int:
+    """Files that the scans of an executed query read, those of Iceberg included."""
+    total = files_read(frame)
+    for scan in scans_of(frame, ("BatchScanExec",)):
+        total += scan.metrics().apply("resultDataFiles").value()
+    return total
+
+
+def _is_metadata(path: Path) -> bool:
+    return any(
+        part.startswith(("_delta_log", ".sieve", "_sieve", ".hoodie")) for part in path.parts
+    )
+
+
+def _sizes(root: Path) -> dict[Path, tuple[int, int]]:
+    """Size and number of links of each file of a table or an index."""
+    files = (path for path in root.rglob("*") if path.is_file())
+    stats = ((path, path.lstat()) for path in files if _METASTORE not in path.parts)
+    return {path: (stat.st_size, stat.st_nlink) for path, stat in stats}

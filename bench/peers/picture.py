@@ -1,0 +1,60 @@
+"""The picture of `bench.peers`: the bytes that queries read, as a share of Spark's alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from bench.peers.report import Report, is_sieve
+
+_LEAST: Final = 1e-4
+_INCHES_A_QUERY, _INCHES_A_SYSTEM = 0.27, 1.05
+
+
+def draw(reports: Mapping[str, Report]) -> Figure:
+    """A panel a line of Spark: a row a query, a column a system, and the share in each field."""
+    asked = [
+        [each for each in report.by_query() if "Spark alone" in each[1]]
+        for report in reports.values()
+    ]
+    heights = [len(queries) for queries in asked]
+    systems = [list(dict.fromkeys(e.system for e in r.asked)) for r in reports.values()]
+    width = 3.2 + _INCHES_A_SYSTEM * max(map(len, systems))
+    height = 1.6 * len(heights) + _INCHES_A_QUERY * sum(heights)
+    figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
+    panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)
+    for ax, report, names, queries in zip(
+        panels.flat, reports.values(), systems, asked, strict=True
+    ):
+        alone = np.array([by["Spark alone"].bytes for _, by in queries], float)
+        read = np.array([[by[name].bytes for name in names] for _, by in queries], float)
+        share = read / np.maximum(alone, 1)[:, None]
+        shown = np.clip(share, _LEAST, 1)
+        ax.imshow(shown, norm=LogNorm(_LEAST, 1), cmap="YlOrRd", aspect="auto")
+        ax.set_yticks(range(len(queries)), [f"{table}: {query}" for (table, query), _ in queries])
+        ax.set_xticks(range(len(names)), [name.replace(", ", ",\n") for name in names])
+        ax.xaxis.tick_top()
+        ax.tick_params(length=0, labelsize=8)
+        for label, name in zip(ax.get_xticklabels(), names, strict=True):
+            label.set_fontweight("bold" if is_sieve(name) else "normal")
+        for (y, x), value in np.ndenumerate(share):
+            dark = shown[y, x] > 0.2
+            ax.text(x, y, _percent(value), ha="center", va="center", fontsize=7.5,
+                    color="white" if dark else "black")  # fmt: skip
+        ax.set_title(f"{report.line}: bytes read, in % of Spark alone", fontsize=10)
+    return figure
+
+
+def _percent(share: float) -> str:
+    percent = 100 * share
+    return (
+        f"{percent:.0f}"
+        if percent >= 10
+        else f"{percent:.1f}"
+        if percent >= 1
+        else f"{percent:.2g}"
+    )

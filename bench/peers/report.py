@@ -1,0 +1,130 @@
+"""The report of `bench.peers`: the worst queries first, then each table, then what systems cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.peers.measure import Asked, Made, Written
+
+WORST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The figures of one line of Spark: of queries, of tables, of writes."""
+
+    line: str
+    asked: list[Asked]
+    made: list[Made]
+    written: list[Written]
+
+    def by_query(self) -> Iterator[tuple[tuple[str, str], Mapping[str, Asked]]]:
+        """The figures of each query: its table and name, and the systems by name."""
+        found: dict[tuple[str, str], dict[str, Asked]] = {}
+        for each in self.asked:
+            found.setdefault((each.table, each.query), {})[each.system] = each
+        yield from found.items()
+
+
+@dataclass(frozen=True, slots=True)
+class Beaten:
+    """A query on which another system reads less or takes less time than Sieve."""
+
+    line: str
+    table: str
+    query: str
+    other: Asked
+    own: Asked
+
+    @property
+    def times(self) -> float:
+        """Sieve's bytes as a multiple of the other's."""
+        return (self.own.bytes + 1) / (self.other.bytes + 1)
+
+
+def is_sieve(system: str) -> bool:
+    """Whether a system is Sieve's."""
+    return system.startswith("Sieve")
+
+
+def worst(reports: Mapping[str, Report]) -> Sequence[Beaten]:
+    """The queries on which Sieve reads the most bytes against another system, worst first."""
+    found = []
+    for report in reports.values():
+        for (table, query), by in report.by_query():
+            least = min((o for n, o in by.items() if not is_sieve(n)), key=lambda o: o.bytes)
+            own = (one for name, one in by.items() if is_sieve(name))
+            found += [Beaten(report.line, table, query, least, one) for one in own]
+    return sorted(found, key=lambda one: -one.times)
+
+
+def print_report(console: Console, reports: Mapping[str, Report]) -> None:
+    """Prints all tables."""
+    _print_worst(console, reports)
+    for report in reports.values():
+        for name in dict.fromkeys(each.table for each in report.asked):
+            console.print(_queries(report, name))
+        console.print(_costs(report))
+        if report.written:
+            console.print(_writes(report))
+
+
+def _print_worst(console: Console, reports: Mapping[str, Report]) -> None:
+    table = _table(f"the {WORST} queries on which Sieve reads most against another system")
+    for title in ("query", "system", "files", "MB", "ms"):
+        table.add_column(title, justify="left" if title in ("query", "system") else "right")
+    for each in worst(reports)[:WORST]:
+        for title, one in ((f"{each.table}: {each.query}", each.own), ("", each.other)):
+            table.add_row(title, one.system, str(one.files), _mb(one.bytes), f"{one.ms:,.0f}")
+    console.print(table)
+
+
+def _queries(report: Report, name: str) -> Table:
+    systems = list(dict.fromkeys(e.system for e in report.asked if e.table == name))
+    table = _table(f"{name} on {report.line}: files / MB / tasks / ms")
+    table.add_column("query", no_wrap=True)
+    for system in systems:
+        table.add_column(system, justify="right")
+    for (of, query), by in report.by_query():
+        if of == name:
+            table.add_row(query, *(_cell(by.get(system)) for system in systems))
+    return table
+
+
+def _cell(one: Asked | None) -> str:
+    if one is None:
+        return ""
+    return f"{one.files} / {_mb(one.bytes)} / {one.tasks} / {one.ms:,.0f}"
+
+
+def _costs(report: Report) -> Table:
+    table = _table(f"what the systems' tables cost on {report.line}")
+    for title in ("table", "system", "s", "MB rewritten", "KB beside"):
+        table.add_column(title, justify="left" if title in ("table", "system") else "right")
+    for one in report.made:
+        rewritten, beside = _mb(one.rewritten), f"{one.beside / 1e3:,.0f}"
+        table.add_row(one.table, one.system, f"{one.seconds:.1f}", rewritten, beside)
+    return table
+
+
+def _writes(report: Report) -> Table:
+    table = _table(f"writes of 1 % of the log on {report.line}")
+    for title in ("system", "write", "s", "MB written", "right at once"):
+        table.add_column(title, justify="right" if title in ("s", "MB written") else "left")
+    for one in report.written:
+        right = "yes" if one.right else "no"
+        table.add_row(one.system, one.kind, f"{one.seconds:.1f}", _mb(one.bytes), right)
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(box=box.MARKDOWN, title=title, padding=(0, 1))
+
+
+def _mb(size: float) -> str:
+    return f"{size / 1e6:,.2f}"

@@ -1,0 +1,188 @@
+"""The peers that run on one Spark beside Sieve, each with the set-up that its own pages advise.
+
+A peer that can take the table's files as they are does so; others are given a copy that is
+rewritten to as many files: sorted or clustered by the columns that the queries ask, or in the order
+of the original where only something is added to the files.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bench.delta_session import convert, rewrite
+from bench.peers.data import FETCHED, Dataset
+from bench.session import SWITCH, start_session, with_settings
+from sieve.client.spark_home import find_spark
+from sql_ext.launcher.launch import delta_settings, shipped_settings
+
+_JARS = ("delta-spark_4.1_2.13-*", "delta-storage-*", "iceberg-spark-runtime-4.1_2.13-*")
+_OFF = {SWITCH: "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A way to skip data.
+
+    Attributes:
+        name: as tables of figures show it.
+        table: what its SQL calls a table, with `{}` for the table's name.
+        make: makes its table, whose files are in a folder that no other system writes to.
+        as_they_are: whether it takes the files that are there, which then stay readable by all.
+        settings: while its queries run.
+        refresh: the statement after a write, with `{}` for the table's name; empty: none.
+        version: what its SQL puts behind a table's name for the rows that the table has now, when
+            it has changed; None: its rows can be neither changed nor asked as they were.
+    """
+
+    name: str
+    table: str
+    make: Callable[[SparkSession, Dataset, Path], None]
+    as_they_are: bool = False
+    settings: Mapping[str, str] = field(default_factory=lambda: _OFF)
+    refresh: str = ""
+    version: Callable[[SparkSession, str], str] | None = None
+
+    def of(self, table: str) -> str:
+        """What its SQL calls a table."""
+        return self.table.format(table)
+
+
+def start(folder: Path) -> SparkSession:
+    """A session of Spark 4.1 with Delta, Iceberg and Sieve, each in its own catalog."""
+    shutil.rmtree(folder, ignore_errors=True)
+    spark = find_spark(os.environ)
+    found = [jar for name in _JARS for jar in FETCHED.glob(f"{name}.jar")]
+    if len(found) != len(_JARS):
+        raise SystemExit(f"{FETCHED} has no peers: run `make bench-peers`, which fetches them")
+    jars = [shipped_settings(spark, os.environ)["spark.jars"], *map(str, found)]
+    named = {"spark.jars": ",".join(jars), "spark.driver.extraClassPath": ":".join(jars)}
+    both = delta_settings(spark, named)
+    iceberg = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+    settings = {
+        **both,
+        **named,
+        "spark.sql.extensions": f"{both['spark.sql.extensions']},{iceberg}",
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice.type": "hadoop",
+        "spark.sql.catalog.ice.warehouse": str(folder / "ice"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.databricks.delta.snapshotPartitions": "2",
+    }
+    session = start_session(folder, settings)
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def systems() -> Sequence[System]:
+    """Spark alone, the peers, and Sieve last."""
+    return (
+        System("Spark alone", "{}", declare, as_they_are=True),
+        System("Parquet, sorted", "{}_sorted", _sort),
+        System("Parquet, Bloom filters", "{}_bloom", _add_blooms),
+        System("Delta", "{}_delta", _convert, as_they_are=True, version=_delta_version),
+        System("Delta, Z-order", "{}_zorder", _zorder, version=_delta_version),
+        System("Delta, liquid", "{}_liquid", _cluster, version=_delta_version),
+        System("Iceberg", "ice.db.{}", _add_files, as_they_are=True, version=_snapshot),
+        System("Iceberg, Bloom filters", "ice.db.{}_bloom", _add_iceberg_blooms, version=_snapshot),
+        System(
+            "Sieve", "{}", _index, as_they_are=True, settings={SWITCH: "true"},
+            refresh="REFRESH SIEVE INDEX ON {}",
+        ),
+    )  # fmt: skip
+
+
+def _delta_version(spark: SparkSession, table: str) -> str:
+    newest = spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").collect()[0]
+    return f"VERSION AS OF {newest['version']}"
+
+
+def _snapshot(spark: SparkSession, table: str) -> str:
+    newest = f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at DESC LIMIT 1"
+    return f"VERSION AS OF {spark.sql(newest).collect()[0][0]}"
+
+
+# -- each system's table --------------------------------------------------------------------------
+
+
+def declare(spark: SparkSession, table: Dataset, folder: Path) -> None:
+    """Makes a table of the files as they are."""
+    shutil.copytree(table.folder, folder, copy_function=os.link)
+    spark.sql(f"CREATE TABLE {table.name} USING parquet LOCATION '{folder.as_uri()}'")
+
+
+def _sort(spark: SparkSession, table: Dataset, folder: Path) -> None:
+    key = table.keys[0]
+    rows = spark.table(table.name).repartitionByRange(len(table.files), key)
+    _save(rows.sortWithinPartitions(key), f"{table.name}_sorted", folder, {})
+
+
+def _add_blooms(spark: SparkSession, table: Dataset, folder: Path) -> None:
+    options = {}
+    each = spark.table(table.name).count() // len(table.files)
+    for key in table.keys:
+        options[f"parquet.bloom.filter.enabled#{key}"] = "true"
+        options[f"parquet.bloom.filter.expected.ndv#{key}"] = str(each)
+    with with_settings(spark, file_a_task(table)):
+        _save(spark.table(table.name), f"{table.name}_bloom", folder, options)
+
+
+def _save(rows: DataFrame, name: str, folder: Path, options: Mapping[str, str]) -> None:
+    writer = rows.write.format("parquet").options(**options)
+    writer.option("path", folder.as_uri()).saveAsTable(name)
+
+
+def file_a_task(table: Dataset) -> Mapping[str, str]:
+    """Settings with which a copy has the files of the original, in their order."""
+    most = str(max(file.stat().st_size for file in table.files) + 1)
+    return {
+        "spark.sql.files.maxPartitionBytes": most,
+        "spark.sql.files.openCostInBytes": most,
+        "spark.sql.files.minPartitionNum": "1",
+    }
+
+
+def _convert(spark: SparkSession, table: Dataset, folder: Path) -> None:
+    convert(spark, f"{table.name}_delta", table.folder, folder)
+
+
+def _zorder(spark: SparkSession, table: Dataset, _folder: Path) -> None:
+    name, keys = f"{table.name}_zorder", ", ".join(table.keys)
+    rewrite(spark, f"{table.name}_delta", name, f"OPTIMIZE {name} ZORDER BY ({keys})")
+
+
+def _cluster(spark: SparkSession, table: Dataset, _folder: Path) -> None:
+    name, keys = f"{table.name}_liquid", ", ".join(table.keys)
+    by = f"ALTER TABLE {name} CLUSTER BY ({keys})"
+    rewrite(spark, f"{table.name}_delta", name, by, f"OPTIMIZE {name} FULL")
+
+
+def _add_files(spark: SparkSession, table: Dataset, folder: Path) -> None:
+    shutil.copytree(table.folder, folder, copy_function=os.link)
+    spark.sql(
+        f"CREATE TABLE ice.db.{table.name} USING iceberg AS SELECT * FROM {table.name} LIMIT 0"
+    )
+    source = f"`parquet`.`{folder}`"
+    call = f"CALL ice.system.add_files(table => 'db.{table.name}', source_table => '{source}')"
+    spark.sql(call).collect()
+
+
+def _add_iceberg_blooms(spark: SparkSession, table: Dataset, _folder: Path) -> None:
+    properties = {f"write.parquet.bloom-filter-enabled.column.{key}": "true" for key in table.keys}
+    properties |= {"write.distribution-mode": "none", "write.spark.fanout.enabled": "false"}
+    told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    with with_settings(spark, file_a_task(table)):
+        spark.sql(
+            f"CREATE TABLE ice.db.{table.name}_bloom USING iceberg TBLPROPERTIES ({told}) "
+            f"AS SELECT * FROM {table.name}"
+        )
+
+
+def _index(spark: SparkSession, table: Dataset, _folder: Path) -> None:
+    spark.sql(f"CREATE SIEVE INDEX ON {table.name} ({', '.join(table.keys)})").collect()
