@@ -99,6 +99,7 @@ def test_it_holds_what_it_needs(wheel: Path) -> None:
         "jars/grammar.tables",
     ):
         assert f"sql_ext/{inside}" in names
+    assert "sieve/py.typed" in names
     tops = {name.split("/", 1)[0] for name in names}
     assert tops == {"sql_ext", "sieve", "udfs", f"sieve_index-{sieve.__version__}.dist-info"}
 

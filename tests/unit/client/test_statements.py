@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -146,3 +147,8 @@ def test_a_picture_is_a_row_of_a_function() -> None:
     assert (repr(picture), picture.summary) == ("two\nlines", "two\nlines")
     assert type(picture.png) is bytes
     assert picture._repr_png_() == picture.png == b"\x89PNG"
+
+
+def test_type_checkers_of_programs_read_the_types() -> None:
+    """Without this marker of PEP 561 all functions would be `Any` to them."""
+    assert files("sieve").joinpath("py.typed").is_file()
