@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,74 +16,105 @@ ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(1000)"
 POINT = "SELECT count(*) FROM t WHERE id = 123"
 
 
-def test_it_lives_with_its_driver(tmp_path: Path) -> None:
+class Python:
+    """What a driver starts its front ends with: it works, hangs, or lacks Sieve."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def becomes(self, first: str) -> None:
+        """From now on it begins with a line of a shell."""
+        self.path.write_text(f'#!/bin/sh\n{first}\nexec {sys.executable} "$@"\n')
+        self.path.chmod(0o755)
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
+    """One that works."""
+    made = Python(tmp_path_factory.mktemp("python") / "python")
+    made.becomes("")
+    return made
+
+
+@pytest.fixture(scope="module")
+def alive_driver(python: Python, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """The driver of the next three tests, of which each starts without a front end."""
+    conf = {"spark.sieve.python": str(python.path), "spark.sieve.start.timeout": "3s"}
+    with driver(tmp_path_factory.mktemp("life") / "driver", **conf) as it:
+        yield it
+
+
+@pytest.fixture
+def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
+    """That driver without a front end, in a database with a table of ten files."""
+    alive_driver.sql(f"CREATE DATABASE {request.node.name}")
+    alive_driver.sql(f"USE {request.node.name}")
+    alive_driver.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
+    if front_ends(alive_driver.jvm):
+        alive_driver.kill_front_end()
+    return alive_driver
+
+
+def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Python) -> None:
+    """Once everybody must have given up waiting for it; until then statements say so in time."""
+    python.becomes("exec sleep 1000")
+    with pytest.raises(DriverError, match="SIEVE_FRONT_END"):
+        it.sql("CREATE SIEVE INDEX ON t (id)")
+    python.becomes("")
+    # Only the first one hangs: sooner or later a statement finds another.
+    wait_until(lambda: works(it, "SHOW SIEVE INDEXES ON t"), "another one is started")
+    assert it.logged("has not come up in") == 1
+    it.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+    assert it.files(POINT) == 1
+
+
+def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python) -> None:
+    """A statement says what to set; queries give their rows and one warning, or fail if strict."""
+    python.becomes("echo no module named sql_ext; exit 3")
+    it.sql("SET spark.sieve.start.timeout = 120s")
+    with pytest.raises(DriverError, match=r"no module named sql_ext.*set spark\.sieve\.python"):
+        it.sql("CREATE SIEVE INDEX ON t (id)")
+    uuid = "01234567-89ab-cdef-0123-456789abcdef"
+    value = f'{{"format":1,"uuid":"{uuid}","column":["id"],"root":"file:/nowhere"}}'
+    it.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
+    it.sql("SET spark.sieve.registry.ttl = 0s")
+    it.sql(POINT)
+    wait_until(lambda: it.sql(POINT) == [[1]] and it.logged("is read in full"), "it is tried")
+    it.sql("SET spark.sieve.registry.ttl = 1h")
+    for _ in range(5):
+        it.send(POINT)
+        assert it.receive() == ([[1]], 10)
+    assert it.logged("is read in full: front-end-down") == 1
+    it.sql("SET spark.sieve.strict = true")
+    with pytest.raises(DriverError, match=r"SIEVE_STRICT.*front-end-down"):
+        it.sql(POINT)
+    python.path.unlink()
+    with pytest.raises(DriverError, match=r"No such file.*set spark\.sieve\.python"):
+        it.sql("SHOW SIEVE INDEXES ON t")
+    it.sql("RESET")
+
+
+def test_it_lives_with_its_driver(it: Driver, python: Python) -> None:
     """Tables without an index start none; the first statement does, and it dies with its driver.
 
     It is a process group of its own, so Ctrl-C in the driver's terminal leaves it alone, and what
     happens to tables is told to it.
     """
-    with driver(tmp_path / "driver") as it:
-        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
-        assert (it.sql(POINT), it.files(POINT)) == ([[1]], 10)
-        assert front_ends(it.jvm) == []
-        it.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
-        (pid,) = front_ends(it.jvm)
-        assert it.files(POINT) == 1
-        assert os.getpgid(pid) == pid
-        os.killpg(os.getpgid(it.jvm), signal.SIGINT)
-        assert it.files(POINT) == 1
-        assert front_ends(it.jvm) == [pid]
-        it.sql("DROP TABLE t")
-        wait_until(lambda: it.logged("index id_sieve went with table default.t"), "told of DROP")
-        it.kill()
-        wait_until(lambda: not alive(pid), "the front end of a killed driver ends")
-
-
-def test_a_front_end_that_cannot_start_costs_no_rows(tmp_path: Path) -> None:
-    """A statement says what to set; queries give their rows and one warning, or fail if strict."""
-    bare = tmp_path / "bare"
-    bare.write_text("#!/bin/sh\necho no module named sql_ext\nexit 3\n")
-    bare.chmod(0o755)
-    with driver(tmp_path / "driver", **{"spark.sieve.python": str(bare)}) as it:
-        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
-        with pytest.raises(DriverError, match=r"no module named sql_ext.*set spark\.sieve\.python"):
-            it.sql("CREATE SIEVE INDEX ON t (id)")
-        uuid = "01234567-89ab-cdef-0123-456789abcdef"
-        value = f'{{"format":1,"uuid":"{uuid}","column":["id"],"root":"file:/nowhere"}}'
-        it.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
-        it.sql("SET spark.sieve.registry.ttl = 0s")
-        it.sql(POINT)
-        wait_until(lambda: it.sql(POINT) == [[1]] and it.logged("is read in full"), "it is tried")
-        it.sql("SET spark.sieve.registry.ttl = 1h")
-        for _ in range(5):
-            it.send(POINT)
-            assert it.receive() == ([[1]], 10)
-        assert it.logged("is read in full: front-end-down") == 1
-        it.sql("SET spark.sieve.strict = true")
-        with pytest.raises(DriverError, match=r"SIEVE_STRICT.*front-end-down"):
-            it.sql(POINT)
-        bare.unlink()
-        with pytest.raises(DriverError, match=r"No such file.*set spark\.sieve\.python"):
-            it.sql("SHOW SIEVE INDEXES ON t")
-
-
-def test_a_front_end_that_never_comes_up_is_started_anew(tmp_path: Path) -> None:
-    """Once everybody must have given up waiting for it; until then statements say so in time."""
-    hangs, python = tmp_path / "hangs", tmp_path / "python"
-    hangs.touch()
-    python.write_text(f'#!/bin/sh\n[ -e {hangs} ] && exec sleep 1000\nexec {sys.executable} "$@"\n')
-    python.chmod(0o755)
-    conf = {"spark.sieve.python": str(python), "spark.sieve.start.timeout": "3s"}
-    with driver(tmp_path / "driver", **conf) as it:
-        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
-        with pytest.raises(DriverError, match="SIEVE_FRONT_END"):
-            it.sql("CREATE SIEVE INDEX ON t (id)")
-        hangs.unlink()
-        # Only the first one hangs: sooner or later a statement finds another.
-        wait_until(lambda: works(it, "SHOW SIEVE INDEXES ON t"), "another one is started")
-        assert it.logged("has not come up in") == 1
-        it.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
-        assert it.files(POINT) == 1
+    python.becomes("")
+    it.sql("SET spark.sieve.start.timeout = 120s")
+    assert (it.sql(POINT), it.files(POINT)) == ([[1]], 10)
+    assert front_ends(it.jvm) == []
+    it.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+    (pid,) = front_ends(it.jvm)
+    assert it.files(POINT) == 1
+    assert os.getpgid(pid) == pid
+    os.killpg(os.getpgid(it.jvm), signal.SIGINT)
+    assert it.files(POINT) == 1
+    assert front_ends(it.jvm) == [pid]
+    it.sql("DROP TABLE t")
+    wait_until(lambda: it.logged("index id_sieve went with table test_it_lives"), "told of DROP")
+    it.kill()
+    wait_until(lambda: not alive(pid), "the front end of a killed driver ends")
 
 
 def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
