@@ -73,13 +73,18 @@ def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: 
 
 
 @pytest.mark.usefixtures("dimension")
-@pytest.mark.parametrize("mode", MODES)
-def test_a_build_side_that_fails_fails_with_the_error_of_spark(lab: Lab, mode: str) -> None:
-    """Of the same condition as without Sieve."""
+@pytest.mark.parametrize(
+    ("mode", "adaptive"), [("broadcast", "true"), ("fetched", "true"), ("fetched", "false")]
+)
+def test_a_build_side_that_fails_fails_with_the_error_of_spark(
+    lab: Lab, mode: str, adaptive: str
+) -> None:
+    """Of the same condition as without Sieve, whichever job of the query is the first to fail."""
     query = f"{JOIN} AND 1 div (d.k - 123) < 5"
     conditions = []
     for enabled in ("false", "true"):
         conf = {"spark.sieve.enabled": enabled, "spark.sql.ansi.enabled": "true"}
+        conf |= {"spark.sql.adaptive.enabled": adaptive}
         with lab.settings(MODES[mode] | conf), pytest.raises(PySparkException) as failure:
             lab.sql(query)
         assert "DIVIDE_BY_ZERO" in str(failure.value)

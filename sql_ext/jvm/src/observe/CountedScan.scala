@@ -1,5 +1,7 @@
 package org.apache.spark.sql.sieve
 
+import java.util.concurrent.ExecutionException
+import org.apache.spark.SparkException
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
@@ -33,10 +35,16 @@ trait CountedScan extends FileSourceScanExec {
   override protected def waitForSubqueries(): Unit = relation.location match {
     case index: SieveFileIndex if awaitsKeys =>
       val start = System.nanoTime
-      super.waitForSubqueries()
+      // The error of a side that fails is the one that the join would have: Spark puts another around it.
+      try super.waitForSubqueries()
+      catch {
+        case e: SparkException if fetchesKeys && e.getCause.isInstanceOf[ExecutionException] => throw e.getCause.getCause
+      }
       index.waited(System.nanoTime - start)
     case _ => super.waitForSubqueries()
   }
+
+  private def fetchesKeys: Boolean = dataFilters.exists(_.isInstanceOf[AmongKeys])
 
   /** Spark copies a node by the constructor arguments of its class, which only its own scan has. */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.types.{DoubleType, FloatType}
+import org.apache.spark.sql.types.{DataType, DoubleType, FloatType, StringType}
 
 /**
  * The side of a join that is evaluated a second time, for its keys alone: when this gives the same
@@ -23,7 +23,7 @@ object FetchedKeys {
    * other files by then, choose among equals (a window, a limit), or round differently.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
-    !isKnown(node) || node.expressions.exists(e => !e.deterministic || mayDiffer(e) || e.exists {
+    !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists(e => !e.deterministic || mayDiffer(e) || e.exists {
       case s: SubqueryExpression => !isRepeatable(s.plan)
       case _ => false
     })
@@ -48,35 +48,71 @@ object FetchedKeys {
   /** What a cached table is made of again where its blocks are lost. */
   private def isRepeatable(plan: SparkPlan): Boolean = plan match {
     case adaptive: AdaptiveSparkPlanExec => isRepeatable(adaptive.inputPlan)
-    case _: LimitExec | _: TakeOrderedAndProjectExec | _: SampleExec | _: window.WindowExecBase => false
-    case node => node.expressions.forall(isOfRow) &&
-      node.children.forall(isRepeatable(_: SparkPlan)) && (node.children.nonEmpty || (node match {
-        case _: FileSourceScanExec | _: LocalTableScanExec | _: RangeExec => true
-        case cached: columnar.InMemoryTableScanExec => isRepeatable(cached.relation.cachedPlan)
-        case _ => false
-      }))
+    case cached: columnar.InMemoryTableScanExec => isRepeatable(cached.relation.cachedPlan)
+    case reused: exchange.ReusedExchangeExec => isRepeatable(reused.child: SparkPlan)
+    case node => isKnown(node) && node.expressions.forall(isOfRow) && node.children.forall(isRepeatable(_: SparkPlan))
+  }
+
+  private def isKnown(node: SparkPlan): Boolean = node match {
+    case _: ProjectExec | _: FilterExec | _: joins.BaseJoinExec | _: UnionExec | _: GenerateExec | _: ExpandExec => true
+    case grouped: aggregate.BaseAggregateExec => grouped.groupingExpressions.forall(g => isSameIfEqual(g.dataType))
+    case _: SortExec | _: exchange.Exchange | _: CoalesceExec => true
+    case _: WholeStageCodegenExec | _: InputAdapter | _: ColumnarToRowTransition => true
+    case _: LocalTableScanExec | _: RangeExec => true
+    case scan: FileSourceScanExec => !FirstRows.mayBeMissing(scan.relation)
+    case _ => false
+  }
+
+  /** Groups have the first of their keys that are equal, where these may differ. Of floats Spark makes one of them before. */
+  private def choosesAmongEquals(node: LogicalPlan): Boolean = node match {
+    case grouped: Aggregate => !grouped.groupingExpressions.forall(g => isSameIfEqual(g.dataType))
+    case _ => false
+  }
+
+  /** Whether texts that are equal are the same: not in another collation than that of bytes. */
+  private def isSameIfEqual(of: DataType): Boolean = !of.existsRecursively {
+    case text: StringType => text != StringType
+    case _ => false
   }
 
   private def isOfRow(e: Expression): Boolean =
     e.deterministic && !mayDiffer(e) && !e.exists(_.isInstanceOf[PlanExpression[_]])
 
-  /** Whether an aggregate depends on the order in which rows come, as sums of floats do and choices among equals. */
+  /**
+   * Whether an aggregate depends on the order in which rows come, as sums of floats do, sums that are NULL if they
+   * overflow on the way, and choices among equals: 0.0 and -0.0 are.
+   */
   private def mayDiffer(e: Expression): Boolean = e.exists {
     case a: AggregateExpression => a.aggregateFunction match {
-      case _: Count | _: Min | _: Max => false
-      case _: Sum | _: Average => a.dataType == DoubleType || a.dataType == FloatType
+      case _: Count => false
+      case sum @ (_: Sum | _: Average) => isTry(sum) || isOfFloats(a.dataType)
+      case _: Min | _: Max => isOfFloats(a.dataType) || !isSameIfEqual(a.dataType)
       case _ => true
     }
     case _ => false
   }
 
+  /** Whether it is `try_sum` or `try_avg`: by the name of an enumeration, which each Spark has in another field. */
+  private def isTry(sum: AggregateFunction): Boolean =
+    sum.productIterator.drop(sum.children.size).exists(_.toString.contains("TRY"))
+
+  private def isOfFloats(of: DataType): Boolean = of.existsRecursively(t => t == DoubleType || t == FloatType)
+
   /**
    * Whether the work for the keys is small beside that of the scans which they prune, both by the sizes
-   * of tables: the build side reads its own, and again as much for each exchange above them.
+   * of tables: the build side reads its own, and again as much for each exchange above them. A scan of
+   * unknown size may be small.
    */
   def isCheap(build: LogicalPlan, scans: Seq[LogicalRelation]): Boolean = {
     val exchanges = build.collect { case node @ (_: Join | _: Aggregate) => node }.size
     val cost = build.collectLeaves().map(_.stats.sizeInBytes).sum * (1 + exchanges) + job
-    cost * share <= scans.map(_.stats.sizeInBytes).sum
+    cost * share <= scans.filter(isOfKnownSize).map(_.stats.sizeInBytes).sum
+  }
+
+  /** Of partitions in a catalog that have not been listed yet Spark knows no size, and takes the greatest there is. */
+  private def isOfKnownSize(scan: LogicalRelation): Boolean = scan.relation match {
+    case files: HadoopFsRelation =>
+      !files.location.isInstanceOf[CatalogFileIndex] || scan.catalogTable.exists(_.stats.nonEmpty)
+    case _ => true
   }
 }

@@ -73,21 +73,30 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
       sources(join).view.map(source => (source, keyed(source))).find { case (source, probe) =>
         probe ne source.probe
       }.fold(join.mapChildren(below)) {
-        case (source, probe) if source.side == BuildRight =>
-          join.withNewChildren(Seq(below(probe), source.build))
-        case (source, probe) => join.withNewChildren(Seq(source.build, below(probe)))
+        case (source, probe) if source.side == BuildRight => join.withNewChildren(Seq(below(probe), rest(source)))
+        case (source, probe) => join.withNewChildren(Seq(rest(source), below(probe)))
       }
     case _ => plan.mapChildren(below)
   }
+
+  /** What remains of a side that gave its keys. One that is read apart for them may get keys from within. */
+  private def rest(source: KeySource): LogicalPlan = if (source.isShared) source.build else below(source.build)
   private def isFrozen(plan: LogicalPlan): Boolean =
     frozen.nonEmpty && frozen.contains(plan.canonicalized)
 
   /** The probe side with the keys at its scans; itself where they reach none, or are not worth it. */
-  private def keyed(source: KeySource): LogicalPlan = {
+  private def keyed(all: KeySource): LogicalPlan = {
+    val source = if (all.isShared) all else all.copy(pairs = all.pairs.filter { case (key, _) => reaches(all.probe, key) })
     val reached = mutable.ArrayBuffer.empty[LogicalRelation]
     val before = beyondExchange.size
     val probe = source.pairs.zipWithIndex.foldLeft(source.probe) { case (side, ((key, _), at)) =>
-      pushed(side, key, (scan, key) => { reached += scan; source.filter(key, at) }, !source.alone)
+      def filter(scan: LogicalRelation, key: Expression, shuffled: Boolean) = {
+        reached += scan
+        val made = source.filter(key, at)
+        if (shuffled) beyondExchange += made
+        made
+      }
+      pushed(side, key, filter, !source.alone)
     }
     val scans = reached.distinct.toSeq
     if (scans.isEmpty) source.probe
@@ -97,6 +106,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
       source.probe
     }
   }
+
+  /** Whether any scan below gives the values of a key: others are not collected. */
+  private def reaches(probe: LogicalPlan, key: Expression): Boolean =
+    pushed(probe, key, (_, _, _) => Literal.TrueLiteral, shuffled = false) ne probe
 
   // -- which joins ----------------------------------------------------------------------------
 
@@ -164,7 +177,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
 
   // -- how far down ---------------------------------------------------------------------------
 
-  private type Filters = (LogicalRelation, Expression) => Expression
+  /** Makes the filter of a scan by a key; the flag tells whether an exchange stands above it. */
+  private type Filters = (LogicalRelation, Expression, Boolean) => Expression
 
   /**
    * The plan with a filter of `key` at the scans that give its values; itself where none does.
@@ -200,17 +214,11 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
           j, side(j.left, handsOnLeft(j.joinType), BuildLeft),
           side(j.right, handsOnRight(j.joinType), BuildRight))
       case RunTimeFilteredScan(l: LogicalRelation, filters) if isPruned(l, key) =>
-        RunTimeFilteredScan(l, filters :+ made(l, key, make, shuffled))
+        RunTimeFilteredScan(l, filters :+ make(l, bare(key), shuffled))
       case l: LogicalRelation if isPruned(l, key) =>
-        RunTimeFilteredScan(l, Seq(made(l, key, make, shuffled)))
+        RunTimeFilteredScan(l, Seq(make(l, bare(key), shuffled)))
       case _ => plan
     }
-  }
-
-  private def made(scan: LogicalRelation, key: Expression, make: Filters, shuffled: Boolean): Expression = {
-    val filter = make(scan, bare(key))
-    if (shuffled) beyondExchange += filter
-    filter
   }
 
   /** A child with a filter at its scan. Spark plans it apart from what is not deterministic, and would read all columns. */

@@ -1,0 +1,204 @@
+"""Keys of a join by a job of their own: which sides give them, at what price, and which."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from spark_session import Lab, scans
+
+FETCHED = {
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sieve.join.pruning": "always",
+    "spark.sieve.strict": "true",
+}
+AUTO = FETCHED | {"spark.sieve.join.pruning": "auto"}
+JOB, SHARE = 32 << 20, 8
+"""Of the rule of record 42: bytes that stand for the job, and what a byte of the scans may cost."""
+
+
+@pytest.fixture(scope="module")
+def star(lab: Lab) -> Iterator[Lab]:
+    """Ten files of a hundred keys, plain and in partitions; a dimension in three formats."""
+    with lab.database("fetched"):
+        fact = "SELECT id AS k, id % 7 AS v, lpad(id, 9, '0') AS s"
+        lab.sql(f"CREATE TABLE fact USING parquet AS {fact} FROM range(0, 1000, 1, 10)")
+        lab.sql(
+            f"CREATE TABLE parts USING parquet PARTITIONED BY (p) AS {fact}, id DIV 500 AS p "
+            "FROM range(0, 1000, 1, 10)"
+        )
+        dimension = "SELECT id * 20 AS k, id % 10 AS attr, id / 2 AS d, lpad(id * 20, 9, '0') AS s"
+        rows = "FROM range(0, 50, 1, 1)"
+        lab.sql(f"CREATE TABLE dim USING parquet AS {dimension} {rows}")
+        lab.sql(f"CREATE TABLE text_dim USING json AS {dimension} {rows}")
+        lab.sql(
+            "CREATE TABLE lenient_dim USING parquet OPTIONS (ignoreMissingFiles = true) AS "
+            f"{dimension} {rows}"
+        )
+        lab.sql("CREATE SIEVE INDEX ON fact (k, s)")
+        lab.sql("CREATE SIEVE INDEX ON parts (k)")
+        yield lab
+
+
+def _plan(lab: Lab, query: str) -> str:
+    return str(lab.spark.sql(query)._jdf.queryExecution().optimizedPlan().toString())
+
+
+def _gives(lab: Lab, build: str, fact: str = "fact") -> bool:
+    """Whether a side of a join gives its keys to the scan of a fact."""
+    plan = _plan(lab, f"SELECT v FROM ({build}) d LEFT JOIN {fact} f ON f.k = d.k")
+    return "amongkeys" in plan
+
+
+AGAIN = {
+    "a filter": "SELECT k FROM dim WHERE attr = 7",
+    "groups": "SELECT k, max(s) FROM dim WHERE attr = 7 GROUP BY k, d HAVING sum(attr) > 0",
+    "a sum of decimals": "SELECT k FROM dim GROUP BY k HAVING sum(CAST(d AS DECIMAL(9, 2))) > 3",
+    "a subquery": "SELECT k FROM dim WHERE attr = (SELECT max(attr) FROM dim)",
+    "some partitions": "SELECT k FROM parts WHERE p = 1 AND v = 3",
+    "a union": "SELECT k FROM dim WHERE attr = 7 UNION ALL SELECT explode(array(id)) FROM range(3)",
+}
+OTHERWISE = {
+    "text": "SELECT k FROM text_dim WHERE attr = 7",
+    "a lenient reader": "SELECT k FROM lenient_dim WHERE attr = 7",
+    "all partitions": "SELECT k FROM parts WHERE v = 3",
+    "a window": "SELECT k FROM (SELECT k, rank() OVER (ORDER BY attr) AS n FROM dim) WHERE n = 5",
+    "any of a group": "SELECT first(k) AS k FROM dim WHERE attr = 7 GROUP BY s",
+    "a sum of floats": "SELECT k FROM dim GROUP BY k HAVING sum(d) > 3",
+    "a greatest float": "SELECT k FROM dim GROUP BY k HAVING CAST(max(d) AS STRING) != '-0.0'",
+    "a sum that may overflow": "SELECT k FROM dim GROUP BY k HAVING try_sum(attr) > 3",
+    "a subquery of one": "SELECT k FROM dim WHERE attr = (SELECT first(attr) FROM dim)",
+}
+COLLATED = {
+    "a group of texts alike": "SELECT max(k) AS k FROM dim GROUP BY s COLLATE UTF8_LCASE",
+    "the greatest of texts alike": (
+        "SELECT k FROM dim GROUP BY k HAVING max(s COLLATE UTF8_LCASE) != 'a'"
+    ),
+}
+
+
+def test_a_side_that_may_give_other_rows_again_gives_no_keys(star: Lab) -> None:
+    """A key that only the join's own run of it has would be a lost row."""
+    with star.settings(FETCHED):
+        assert {kind for kind, build in AGAIN.items() if _gives(star, build)} == set(AGAIN)
+        otherwise = OTHERWISE | ({} if star.spark.version.startswith("3.") else COLLATED)
+        assert not {kind for kind, build in otherwise.items() if _gives(star, build)}
+
+
+def test_a_cached_side_gives_keys_if_it_could_be_made_again(star: Lab) -> None:
+    """Its blocks may be lost between the two runs; whose function it is made with nobody knows."""
+    dim = star.spark.table("dim")
+    good = (
+        dim.filter("attr = 7"),
+        dim.groupBy("k").count(),
+        dim.repartition(3),
+        dim.join(dim, "k"),
+    )
+    other = (
+        dim.filter("rand() < 0.5"),
+        dim.orderBy("k").limit(5),
+        dim.limit(5),
+        dim.sample(0.9, seed=1),
+        dim.selectExpr("k", "rank() OVER (ORDER BY attr) AS n"),
+        dim.groupBy("attr").agg({"k": "first"}).toDF("attr", "k"),
+        dim.select("k").mapInPandas(lambda frames: frames, "k BIGINT"),
+        star.spark.table("lenient_dim"),
+    )
+    for adaptive in ("true", "false"):
+        with star.settings(FETCHED | {"spark.sql.adaptive.enabled": adaptive}):
+            for k, frame in enumerate((*good, *other)):
+                cached = frame.cache()
+                cached.createOrReplaceTempView("made_once")
+                gives = _gives(star, "SELECT k FROM made_once")
+                star.spark.catalog.dropTempView("made_once")
+                cached.unpersist()
+                assert gives == (k < len(good)), frame._jdf.queryExecution().toString()
+
+
+@contextmanager
+def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
+    """Gives a table an empty file, with a length by which files and catalog have so many bytes."""
+    files = lab.files(table)
+    large = files[0].with_name("large.parquet")
+    large.touch()
+    os.truncate(large, size - sum(file.stat().st_size for file in files))
+    try:
+        lab.sql(f"ANALYZE TABLE {table} COMPUTE STATISTICS NOSCAN")
+        lab.sql(f"REFRESH TABLE {table}")
+        yield
+    finally:
+        large.unlink()
+        lab.sql(f"ANALYZE TABLE {table} COMPUTE STATISTICS NOSCAN")
+        lab.sql(f"REFRESH TABLE {table}")
+
+
+@pytest.mark.parametrize(
+    ("build", "cost"),
+    [
+        ("SELECT k FROM dim WHERE attr = 7", 1 << 20),
+        ("SELECT k FROM dim WHERE attr = 7 GROUP BY k", 2 << 20),
+        ("SELECT a.k FROM dim a JOIN dim b USING (k) WHERE a.attr = 7", 4 << 20),
+    ],
+)
+def test_keys_are_fetched_where_they_cost_an_eighth(star: Lab, build: str, cost: int) -> None:
+    """Of the scan's bytes: a job, and for each exchange the tables of the build side again."""
+    with star.settings(AUTO), _of_size(star, "dim", 1 << 20):
+        with _of_size(star, "fact", SHARE * (JOB + cost)):
+            assert _gives(star, build)
+        with _of_size(star, "fact", SHARE * (JOB + cost) - 1):
+            assert not _gives(star, build)
+
+
+def test_a_scan_of_unknown_size_is_no_large_one(star: Lab) -> None:
+    """Spark takes partitions without statistics for the largest table there is."""
+    build = "SELECT k FROM dim WHERE attr = 7"
+    with star.settings(AUTO):
+        assert not _gives(star, build, "parts")
+        with _of_size(star, "parts", 1 << 30):
+            assert _gives(star, build, "parts")
+            assert _gives(star, build, "(SELECT * FROM parts WHERE p >= 0)")
+        assert not _gives(star, build, "(SELECT * FROM parts WHERE p >= 0)")
+
+
+def test_keys_that_no_index_knows_are_not_collected(star: Lab) -> None:
+    """They may be of any length."""
+    query = (
+        "SELECT v FROM fact f JOIN (SELECT k, attr, array(s) AS a FROM dim WHERE attr = 7) d "
+        "ON f.v = d.attr AND f.k = d.k AND array(f.s) = d.a"
+    )
+    with star.settings(FETCHED):
+        plan = _plan(star, query)
+        assert plan.count("sieve_distinct_keys(") == 1
+        star.check(query, at_most=10)
+
+
+def test_a_side_that_gives_keys_gets_keys(star: Lab) -> None:
+    """Read twice: in full for its keys, and for the join where it may have partners itself."""
+    query = (
+        "SELECT d.k, f.v, g.v FROM (SELECT * FROM dim WHERE attr = 7) d "
+        "LEFT JOIN fact f ON f.k = d.k LEFT JOIN parts g ON g.k = f.k"
+    )
+    with star.setting("spark.sieve.enabled", "false"):
+        rows = star.run(query).rows
+    for adaptive in ("true", "false"):
+        with star.settings(FETCHED | {"spark.sql.adaptive.enabled": adaptive}):
+            frame = star.spark.sql(query)
+            assert Counter(repr(tuple(row)) for row in frame.collect()) == rows
+        read = Counter(
+            scan.tableIdentifier().get().table()
+            for scan in scans(frame._jdf.queryExecution().executedPlan())
+            for _ in range(scan.metrics().apply("numFiles").value())
+        )
+        assert (read["fact"], read["parts"]) == (10 + 5, 5)
+
+
+def test_texts_outlive_their_rows(star: Lab) -> None:
+    """Spark gives the next row of a task in the memory of the one before."""
+    query = (
+        "SELECT d.s, f.v FROM (SELECT * FROM dim WHERE attr = 7) d LEFT JOIN fact f ON f.s = d.s"
+    )
+    with star.settings(FETCHED):
+        star.check(query, exactly=2 + 5)
