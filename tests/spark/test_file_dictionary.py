@@ -94,6 +94,16 @@ def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) 
             assert file.first() == firsts[place]
             assert list(file.cuts()) == cuts[place]
             assert file.footer() == (place if any(cuts) else 0)
+            other = sieve.Hash(key.high(), key.low() ^ 1)
+            assert not dictionary.find(other, state).isDefined()
+
+
+def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
+    """Who knew it could name files so that one is taken for another."""
+    sieve, path = lab.spark._jvm.org.apache.spark.sql.sieve, "file:/t/a"
+    own = sieve.FileDictionary.hash(lab.spark._jvm.org.apache.hadoop.fs.Path(path))
+    open_ = sieve.SipHash(sieve.Hash(0, 0)).of(path.encode())
+    assert (own.high(), own.low()) != (open_.high(), open_.low())
 
 
 def packed(known: list[tuple[str, int, int]], cuts: list[list[int]]) -> dict[str, Any]:
