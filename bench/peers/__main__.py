@@ -150,8 +150,8 @@ def _writes(
         name = system.of("log")
         if name not in tables:
             tables.add(name)
-            written += write(spark, system, "log", root, texts)
-    return written[::-1]
+            written = [*write(spark, system, "log", root, texts), *written]
+    return written
 
 
 if __name__ == "__main__":

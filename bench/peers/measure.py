@@ -32,7 +32,7 @@ class Asked:
     Attributes:
         table, query, system: their names.
         files: files that its scans read.
-        bytes: that all processes read for it, planning included: the least of its runs.
+        bytes: that all processes read for it, planning included: the median of its runs.
         tasks: of its jobs.
         ms: median milliseconds.
         spread: its slowest run by its fastest.
@@ -141,8 +141,10 @@ def ask(
     found = []
     for name, each in times.items():
         files, tasks = counted[name]
+        # A process that ends takes its count along, and one that starts brings that of its start.
+        size = int(statistics.median(read[name]))
         ms, spread = statistics.median(each) * 1000, max(each) / min(each)
-        found.append(Asked(table.name, query.name, name, files, min(read[name]), tasks, ms, spread))
+        found.append(Asked(table.name, query.name, name, files, size, tasks, ms, spread))
     return found
 
 

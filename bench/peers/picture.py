@@ -42,7 +42,7 @@ def draw(reports: Mapping[str, Report]) -> Figure:
         for label, name in zip(ax.get_xticklabels(), names, strict=True):
             label.set_fontweight("bold" if is_sieve(name) else "normal")
         for (y, x), value in np.ndenumerate(share):
-            dark = shown[y, x] > 0.2
+            dark = shown[y, x] > 0.02
             ax.text(x, y, _percent(value), ha="center", va="center", fontsize=7.5,
                     color="white" if dark else "black")  # fmt: skip
         ax.set_title(f"{report.line}: bytes read, in % of Spark alone", fontsize=10)

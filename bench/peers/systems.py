@@ -176,6 +176,9 @@ def _add_files(spark: SparkSession, table: Dataset, folder: Path) -> None:
 def _add_iceberg_blooms(spark: SparkSession, table: Dataset, _folder: Path) -> None:
     properties = {f"write.parquet.bloom-filter-enabled.column.{key}": "true" for key in table.keys}
     properties |= {"write.distribution-mode": "none", "write.spark.fanout.enabled": "false"}
+    # A filter takes a megabyte unless told otherwise, which is for larger files. 10 bits a key.
+    each = spark.table(table.name).count() // len(table.files)
+    properties["write.parquet.bloom-filter-max-bytes"] = str(each * 10 // 8)
     told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
     with with_settings(spark, file_a_task(table)):
         spark.sql(
