@@ -52,7 +52,7 @@ QUICK_FILES := build/quick-files.jar
 
 .PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
         bench-joins bench-topk bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
-        bench-peers bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
+        bench-cluster bench-peers bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
         mutants \
         test-foreign test-sqlancer test-clients docs
@@ -193,6 +193,9 @@ bench-build-big: setup ## a build of a thousand million rows; needs 12 GB of dis
 
 bench-refresh: setup ## REFRESH of 1 to 100 changed files of 1,000 against a full build
 	@$(BIN)/python -m bench refresh $(ARGS)
+
+bench-cluster: setup $(SERVICES_DONE) ## executors in processes of their own, table and index on HDFS and S3
+	@$(BIN)/python -m bench cluster $(ARGS)
 
 bench-users: setup ## 32 sessions of one Thrift server, with and without an index
 	@$(BIN)/python -m bench users $(ARGS)

@@ -17,6 +17,7 @@ BENCHES = {
     "encoders": "codes of strings: values told apart, files read, time (no Spark)",
     "build": "what a build takes as tables grow: seconds, memory (make bench-build)",
     "refresh": "REFRESH against a full build, versions a second (make bench-refresh)",
+    "cluster": "a Thrift server with executors apart, on HDFS and S3 (make bench-cluster)",
     "users": "32 sessions of one Thrift server, indexes changing beside them (make bench-users)",
     "hudi": "Hudi tables: its own ways to skip and Sieve's (make bench-hudi)",
     "hudi-moves": "Hudi tables whose rows move to other keys: slices read (make bench-hudi-moves)",

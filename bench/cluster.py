@@ -44,7 +44,7 @@ _THREADS, _PROCESSES = "local[2]", "local-cluster[2,1,2048]"
 _QUERY = "SELECT id, r FROM t WHERE r = {key}"
 _ROWS = "SELECT id, id * 7919 % 1000003 AS r FROM range({first}, {end}, 1, {files})"
 _STEP = 104_729
-_DEADLINE = 120.0
+_DEADLINE, _POLL = 120.0, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,8 @@ class Measured:
 def main() -> None:
     """Measures each way and prints one table."""
     parser = argparse.ArgumentParser(prog="make bench-cluster", description=__doc__)
-    parser.parse_args()
+    parser.add_argument("--local", action="store_true", help="without HDFS and S3")
+    args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     shutil.rmtree(FOLDER, ignore_errors=True)
     table = Table(box=box.SIMPLE, title=f"{ROWS:,} rows in {FILES} files, {RUNS} runs")
@@ -88,7 +89,7 @@ def main() -> None:
         table.add_column(name, justify="right")
     with ExitStack() as started:
         started.callback(shutil.rmtree, FOLDER, ignore_errors=True)
-        for way in _ways(started):
+        for way in _ways(started, far=not args.local):
             with console.status(way.name), _server(way):
                 one = _measure(way)
             killed = "" if one.killed is None else f"{one.killed:.1f}"
@@ -100,9 +101,11 @@ def main() -> None:
     console.print(table)
 
 
-def _ways(started: ExitStack) -> Iterator[Way]:
+def _ways(started: ExitStack, *, far: bool) -> Iterator[Way]:
     yield Way(_THREADS, _THREADS)
     yield Way(_PROCESSES, _PROCESSES)
+    if not far:
+        return
     (FOLDER / "hdfs").mkdir(parents=True)
     uri = started.enter_context(hdfs.started(FOLDER / "hdfs"))
     yield Way("  on HDFS", _PROCESSES, f"{uri}/far.db")
@@ -152,7 +155,7 @@ def _measure(way: Way) -> Measured:
     new = _ROWS.format(first=ROWS, end=ROWS + NEW, files=1)
     cursor.execute(f"INSERT INTO t {new}")
     started = time.perf_counter()
-    _wait(lambda: _files_of_key(cursor) == 1, "the refresh in the background")
+    _wait_for_version(cursor, 2)
     followed = time.perf_counter() - started
     killed = None
     if way.master == _PROCESSES:
@@ -197,12 +200,14 @@ def _timed(cursor: Any, statement: str, rows: list[tuple[int, int]] | None = Non
     return took
 
 
-def _wait(done: Any, what: str) -> None:
+def _wait_for_version(cursor: Any, version: int) -> None:
     deadline = time.monotonic() + _DEADLINE
-    while not done():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"{what} has not ended in {_DEADLINE:.0f} s")
-        time.sleep(0.1)
+    while time.monotonic() < deadline:
+        cursor.execute("SELECT version FROM sieve_indexes() WHERE table = 't'")
+        if cursor.fetchall() == [(version,)]:
+            return
+        time.sleep(_POLL)
+    raise SystemExit(f"the index has no version {version} after {_DEADLINE:.0f} s")
 
 
 def _kill_an_executor() -> None:
