@@ -50,8 +50,9 @@ from sieve.segments.stopping_rule import NEAR, Stop, mean_read
 from sieve.storage.interface import Store
 from sieve.tables.column import Column
 
-_HELD = 8 << 20
-"""Cache bytes for measuring the new run, whatever its size."""
+_HELD = 64 << 20
+"""Cache bytes for measuring the new run, whatever its size: less would decode a run of many intervals
+again for each probe."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
