@@ -51,8 +51,8 @@ from sieve.storage.interface import Store
 from sieve.tables.column import Column
 
 _HELD = 64 << 20
-"""Cache bytes for measuring the new run, whatever its size: less would decode a run of many intervals
-again for each probe."""
+"""Cache bytes for measuring the new run, whatever its size: with less, a run of many intervals would
+be decoded again for each probe."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
