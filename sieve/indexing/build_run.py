@@ -50,10 +50,6 @@ from sieve.segments.stopping_rule import NEAR, Stop, mean_read
 from sieve.storage.interface import Store
 from sieve.tables.column import Column
 
-_HELD = 64 << 20
-"""Cache bytes for measuring the new run, whatever its size: with less, a run of many intervals would
-be decoded again for each probe."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BuiltRun:
@@ -283,7 +279,7 @@ class _Building:
         self.describe_job("writing")
         run = write_within(make, asked, options, self.store, self.index_dir)
         with _removed_on_failure(self.store, self.index_dir, run):
-            opened = Run(self.store, self.index_dir, run, FileCache(_HELD))
+            opened = Run(self.store, self.index_dir, run, FileCache(0))
             expected = tuple(
                 expectations(self.probes, opened, asked.sizes, seen.hits, seen.least, seen.greatest)
             )

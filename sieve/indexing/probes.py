@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.dtypes import Counts, Hashes
+from sieve.arrays.dtypes import Counts, Hashes, Places
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing.column_profile import Profile
 from sieve.indexing.column_sample import Sample
@@ -21,6 +21,8 @@ from sieve.segments.stopping_rule import KINDS
 
 EACH: Final = 400
 """Probes per kind: the standard error of their mean is about a twentieth of their spread."""
+_FLAG_BYTES: Final = 64 << 20
+"""Bytes for the flags of the probes that are answered together."""
 # If intervals read at most this many times the minimum, a map has nothing to save.
 _CLOSE: Final = 1.01
 
@@ -98,16 +100,23 @@ def expectations(
 def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
     """int64[2, k]: number of locations that a run keeps for each probe, and their bytes."""
     found = np.empty((len(probes.intervals), -(-len(sizes) // 8)), np.uint8)
-    # In key order, so that no part of a large run is read or decoded twice.
-    for k in np.argsort(probes.intervals[:, 0]).tolist():
-        found[k] = np.packbits(run.locations_in(probes.intervals[k : k + 1]))
+    # In key order, so that two batches decode few parts of the run twice.
+    for some in _batches(np.argsort(probes.intervals[:, 0]), len(sizes)):
+        found[some] = np.packbits(run.locations_in_each(probes.intervals[some]), axis=1)
     if run.has_maps:
         points = np.flatnonzero(probes.kinds != KINDS.index("range"))
-        for k in points[np.argsort(probes.hashes[points].view(np.int64))].tolist():
-            found[k] &= np.packbits(run.locations_of(probes.hashes[k : k + 1]))
+        order = points[np.argsort(probes.hashes[points].view(np.int64))]
+        for some in _batches(order, len(sizes)):
+            found[some] &= np.packbits(run.locations_of_each(probes.hashes[some]), axis=1)
     kept = (np.unpackbits(row, count=len(sizes)).view(np.bool_) for row in found)
     read = [(np.count_nonzero(some), sizes[some].sum()) for some in kept]
     return np.array(read, np.int64).reshape(-1, 2).T
+
+
+def _batches(order: Places, n_locations: int) -> Iterator[Places]:
+    """Parts of some probes, so small that their flags of all locations fit in memory."""
+    most = max(1, _FLAG_BYTES // max(1, n_locations))
+    return (order[at : at + most] for at in range(0, len(order), most))
 
 
 def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:

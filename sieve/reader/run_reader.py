@@ -107,6 +107,42 @@ class Run:
                 found[: one.n_locations] |= one.locations_of(hashes)
         return found
 
+    def locations_in_each(self, intervals: Intervals) -> Flags:
+        """Locations that may hold a key of each interval by itself; decodes each part once.
+
+        Args:
+            intervals: int64[k, 2], as of `locations_in`.
+
+        Returns:
+            bool[k, locations of the run]; raises as `locations_in`.
+        """
+        found = np.zeros((len(intervals), self._n_locations), np.bool_)
+        for number in self._codes.files_of(merge(intervals)):
+            file = self._file(number)
+            for k, (first, last) in enumerate(zip(file.first, file.last, strict=True)):
+                meets = (intervals[:, 0] <= last) & (intervals[:, 1] >= first)
+                if meets.any():
+                    chunk = self._chunk(number, file, k)
+                    for asked in np.flatnonzero(meets).tolist():
+                        chunk.mark(merge(intervals[asked : asked + 1]), found[asked])
+        return found
+
+    def locations_of_each(self, hashes: Hashes) -> Flags:
+        """Locations that may hold a key with each hash by itself; only for a run with maps.
+
+        Args:
+            hashes: uint64[q], in any order.
+
+        Returns:
+            bool[q, locations of the run]; raises as `locations_in`.
+        """
+        found = np.zeros((len(hashes), self._n_locations), np.bool_)
+        for number in self._hashes.files_of(_points(np.sort(hashes.view(np.int64)))):
+            for one in self._file(number).maps:
+                self._check(number, one.n_locations)
+                found[one.matches(hashes)] = True
+        return found
+
     def holds_codes(self, codes: Codes, location: int) -> Flags:
         """For which codes, each by itself, `locations_in` would find a location.
 

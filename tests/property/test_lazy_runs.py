@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest import mock
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
@@ -91,6 +91,26 @@ def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
             if maps:
                 mapped = np.logical_or.reduce([one.locations_of(points) for one in maps])
                 assert run.locations_of(points).tolist() == mapped.tolist()
+
+
+@given(runs(), INTERVALS, st.data())
+@settings(max_examples=100, deadline=None)
+def test_each_query_by_itself_finds_what_it_finds_alone(files, look_ups, data):
+    """Queries that overlap, in any order, answered together."""
+    named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
+    told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))
+    assume(told is not None)
+    with mock.patch.object(run_file, "CHUNK_BYTES", data.draw(st.sampled_from([1, 100, 1 << 16]))):
+        run = Run(named, "file:/x", told, Cache(0))
+        asked = np.array(look_ups, np.int64).reshape(-1, 2)
+        each = run.locations_in_each(asked)
+        assert each.shape == (len(asked), N)
+        alone = [run.locations_in(asked[k : k + 1]).tolist() for k in range(len(asked))]
+        assert each.tolist() == alone
+        if run.has_maps:
+            hashes = hash_codes(asked[:, 0])
+            alone = [run.locations_of(hashes[k : k + 1]).tolist() for k in range(len(asked))]
+            assert run.locations_of_each(hashes).tolist() == alone
 
 
 def test_a_hundred_thousand_locations():

@@ -47,9 +47,11 @@ class Halves:
 
     has_maps = False
 
-    def locations_in(self, intervals: Any) -> Any:
+    def locations_in_each(self, intervals: Any) -> Any:
         """As of `Run`."""
-        return np.array([False, True, False, False] if intervals[0, 0] >= 500_000 else [0, 0, 0, 1])
+        lower = intervals[:, 0] < 500_000
+        none = np.zeros_like(lower)
+        return np.stack([none, ~lower, none, lower], axis=1)
 
 
 def test_reads_are_counted_in_locations_and_in_bytes() -> None:
@@ -140,22 +142,32 @@ def test_a_map_tells_values_of_one_code_apart() -> None:
 
 
 @pytest.mark.parametrize("has_maps", [False, True])
-def test_a_map_narrows_what_probes_of_one_key_read(has_maps: bool) -> None:
+@pytest.mark.parametrize("together", [1, 3, 100])
+def test_a_map_narrows_what_probes_of_one_key_read(
+    has_maps: bool, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each by the hash of its own key; ranges read what the intervals say."""
+    monkeypatch.setattr("sieve.indexing.probes._FLAG_BYTES", 10 * together)
     points = np.array([[7, 7], [3, 3], [5, 5], [2, 6]], np.int64)
     hashes = np.array([3, 1 << 63, 2, 0], np.uint64)
     probes = Probes(points, np.array([0, 0, 1, 2]), hashes)
+    asked: list[list[int]] = []
 
-    def locations_of(asked: np.ndarray) -> np.ndarray:
-        (one,) = asked.tolist()
-        return np.arange(10) < {3: 1, 1 << 63: 2, 2: 4}[one]
+    def below(ends: np.ndarray) -> np.ndarray:
+        asked.append(ends.tolist())
+        return np.arange(10) < ends[:, None]
 
     run: Any = SimpleNamespace(
         has_maps=has_maps,
-        locations_in=lambda asked: np.arange(10) < asked[0, 0],
-        locations_of=locations_of,
+        locations_in_each=lambda intervals: below(intervals[:, 0]),
+        locations_of_each=lambda some: below(np.array([{3: 1, 1 << 63: 2, 2: 4}[k] for k in some])),
     )
     read, size = _read(probes, run, np.arange(10) * 100)
     kept = [1, 2, 4, 2] if has_maps else [7, 3, 5, 2]
     assert read.tolist() == kept
     assert size.tolist() == [100 * n * (n - 1) // 2 for n in kept]
+    # In order of keys, then of signed hashes, no more at once than fit in memory.
+    order = [[2, 3, 5, 7], [2, 4, 1]] if has_maps else [[2, 3, 5, 7]]
+    assert asked == [
+        some[at : at + together] for some in order for at in range(0, len(some), together)
+    ]

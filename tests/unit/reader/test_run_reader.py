@@ -109,6 +109,30 @@ def test_only_the_chunks_that_can_hold_it_are_decoded(
     assert decoded == [row[-1] for row in rows[3:9]]
 
 
+def test_queries_answered_together_decode_each_chunk_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the cache holds: a decoded chunk may be larger than all of it."""
+    decoded: list[bytes] = []
+    decode = run_file.decode
+
+    def noting(payload: bytes) -> run_file.Entries:
+        decoded.append(payload)
+        return decode(payload)
+
+    monkeypatch.setattr(run_file, "decode", noting)
+    rows = [segment(10 * k, 10 * k + 5, k) for k in range(24)]
+    monkeypatch.setattr(run_file, "CHUNK_BYTES", 3 * len(rows[0][-1]))
+    run, store = write_run(tmp_path, [rows[:12], rows[12:]], BIGINT, FILES * EACH), CountingStore()
+    index = opened(tmp_path, run, store, bound=0)
+    asked = np.array([[100, 135], [41, 41], [101, 101], [56, 59], [6, 9], [47, 61]])
+    each = [np.flatnonzero(flags).tolist() for flags in index.locations_in_each(asked)]
+    assert each == [[10, 11, 12, 13], [4], [10], [], [], [5, 6]]
+    # Of the first chunk only a gap between keys was asked.
+    assert decoded == [row[-1] for row in rows[:15]]
+    assert store.read_names == [name(0), name(1)]
+
+
 def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
     """What does not fit is used and not held."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
