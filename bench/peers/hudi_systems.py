@@ -25,6 +25,7 @@ _RECORD_KEYS: Final = {
     "lineitem": "l_orderkey,l_linenumber",
     "log": "id",
     "flights": "time_hour,carrier,flight,origin",
+    "adversarial": "n",
 }
 
 

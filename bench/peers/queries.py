@@ -39,6 +39,7 @@ def queries_of(table: Dataset, scale: int) -> Sequence[Query]:
         "lineitem": lambda: _lineitem(table, scale),
         "log": lambda: _log(table),
         "flights": lambda: _flights(table),
+        "adversarial": lambda: _adversarial(table),
     }
     return made[table.name]()
 
@@ -50,12 +51,21 @@ def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
         return {"twenty_orders": f"SELECT explode(array({keys})) AS k"}
     if table.name == "log":
         return {"twenty_users": "SELECT 900000 + id * 777 AS k FROM range(20)"}
+    if table.name == "adversarial":
+        keys = ", ".join(str(rows["random"][3]) for rows in _samples(table, 20))
+        return {"twenty_randoms": f"SELECT explode(array({keys})) AS k"}
     return {"three_planes": "SELECT explode(array('N201AA', 'N840MQ', 'N76200')) AS k"}
 
 
 def _rows(table: Dataset) -> str:
     """The columns by their names: Hudi has more."""
     return f"SELECT {', '.join(pq.read_schema(table.files[0]).names)} FROM {{t}}"
+
+
+def _samples(table: Dataset, number: int) -> Sequence[Mapping[str, Sequence[int]]]:
+    """The first rows of some files, column by column."""
+    chosen = table.files[:: len(table.files) // number][:number]
+    return [pq.read_table(file).slice(0, 8).to_pydict() for file in chosen]
 
 
 def _lineitem(table: Dataset, scale: int) -> Sequence[Query]:
@@ -124,3 +134,32 @@ def _flights(table: Dataset) -> Sequence[Query]:
         Query("join", "SELECT count(*), sum(distance) FROM {t} JOIN three_planes ON tailnum = k"),
         Query("first ten", "SELECT arr_delay FROM {t} ORDER BY arr_delay DESC LIMIT 10"),
     )
+
+
+def _adversarial(table: Dataset) -> Sequence[Query]:
+    middle = _samples(table, 3)[1]
+    hundred = ", ".join(str(rows["random"][5]) for rows in _samples(table, 100))
+    ask = "SELECT count(*), sum(n) FROM {t} WHERE "
+
+    def some(column: str, length: int) -> str:
+        return f"{ask}{column} BETWEEN {middle[column][2]} AND {middle[column][2] + length}"
+
+    return (
+        Query(KEY, f"{_rows(table)} WHERE random = {middle['random'][0]}"),
+        Query("an absent key", f"{_rows(table)} WHERE random = {middle['random'][0] + 1}"),
+        Query("100 keys", f"{ask}random IN ({hundred})"),
+        Query("a range of random keys", some("random", 1 << 50)),
+        Query("a tooth", f"{ask}sawtooth = {middle['sawtooth'][1]}"),
+        Query("a range of teeth", some("sawtooth", 100)),
+        Query("where it leaps to", f"{ask}leaping = {middle['leaping'][1]}"),
+        Query("a range of leaps", some("leaping", 100)),
+        Query("beside the hot key", f"{ask}hot BETWEEN {_beside(middle['hot'])}"),
+        Query("join", "SELECT count(*), sum(n) FROM {t} JOIN twenty_randoms ON random = k"),
+        Query("first ten", "SELECT random FROM {t} ORDER BY random LIMIT 10"),
+    )
+
+
+def _beside(hot: Sequence[int]) -> str:
+    """Ends of a range of 100 keys from one that is not the hot one."""
+    (own, *_) = (key for key in hot if hot.count(key) == 1)
+    return f"{own} AND {own + 100}"
