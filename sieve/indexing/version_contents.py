@@ -170,7 +170,11 @@ def _unchanged(
     *,
     is_text: bool,
 ) -> Locations:
-    """The locations that were read; those that changed meanwhile match no file."""
+    """The locations that were read; those that changed meanwhile match no file.
+
+    Those that are gone are left out. After a rename of the table they are back under its new name,
+    as old as before, and a location that proves nothing is not read again.
+    """
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
     proven = same & (built.rows[built.tiling.firsts] >= 0)
@@ -178,7 +182,9 @@ def _unchanged(
         # A header that is not in the first range would be a row of a later one.
         proven &= (built.tiling.counts == 1) | (built.rows[built.tiling.firsts] > 0)
     counts = (built.rows, built.nulls, built.nans)
-    return locations_of(files, built.tiling, counts, proven, first_slot if built.run else None)
+    slot = first_slot if built.run else None
+    there = np.array([file.path in now for file in files], np.bool_)
+    return locations_of(files, built.tiling, counts, proven, slot).chosen(there)
 
 
 def _with_appended(kept: ReusedRuns, read: Locations) -> Locations:
