@@ -29,7 +29,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -42,7 +41,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.map import cpu_seconds_of_tasks
-from bench.memory import DRIVER, FRONT_END, WORKER, PeakMemory, cpu_seconds
+from bench.memory import DRIVER, FRONT_END, WORKER, PeakMemory, timed
 from bench.session import start_session
 
 SIZES = (10_000_000, 100_000_000)
@@ -216,7 +215,7 @@ def _measure(table: _Table, options: str) -> None:
         path = (folder / "data").as_uri()
         spark.sql(f"CREATE TABLE t USING parquet LOCATION '{path}'")
         spark.sql(QUERY).collect()
-        query = min(_timed(lambda: spark.sql(QUERY).collect()) for _ in range(2))
+        query = min(timed(lambda: spark.sql(QUERY).collect()) for _ in range(2))
         # Starts the front end.
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         before = memory.now()
@@ -240,7 +239,7 @@ def _measure(table: _Table, options: str) -> None:
 def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], dict[str, float]]:
     """Wall-clock and CPU seconds of a CREATE, and wall-clock seconds of each step."""
     known = len(_jobs(spark))
-    seconds, cpu = _timed(lambda: spark.sql(statement).collect())
+    seconds, cpu = timed(lambda: spark.sql(statement).collect())
     steps: dict[str, float] = {}
     for description, taken in _jobs(spark)[known:]:
         step = description.rpartition("(")[2].rstrip(")")
@@ -269,13 +268,6 @@ def _properties(spark: SparkSession) -> dict[str, float]:
     rows = spark.sql("DESCRIBE SIEVE INDEX EXTENDED c_sieve ON t").collect()
     numbers = {name: _NUMBER.match(value) for name, value in rows if name in TOLD}
     return {name: float(number[0].rstrip(".")) for name, number in numbers.items() if number}
-
-
-def _timed(run: Callable[[], object]) -> tuple[float, float]:
-    """Wall-clock and CPU seconds."""
-    started, cpu = time.perf_counter(), cpu_seconds()
-    run()
-    return time.perf_counter() - started, cpu_seconds() - cpu
 
 
 # -- the table ------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -73,6 +74,13 @@ def cpu_seconds() -> float:
         # User and system time, of the process and of the children that it has waited for.
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def timed(run: Callable[[], object]) -> tuple[float, float]:
+    """Wall-clock seconds, and CPU seconds of the descendants of this process."""
+    started, cpu = time.perf_counter(), cpu_seconds()
+    run()
+    return time.perf_counter() - started, cpu_seconds() - cpu
 
 
 def read_bytes() -> int:

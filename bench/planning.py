@@ -73,7 +73,7 @@ def main() -> None:
     for files in args.files:
         shutil.rmtree(FOLDER, ignore_errors=True)
         run = Run(files, args.ranges, args.queries, args.warm)
-        _make_files(FOLDER / "data", run)
+        make_files(FOLDER / "data", files, ROWS * args.ranges, ROWS)
         times = _measure(run)
         _print(console, run, times, _cold(run))
 
@@ -142,19 +142,18 @@ def _cold(run: Run) -> tuple[float, float]:
     return found
 
 
-def _make_files(folder: Path, run: Run) -> None:
-    """The keys in order, `ROWS` in each row group."""
+def make_files(folder: Path, files: int, rows: int, group: int) -> None:
+    """Makes files of so many rows each, with ascending keys, and of so many in each row group."""
     folder.mkdir(parents=True)
-    each = ROWS * run.ranges
 
     def make(number: int) -> None:
-        ids = np.arange(each, dtype=np.int64) + number * each
-        rows = pa.table({"id": ids, "v": ids % 7})
+        ids = np.arange(rows, dtype=np.int64) + number * rows
+        table = pa.table({"id": ids, "v": ids % 7})
         path = folder / f"part-{number:05d}.parquet"
-        pq.write_table(rows, path, row_group_size=ROWS, store_schema=False)
+        pq.write_table(table, path, row_group_size=group, store_schema=False)
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(make, range(run.files)))
+        list(pool.map(make, range(files)))
 
 
 # -- in a separate process ------------------------------------------------------------------------

@@ -1,0 +1,141 @@
+"""CREATE SIEVE INDEX on a table of many tiny files: ``python -m bench many-files``.
+
+Executors run in processes of their own (``local-cluster[2,1,2048]``), so the driver's memory is the
+driver's alone. Each size has a Spark of its own, and ascending keys in Parquet files of
+``--rows`` rows. Told are, for ``SELECT input_file_name(), min(id), max(id) ... GROUP BY 1`` and
+for CREATE after it, seconds, CPU seconds of all processes, and CPU milliseconds a file; the live
+heap of the driver, after a collection, once it has listed the table and after CREATE; and peak
+resident memory of the front end. The same of files with a hundred times the rows shows what keys
+add.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.memory import FRONT_END, PeakMemory, timed
+from bench.planning import make_files
+from bench.session import start_session
+
+SIZES = (2_000, 20_000, 200_000)
+MASTER = "local-cluster[2,1,2048]"
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-files"
+_QUERY = "SELECT input_file_name(), min(id), max(id) FROM t GROUP BY 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A size.
+
+    Attributes:
+        files, rows: of the table.
+        query, create: seconds, and CPU seconds of all processes.
+        heap: MB of the driver's live heap before and after CREATE.
+        front_end: peak MB of the front end before and after it.
+        index: bytes of the index.
+    """
+
+    files: int
+    rows: int
+    query: tuple[float, float]
+    create: tuple[float, float]
+    heap: tuple[float, float]
+    front_end: tuple[float, float]
+    index: int
+
+
+def main() -> None:
+    """Measures each size and prints one table."""
+    parser = argparse.ArgumentParser(prog="python -m bench many-files", description=__doc__)
+    parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--rows", type=int, default=4, help="of each file")
+    parser.add_argument("--side", type=int, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.side:
+        _measure(args.side, args.rows)
+        return
+    console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+    found = []
+    for files in args.files:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        with console.status(f"{files:,} files"):
+            make_files(FOLDER / "data", files, args.rows, args.rows)
+            command = [sys.executable, "-m", "bench.many_files", "--rows", str(args.rows)]
+            command += ["--side", str(files)]
+            ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if ended.returncode:
+            raise SystemExit(f"a Spark failed; see {FOLDER}/spark/spark.log")
+        found.append(Measured(**json.loads(ended.stdout.strip().rpartition("\n")[2])))
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    console.print(_table(found))
+
+
+# -- in a separate process ------------------------------------------------------------------------
+
+
+def _measure(files: int, rows: int) -> None:
+    with PeakMemory() as memory:
+        settings = {"spark.master": MASTER, "spark.pyspark.python": sys.executable}
+        spark = start_session(FOLDER / "spark", settings)
+        path = (FOLDER / "data").as_uri()
+        spark.sql(f"CREATE TABLE t (id BIGINT, v BIGINT) USING parquet LOCATION '{path}'")
+        # Starts the executors, without their Python workers, and the front end.
+        spark.range(1000).repartition(4).count()
+        spark.sql("SHOW SIEVE INDEXES ON t").collect()
+        query = timed(lambda: spark.sql(_QUERY).write.format("noop").mode("append").save())
+        heap, front_end = _heap(spark), memory.now()[FRONT_END]
+        create = timed(lambda: spark.sql("CREATE SIEVE INDEX ON t (id)").collect())
+        both = (heap, _heap(spark)), (front_end, memory.now()[FRONT_END])
+        (index,) = spark.sql("SELECT bytes FROM sieve_indexes()").collect()[0]
+        print(json.dumps(asdict(Measured(files, rows * files, query, create, *both, index))))
+        spark.stop()
+
+
+def _heap(spark: SparkSession) -> float:
+    """MB of the driver's live objects."""
+    jvm: Any = spark._jvm  # noqa: SLF001 - no public API
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    jvm.java.lang.System.gc()
+    return float((runtime.totalMemory() - runtime.freeMemory()) / 1e6)
+
+
+# -- the table ------------------------------------------------------------------------------------
+
+
+def _table(found: list[Measured]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column(f"{found[0].rows // found[0].files} rows a file", no_wrap=True)
+    for one in found:
+        table.add_column(f"{one.files:,} files", justify="right")
+
+    def add(title: str, cell: Callable[[Measured], str]) -> None:
+        table.add_row(title, *(cell(one) for one in found))
+
+    add("least and greatest key of each file, s", lambda one: f"{one.query[0]:.1f}")
+    add("  CPU ms a file", lambda one: f"{one.query[1] / one.files * 1e3:.1f}")
+    add("CREATE SIEVE INDEX, s", lambda one: f"{one.create[0]:.1f}")
+    add("  CPU ms a file", lambda one: f"{one.create[1] / one.files * 1e3:.1f}")
+    add("driver's heap before and after, MB", lambda one: f"{one.heap[0]:.0f}, {one.heap[1]:.0f}")
+    add(
+        "front end's peak before and after, MB",
+        lambda one: f"{one.front_end[0]:.0f}, {one.front_end[1]:.0f}",
+    )
+    add("index, bytes a file", lambda one: f"{one.index / one.files:.1f}")
+    return table
+
+
+if __name__ == "__main__":
+    main()
