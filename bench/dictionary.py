@@ -7,7 +7,6 @@ collection, beside those that the driver counts.
 from __future__ import annotations
 
 import argparse
-import base64
 import gc
 import json
 import os
@@ -22,6 +21,7 @@ from rich.table import Table
 from bench.made_version import made_list
 from sieve.client.spark_home import find_spark, shim_jar
 from sieve.reader.placement import place
+from sql_ext.frontend.pruning import dictionary_to_wire
 
 _COPIES = 4
 """Number of dictionaries in memory at once, so that other things on the heap weigh less."""
@@ -50,10 +50,7 @@ def main() -> None:
 
 
 def _measure(jvm: Any, n: int, ranges: int) -> tuple[str, ...]:
-    files = place(made_list(n, ranges)).files
-    parts = {"rows": files.rows, "cuts": files.cuts, "paths": files.text}
-    texts = {name: base64.b64encode(part).decode("ascii") for name, part in parts.items()}
-    wire = json.dumps({"files": files.n, "n_cuts": files.n_cuts, **texts})
+    wire = json.dumps(dictionary_to_wire(place(made_list(n, ranges)).files))
     sieve = jvm.org.apache.spark.sql.sieve
     node = sieve.Json.read(wire)
     sieve.FileDictionary.read(node)

@@ -135,10 +135,11 @@ def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
     last = first + rng.integers(0, own // 50, n)
     # The first intervals of a file are the own parts of its ranges.
     place = np.arange(n) % EACH
-    location = (np.arange(n) // EACH * ranges + place % ranges).astype(np.int32)
+    location = np.arange(n) // EACH * ranges + place % ranges
     is_own = place < ranges
     first[is_own] = location[is_own] * own
     last[is_own] = first[is_own] + own - 1
+    ordinal = location.astype(np.int32)
     query_model = QueryModel.of_sample(rng.integers(0, SPAN, 1 << 16))
     files = -(-n // _INTERVALS_A_FILE)
     for number in range(files):
@@ -146,9 +147,7 @@ def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
         inside = (first <= high) & (last >= low)
         ones = np.ones(int(inside.sum()), np.int64)
         clipped = np.maximum(first[inside], low), np.minimum(last[inside], high)
-        yield list(
-            plan(Intervals(*clipped, location[inside], ones, ones), query_model).emit(_PRICE)
-        )
+        yield list(plan(Intervals(*clipped, ordinal[inside], ones, ones), query_model).emit(_PRICE))
 
 
 def _run_file(segments: list[Segment]) -> bytes:

@@ -5,7 +5,6 @@ The front end's part is real: the request, the look-up, the answer and its dicti
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -18,7 +17,7 @@ from sql_ext.driver.roots import Roots
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
 from tests.fake_spark import MARK, Session, Warehouse, keys_by_range, keys_of
-from tests.wire import files_of, flags
+from tests.wire import Part, files_of, flags, parts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,8 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
         )
     ) if info["registrations"] else {"reasons": {"no-index": 1}}  # fmt: skip
     listed = warehouse.files(name)
-    # Of each file that the answer knows, the ranges that are not read.
+    # Of each file that the answer knows, its ranges, and those that are not read.
+    ranges = 0
     skipped: dict[tuple[str, int, int], list[bool]] = {}
     cuts: dict[tuple[str, int, int], list[int]] = {}
     if "skip" in answer:
@@ -71,11 +71,12 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
             )
         except Exception:  # noqa: BLE001 - the shim then reads all files
             told = []
-        n = sum(len(own) + 1 for _, own, _ in told)
-        skip = iter(flags(answer["skip"], n).tolist() if told else ())
-        for fact, own, _ in told:
-            cuts[fact] = own
-            skipped[fact] = list(itertools.islice(skip, len(own) + 1))
+        ranges = sum(count for _, count in told)
+        parts = parts_of(answer)
+        skip = flags(answer["skip"], len(told)).tolist() if told else []
+        for number, ((fact, _), gone) in enumerate(zip(told, skip, strict=True)):
+            part = parts.get(number, Part([], 0, [gone]))
+            cuts[fact], skipped[fact] = part.cuts, part.skip
     rows: Counter[str] = Counter()
     for file in listed:
         if found := keys_of(file[0]).count(key):
@@ -88,7 +89,6 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
             assert not (gone and key in keys), f"{answer} skips a range of {file} that has {key}"
     read = sum(not all(skipped.get(file, [False])) for file in listed)
     used, reasons = tuple(answer.get("used", ())), tuple(answer["reasons"])
-    ranges = sum(map(len, skipped.values()))
     return Scan(rows, read, len(listed), ranges, used, reasons)
 
 

@@ -1,9 +1,11 @@
-"""What the driver makes of an answer of the front end: flags, and the files that they are of."""
+"""What the driver makes of an answer of the front end: flags, the files that they are of, parts."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate, islice
 from typing import Any
 
 import numpy as np
@@ -27,21 +29,51 @@ def flags(text: str, n: int) -> Flags:
     return np.unpackbits(bits, bitorder="little", count=n).view(np.bool_)
 
 
-def files_of(dictionary: Mapping[str, Any]) -> list[tuple[tuple[str, int, int], list[int], int]]:
-    """Path, length and time of each file of a dictionary, its cuts and the bytes of its footer."""
-    rows = np.frombuffer(unzipped(dictionary["rows"]), "<i8").reshape(-1, 5).tolist()
-    cuts = np.frombuffer(unzipped(dictionary["cuts"]), "<i8").tolist()
-    text = unzipped(dictionary["paths"])
-    assert (len(rows), len(cuts)) == (dictionary["files"], dictionary["n_cuts"])
+def numbers(text: str, columns: int) -> list[list[int]]:
+    """The rows of a table of numbers."""
+    rows: list[list[int]] = np.frombuffer(unzipped(text), "<i8").reshape(-1, columns).tolist()
+    return rows
+
+
+def files_of(dictionary: Mapping[str, Any]) -> list[tuple[tuple[str, int, int], int]]:
+    """Path, length and time of each file of a dictionary, and the number of its ranges."""
+    rows, text = numbers(dictionary["rows"], 4), unzipped(dictionary["paths"])
+    assert len(rows) == dictionary["files"]
     found = []
-    for length, time, count, footer, size in rows:
-        own, cuts, path, text = cuts[:count], cuts[count:], text[:size].decode(), text[size:]
-        found.append(((path, length, time), own, footer))
-    assert not cuts
+    for length, time, cuts, size in rows:
+        path, text = text[:size].decode(), text[size:]
+        found.append(((path, length, time), cuts + 1))
     assert not text
     return found
 
 
 def paths_of(dictionary: Mapping[str, Any]) -> list[str]:
     """The path of each file of a dictionary."""
-    return [path for (path, _, _), _, _ in files_of(dictionary)]
+    return [path for (path, _, _), _ in files_of(dictionary)]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file of which some ranges are read: where it is cut, its footer, the ranges skipped."""
+
+    cuts: list[int]
+    footer: int
+    skip: list[bool]
+
+
+def parts_of(answer: Mapping[str, Any]) -> dict[int, Part]:
+    """The files of an answer that are read in part, by their numbers."""
+    parts = answer.get("parts")
+    if parts is None:
+        return {}
+    rows = numbers(parts["rows"], 3)
+    assert len(rows) == parts["files"]
+    sizes = iter(size for (size,) in numbers(parts["sizes"], 1))
+    skip = iter(flags(parts["skip"], sum(count for _, count, _ in rows)).tolist())
+    found, number = {}, 0
+    for step, count, footer in rows:
+        number += step
+        cuts = list(accumulate(islice(sizes, count - 1)))
+        found[number] = Part(cuts, footer, list(islice(skip, count)))
+    assert not [*sizes, *skip]
+    return found

@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sieve.arrays.dtypes import Counts
+from sieve.arrays.dtypes import Counts, Flags
 from sieve.metadata.path_list import PathList
+from sieve.reader.packed_cuts import NO_PARTS, FileParts, PackedCuts
 
 _CODEC: Final = "zstd"
 
@@ -57,14 +58,20 @@ class Files:
         """Compresses them."""
         array = self.paths.array
         offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset :][: len(array) + 1]
-        rows = (self.lengths, self.times, self.cut_counts, self.footers, np.diff(offsets))
+        rows = np.stack([self.lengths, self.times, self.cut_counts, np.diff(offsets)], axis=1)
         text = array.buffers()[2] or pa.py_buffer(b"")
         texts = text.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
-        parts = (np.stack(rows, axis=1), self.cuts)
-        buffers = (*(pa.py_buffer(np.ascontiguousarray(part, "<i8")) for part in parts), texts)
-        is_distinct = self.paths.is_distinct
-        packed = (pa.compress(one, codec=_CODEC, asbytes=True) for one in buffers)
-        return PackedFiles(len(self.paths), len(self.cuts), is_distinct, len(texts), *packed)
+        cuts = None
+        if len(self.cuts):
+            cuts = PackedCuts.of(self.cut_counts, self.footers, self.cuts)
+        return PackedFiles(
+            n=len(self.paths),
+            is_distinct=self.paths.is_distinct,
+            n_text=len(texts),
+            rows=_zipped(pa.py_buffer(np.ascontiguousarray(rows, "<i8"))),
+            text=_zipped(texts),
+            cuts=cuts,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,48 +80,64 @@ class PackedFiles:
 
     Attributes:
         n: number of files.
-        n_cuts: number of cuts.
         is_distinct: whether no path occurs twice.
         n_text: bytes of all paths.
-        rows: of each file length, time, cuts, footer and bytes of the path, int64[n, 5], in zstd.
-        cuts: int64, in zstd.
+        rows: of each file length, time, cuts and bytes of the path, int64[n, 4], in zstd.
         text: all paths in UTF-8, without anything between them, in zstd.
+        cuts: where files are cut; None if none is, so that each file is one range.
     """
 
     n: int
-    n_cuts: int
     is_distinct: bool
     n_text: int
     rows: bytes
-    cuts: bytes
     text: bytes
+    cuts: PackedCuts | None
 
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
-        return len(self.rows) + len(self.cuts) + len(self.text)
+        cuts = 0 if self.cuts is None else self.cuts.nbytes
+        return len(self.rows) + len(self.text) + cuts
 
     @property
     def n_ranges(self) -> int:
         """Number of ranges; a file that is not cut is one."""
-        return self.n + self.n_cuts
+        return self.n if self.cuts is None else int(self.cuts.first[-1])
 
     def same(self, other: PackedFiles) -> bool:
         """Whether another has the same files in the same order."""
-        return (self.rows, self.cuts, self.text) == (other.rows, other.cuts, other.text)
+        if (self.rows, self.text) != (other.rows, other.text):
+            return False
+        # Rows have the number of cuts: of the same ones, both lists have cuts, or none.
+        return self.cuts is None or other.cuts is None or self.cuts.same(other.cuts)
+
+    def to_ranges(self, values: Counts) -> Counts:
+        """The value of each range, given one for each file."""
+        return values if self.cuts is None else self.cuts.to_ranges(values)
+
+    def every(self, flags: Flags) -> Flags:
+        """bool[n]: files all of whose ranges have a flag."""
+        return flags if self.cuts is None else self.cuts.every(flags)
+
+    def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
+        """The files of which no range is kept, bool[n], and those of which some are."""
+        return (~keep, NO_PARTS) if self.cuts is None else self.cuts.skipped(keep)
 
     def unpacked(self) -> Files:
-        """Inverse of `Files.packed`."""
+        """Inverse of `Files.packed`; a list without cuts has no footers."""
         text = pa.decompress(self.text, self.n_text, codec=_CODEC)
-        rows = _integers(self.rows, 5 * self.n).reshape(-1, 5)
-        lengths, times, counts, footers, sizes = (np.ascontiguousarray(row) for row in rows.T)
+        buffer: Any = pa.decompress(self.rows, 8 * 4 * self.n, codec=_CODEC)
+        rows = np.frombuffer(buffer, "<i8").astype(np.int64).reshape(-1, 4)
+        lengths, times, counts, sizes = (np.ascontiguousarray(row) for row in rows.T)
         offsets = pa.py_buffer(np.append(0, np.cumsum(sizes)).astype(np.int64))
-        paths = pa.LargeStringArray.from_buffers(self.n, offsets, text)
-        return Files(
-            PathList(paths), lengths, times, counts, footers, _integers(self.cuts, self.n_cuts)
-        )
+        paths = PathList(pa.LargeStringArray.from_buffers(self.n, offsets, text))
+        footers, cuts = np.zeros(self.n, np.int64), np.zeros(0, np.int64)
+        if self.cuts is not None:
+            footers, cuts = self.cuts.unpacked()
+        return Files(paths, lengths, times, counts, footers, cuts)
 
 
-def _integers(data: bytes, n: int) -> Counts:
-    buffer: Any = pa.decompress(data, 8 * n, codec=_CODEC)
-    return np.frombuffer(buffer, "<i8").astype(np.int64)
+def _zipped(buffer: pa.Buffer) -> bytes:
+    data: bytes = pa.compress(buffer, codec=_CODEC, asbytes=True)
+    return data

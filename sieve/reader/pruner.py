@@ -110,7 +110,7 @@ class Pruner:
         selected = select(request.predicate, request.registrations, ordered)
         answer = self._prune(selected, request)
         rest = rest_after(request.vain + 1, answer.reasons)
-        in_vain = answer.skip is None or not answer.skip.skip.any()
+        in_vain = answer.skip is None or answer.skip.is_vain
         directories = [one.directory for one in selected if one is not None]
         self.idle.note(directories, rest if in_vain else 0)
         return replace(answer, rest=rest)
@@ -220,13 +220,15 @@ class Pruner:
                 for column in used
                 for group in groups[column]
             ]
-            partial = PartialVisibility(~hidden, np.any(known, axis=0))
+            every = files.files.every
+            partial = PartialVisibility(every(~hidden), every(np.any(known, axis=0)))
         names = tuple(
             f"{version.manifest.name}@{version.manifest.version}"
             for column in sorted(used)
             for version in asked[column]
         )
-        return unused.answer(Skip(files.name, ~keep, names, narrowed, partial))
+        skip, parts = files.files.skipped(keep)
+        return unused.answer(Skip(files.name, skip, parts, names, narrowed, partial))
 
     @staticmethod
     def _needed(
@@ -248,12 +250,12 @@ class Pruner:
             column: NumberedVersions(versions[:1], files, partial=False)
             for column, versions in asked.items()
         }
-        keep = np.zeros(files.n, np.bool_)
+        groups, keep = files.files.to_ranges(present.groups), np.zeros(files.n, np.bool_)
         for order in request.orders:
             if order.column not in over:
                 return None
             sure = ~evaluate(order.against, over, files.n).keep
-            needed = over[order.column].needed(order, present.groups, sure)
+            needed = over[order.column].needed(order, groups, sure)
             if needed is None:
                 return None
             keep |= needed

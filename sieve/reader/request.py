@@ -13,6 +13,7 @@ from sieve.arrays.dtypes import Flags
 from sieve.metadata.records import TableIdentity
 from sieve.metadata.registration import Registration
 from sieve.predicate.tree import Predicate
+from sieve.reader.packed_cuts import FileParts
 from sieve.reader.reason import Reason
 from sieve.reader.top_rows import Order, Present
 
@@ -72,7 +73,8 @@ class Skip:
 
     Attributes:
         numbering: identity of the numbering of the table's files.
-        skip: bool[n], True for files, or ranges of files, that cannot match.
+        skip: bool[n], True for files that cannot match.
+        parts: files of which some ranges cannot match.
         used: the versions that contributed, as ``name@version``.
         narrows: whether they evaluated more of the predicate than IS NOT NULL.
         partial: flags for partially visible file slices; None for other scans.
@@ -80,9 +82,15 @@ class Skip:
 
     numbering: str
     skip: Flags
+    parts: FileParts
     used: tuple[str, ...]
     narrows: bool
     partial: PartialVisibility | None
+
+    @property
+    def is_vain(self) -> bool:
+        """Whether nothing is skipped."""
+        return not (len(self.parts.numbers) or self.skip.any())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

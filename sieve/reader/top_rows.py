@@ -66,7 +66,7 @@ class Present:
 
     Attributes:
         numbering: the numbering that `groups` refers to.
-        groups: int64[n], the group of each numbered range, from 0; -1 if the scan does not list it.
+        groups: int64[n], the group of each numbered file, from 0; -1 if the scan does not list it.
             First rows are wanted of each group.
     """
 

@@ -1,8 +1,8 @@
 """Wire format of prune requests: JSON to a typed request, and its answer to JSON; no logic.
 
-Flags are sent as bits, range i in bit i (lowest bit first), in zstd and base64. A file that is not
-cut is one range. The groups of ranges are sent as 32-bit integers, lowest byte first, in zlib and
-base64.
+Flags are sent as bits, file i in bit i (lowest bit first), and columns of numbers as 64-bit
+integers, lowest byte first, both in zstd and base64. The driver sends the groups of files as 32-bit
+integers in zlib and base64.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sieve.arrays.dtypes import Counts, Flags
 from sieve.metadata.records import identity_from
 from sieve.metadata.registration import parse_registration
 from sieve.metadata.timestamps import iso
 from sieve.predicate.tree import parse
+from sieve.reader.packed_cuts import FileParts
+from sieve.reader.packed_files import PackedFiles
 from sieve.reader.pruner import Pruner
 from sieve.reader.request import PruneAnswer, PruneRequest
 from sieve.reader.top_rows import Order, Present
@@ -45,16 +48,11 @@ class PruneService:
 
         The body has the table, registrations, fingerprints, predicate and settings.
         """
-        return _to_wire(self._pruner.prune(self._from_wire(request)))
+        return to_wire(self._pruner.prune(self._from_wire(request)))
 
     def dictionary(self, request: Request) -> Mapping[str, Any]:
         """The file dictionary behind the bits of an answer, which the driver caches."""
-        files = self._pruner.numbering(request.body["dictionary"]).files
-        parts = {"rows": files.rows, "cuts": files.cuts, "paths": files.text}
-        return {name: base64.b64encode(part).decode("ascii") for name, part in parts.items()} | {
-            "files": files.n,
-            "n_cuts": files.n_cuts,
-        }
+        return dictionary_to_wire(self._pruner.numbering(request.body["dictionary"]).files)
 
     def _from_wire(self, request: Request) -> PruneRequest:
         body = request.body
@@ -96,7 +94,13 @@ def _present(wire: Mapping[str, Any]) -> Present:
     return Present(wire["dictionary"], np.frombuffer(groups, "<i4").astype(np.int64))
 
 
-def _to_wire(answer: PruneAnswer) -> Mapping[str, Any]:
+def dictionary_to_wire(files: PackedFiles) -> Mapping[str, Any]:
+    """A dictionary as the driver takes it in."""
+    return {"files": files.n, "rows": _text(files.rows), "paths": _text(files.text)}
+
+
+def to_wire(answer: PruneAnswer) -> Mapping[str, Any]:
+    """An answer as the driver reads it."""
     wire: dict[str, Any] = {
         "reasons": dict(answer.reasons),
         "detail": answer.detail,
@@ -110,12 +114,35 @@ def _to_wire(answer: PruneAnswer) -> Mapping[str, Any]:
         "used": list(answer.skip.used),
         "narrows": answer.skip.narrows,
     }
+    if len(answer.skip.parts.numbers):
+        wire["parts"] = _parts(answer.skip.parts)
     if answer.skip.partial is not None:
         wire["skip_in_part"] = _bits(answer.skip.partial.skip)
         wire["known_in_part"] = _bits(answer.skip.partial.known)
     return wire
 
 
-def _bits(flags: npt.NDArray[np.bool_]) -> str:
-    packed = pa.py_buffer(np.packbits(flags, bitorder="little"))
-    return base64.b64encode(pa.compress(packed, codec="zstd", asbytes=True)).decode("ascii")
+def _parts(parts: FileParts) -> Mapping[str, Any]:
+    steps = np.diff(parts.numbers, prepend=0)
+    return {
+        "files": len(parts.numbers),
+        "rows": _numbers(np.stack([steps, parts.counts, parts.footers], axis=1)),
+        "sizes": _numbers(parts.sizes),
+        "skip": _bits(parts.skip),
+    }
+
+
+def _bits(flags: Flags) -> str:
+    return _zipped(np.packbits(flags, bitorder="little"))
+
+
+def _numbers(values: Counts) -> str:
+    return _zipped(np.ascontiguousarray(values, "<i8"))
+
+
+def _zipped(array: npt.NDArray[Any]) -> str:
+    return _text(pa.compress(pa.py_buffer(array), codec="zstd", asbytes=True))
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

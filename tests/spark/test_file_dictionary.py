@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import random
 from typing import Any
@@ -11,7 +10,10 @@ import numpy as np
 import pytest
 
 from sieve.metadata.path_list import PathList
+from sieve.reader.packed_cuts import FileParts
 from sieve.reader.packed_files import Files
+from sieve.reader.request import PruneAnswer, Skip
+from sql_ext.frontend.pruning import dictionary_to_wire, to_wire
 from tests.spark_session import Lab
 
 KEY = bytes(range(16))
@@ -77,11 +79,11 @@ def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) 
 
     known = list(dict.fromkeys(any_file() for _ in range(n)))
     cuts = [sorted(draw.sample(range(1, 99), draw.randrange(3) if cut else 0)) for _ in known]
-    files, paths = packed(known, cuts), {path for path, _, _ in known}
+    n_known, paths = len(known), {path for path, _, _ in known}
+    files = packed(known, cuts)
     node = sieve.Json.read(json.dumps(files))
     dictionary = sieve.FileDictionary.read(node)
-    firsts = np.append(0, np.cumsum([len(own) + 1 for own in cuts])).tolist()
-    assert dictionary.ranges() == firsts[-1]
+    assert dictionary.files() == n_known
     listed = known + [any_file() for _ in range(60)]
     for path, length, time in listed:
         key, state = sieve.FileDictionary.hash(path_of(path)), sieve.State(length, time)
@@ -91,9 +93,7 @@ def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) 
         assert found.isDefined() == ((path, length, time) in known)
         if found.isDefined():
             file, place = found.get(), known.index((path, length, time))
-            assert file.first() == firsts[place]
-            assert list(file.cuts()) == cuts[place]
-            assert file.footer() == (place if any(cuts) else 0)
+            assert (file.number(), file.ranges()) == (place, len(cuts[place]) + 1)
             other = sieve.Hash(key.high(), key.low() ^ 1)
             assert not dictionary.find(other, state).isDefined()
 
@@ -106,12 +106,63 @@ def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
     assert (own.high(), own.low()) != (open_.high(), open_.low())
 
 
+@pytest.mark.parametrize("values", [
+    [], [0], [7] * 100, [3, 4], [1, 8, 2] * 50, [0, 2**31 - 1, 5], [0, 2**30, 1] * 3,
+])  # fmt: skip
+def test_small_numbers_take_few_bits(lab: Lab, values: list[int]) -> None:
+    """Equal ones none; words of 64 bits hold whole numbers."""
+    sieve, ints = lab.spark._jvm.org.apache.spark.sql.sieve, lab.spark._jvm.int
+    array = lab.spark._sc._gateway.new_array(ints, len(values))
+    for k, value in enumerate(values):
+        array[k] = value
+    made = sieve.PackedInts.of(array)
+    assert [made.apply(k) for k in range(len(values))] == values
+    bits = (max(values) - min(values)).bit_length() if values else 0
+    assert made.bytes() == (8 * -(-len(values) // (64 // bits)) if bits else 0)
+
+
+@pytest.mark.parametrize("n", [0, 1, 9, 300])
+def test_parts_of_files(lab: Lab, n: int) -> None:
+    """Ranges read and skipped, of the files of an answer and of no other."""
+    sieve, draw = lab.spark._jvm.org.apache.spark.sql.sieve, random.Random(n)
+    numbers = sorted(draw.sample(range(3 * n), n))
+    cuts = [sorted(draw.sample(range(1, 2**40), draw.randint(1, 5))) for _ in numbers]
+    skip = [[draw.random() < 0.5 for _ in range(len(own) + 1)] for own in cuts]
+    footers = [draw.randrange(2**33) for _ in numbers]
+    answer = PruneAnswer(Skip("n", np.zeros(n, np.bool_), FileParts(
+        np.array(numbers, np.int64), np.array([len(own) for own in skip], np.int64),
+        np.array(footers, np.int64),
+        np.array([size for own in cuts for size in np.diff(own, prepend=0)], np.int64),
+        np.array([flag for own in skip for flag in own], np.bool_),
+    ), (), True, None), {}, "")  # fmt: skip
+    wire = to_wire(answer)
+    parts = sieve.FileParts.none()
+    assert ("parts" in wire) == (n > 0)
+    if n:
+        parts = sieve.FileParts.read(sieve.Json.read(json.dumps(wire["parts"])))
+    of = {number: k for k, number in enumerate(numbers)}
+    for number in range(3 * n + 1):
+        found = parts.of(number, 2**41)
+        assert found.isDefined() == (number in of)
+        if number in of:
+            k = of[number]
+            kept, skipped = found.get()._1(), found.get()._2()
+            ends = list(zip([0, *cuts[k]], [*cuts[k], 2**41], strict=True))
+            own = list(zip(ends, skip[k], strict=True))
+            assert ranges_of(kept.ranges()) == [ends for ends, gone in own if not gone]
+            assert ranges_of(skipped) == [ends for ends, gone in own if gone]
+            assert kept.footer() == footers[k]
+
+
+def ranges_of(ranges: Any) -> list[tuple[int, int]]:
+    """First byte and end of each."""
+    return [(ranges.apply(k).start(), ranges.apply(k).end()) for k in range(ranges.size())]
+
+
 def packed(known: list[tuple[str, int, int]], cuts: list[list[int]]) -> dict[str, Any]:
-    """Files as the front end sends them; the footer of each has the bytes of its number."""
+    """Files as the front end sends them."""
     paths, lengths, times = zip(*known, strict=True) if known else ((), (), ())
-    columns = (lengths, times, [len(own) for own in cuts], range(len(known)))
+    columns = (lengths, times, [len(own) for own in cuts], [0] * len(known))
     flat = np.array([at for own in cuts for at in own], np.int64)
     of = Files(PathList.of(paths), *(np.array(c, np.int64) for c in columns), flat).packed()
-    parts = {"rows": of.rows, "cuts": of.cuts, "paths": of.text}
-    texts = {name: base64.b64encode(part).decode() for name, part in parts.items()}
-    return {"files": of.n, "n_cuts": of.n_cuts, **texts}
+    return dict(dictionary_to_wire(of))

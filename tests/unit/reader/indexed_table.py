@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from sieve.encoding.encoder import Encoder
+from sieve.metadata.file_list import Locations
+from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import IndexUuid, VersionId
 from sieve.reader.pruner import Pruner
@@ -25,8 +27,23 @@ N = 8
 LEFT, RIGHT = (IndexUuid(f"0b9f3c1e-5a55-4b1c-9d0e-01234567890{k}") for k in "ab")
 
 
-def make_index(root: Path, uuid: IndexUuid, column: str) -> Manifest:
-    """Eight files, file k with keys 10 k to 10 k + 9, in two run files of four each."""
+def cut_locations() -> Locations:
+    """Eight ranges of four files, of 1, 3, 2 and 2 ranges; of file k, each has 100 + k bytes.
+
+    The footer of a file that is cut has the bytes of its number.
+    """
+    counts = np.array([1, 3, 2, 2])
+    number, firsts = np.arange(4), np.cumsum(counts) - counts
+    within = np.arange(N) - np.repeat(firsts, counts)
+    starts, tens = within * np.repeat(100 + number, counts), np.full(N, 10)
+    ranges = FileRanges(counts, np.where(counts > 1, number, 0), starts, tens, 0 * tens, 0 * tens)
+    files = plain_locations(4)
+    columns = {"lengths": counts * (100 + number), "rows": 10 * counts, "slots": firsts}
+    return dataclasses.replace(files, **columns, ranges=ranges)
+
+
+def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> Manifest:
+    """Eight locations, k with keys 10 k to 10 k + 9, in two run files of four each."""
     files = []
     for first in (0, N // 2):
         block = CSR(
@@ -37,7 +54,7 @@ def make_index(root: Path, uuid: IndexUuid, column: str) -> Manifest:
         files.append([("sieve", *ends, 40, 40, 4, payload)])
     folder = root / uuid
     run = write_run(folder, files, Encoder("bigint"), N)
-    version = write_version(folder, [run], plain_locations(N))
+    version = write_version(folder, [run], listed)
     version = dataclasses.replace(
         version, index=uuid, column=(column,), name=column, id=VersionId(uuid[-1] * 32)
     )
@@ -47,11 +64,14 @@ def make_index(root: Path, uuid: IndexUuid, column: str) -> Manifest:
 
 
 class Table:
-    """A table with an index on `x` and one on `y`, and scans of it."""
+    """A table with an index on `x` and one on `y`, and scans of it: of eight files if not told."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, listed: Locations | None = None) -> None:
         self.root = root
-        self.versions = [make_index(root, LEFT, "x"), make_index(root, RIGHT, "y")]
+        self.versions = [
+            make_index(root, uuid, column, listed or plain_locations(N))
+            for uuid, column in ((LEFT, "x"), (RIGHT, "y"))
+        ]
         self.store = CountingStore()
         self.pruner = Pruner(lambda _: self.store, 1 << 26)
         self.service = PruneService(Roots(None), self.pruner)

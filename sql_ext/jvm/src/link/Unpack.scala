@@ -1,6 +1,8 @@
 package org.apache.spark.sql.sieve
 
 import java.io.{ByteArrayInputStream, InputStream}
+import java.nio.{ByteBuffer, LongBuffer}
+import java.nio.ByteOrder.LITTLE_ENDIAN
 import java.util.Base64
 import com.fasterxml.jackson.databind.JsonNode
 import com.github.luben.zstd.ZstdInputStream
@@ -14,4 +16,7 @@ object Unpack {
     val in = stream(node)
     try in.readAllBytes() finally in.close()
   }
+
+  /** A column of numbers. */
+  def numbers(node: JsonNode): LongBuffer = ByteBuffer.wrap(bytes(node)).order(LITTLE_ENDIAN).asLongBuffer
 }

@@ -9,11 +9,8 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.hadoop.fs.Path
 
-/**
- * A file as an index knows it: the number of its first range, the offsets at which it is cut into ranges,
- * and the bytes of its footer if it is cut.
- */
-final case class IndexedFile(first: Int, cuts: Array[Long], footer: Long)
+/** A file as an index knows it: its number, and into how many ranges it is cut. */
+final case class IndexedFile(number: Int, ranges: Int)
 
 /**
  * The files that one state of a table's indexes knows: of each a hash of its path, and one of path and
@@ -23,17 +20,17 @@ final case class IndexedFile(first: Int, cuts: Array[Long], footer: Long)
  * @param paths   the first half of the hash of each path, in buckets
  * @param high    the hash of path and state of each file, in buckets
  * @param numbers the number of the file behind each
- * @param cutEnds how many cuts the files have up to each, in order of their numbers; none without cuts
+ * @param ranges  how many ranges each file has, in order of their numbers
  */
 final class FileDictionary private (
     paths: Array[Long], byPath: Buckets, high: Array[Long], low: Array[Long], numbers: Array[Int],
-    byFile: Buckets, cutEnds: Array[Int], footers: Array[Int], cuts: Array[Long]) {
-  val bytes: Long = byPath.bytes + byFile.bytes +
-    java.lang.Long.BYTES * (paths.length.toLong + high.length + low.length + cuts.length) +
-    Integer.BYTES * (numbers.length.toLong + cutEnds.length + footers.length)
+    byFile: Buckets, ranges: PackedInts) {
+  val bytes: Long = byPath.bytes + byFile.bytes + ranges.bytes +
+    java.lang.Long.BYTES * (paths.length.toLong + high.length + low.length) +
+    Integer.BYTES * numbers.length.toLong
 
-  /** How many ranges have a number; a file that is not cut is one. */
-  def ranges: Int = numbers.length + cuts.length
+  /** How many files have a number. */
+  def files: Int = numbers.length
 
   /** Whether a file of this path is known in whichever state. */
   def knows(path: Hash): Boolean = byPath.find(path.high, paths(_) == path.high) >= 0
@@ -41,26 +38,18 @@ final class FileDictionary private (
   def find(path: Hash, state: State): Option[IndexedFile] = {
     val hash = FileDictionary.hash(path, state)
     val at = byFile.find(hash.high, k => high(k) == hash.high && low(k) == hash.low)
-    if (at < 0) None else Some(file(numbers(at)))
+    if (at < 0) None else Some(IndexedFile(numbers(at), ranges(numbers(at))))
   }
 
   /** Whether a file was too young to be read when it was listed, and has not changed since. */
   def isRacy(path: Hash, state: State): Boolean =
     find(path, State(FileDictionary.racy, state.modified)).nonEmpty
-
-  private def file(number: Int): IndexedFile =
-    if (cutEnds.isEmpty) IndexedFile(number, FileDictionary.uncut, 0)
-    else {
-      val start = if (number == 0) 0 else cutEnds(number - 1)
-      IndexedFile(number + start, cuts.slice(start, cutEnds(number)), footers(number))
-    }
 }
 
 /** The dictionaries of this driver: each is asked for once and kept as long as memory allows. */
 object FileDictionary {
   /** The length that stands for a file too young to be read. */
   private val racy: Long = -2
-  private val uncut = Array.empty[Long]
   private val (pathKey, stateKey) = {
     val random = new SecureRandom
     (Hash(random.nextLong, random.nextLong), Hash(random.nextLong, random.nextLong))
@@ -96,16 +85,14 @@ object FileDictionary {
   /** Paths are hashed as they are unpacked: all of them together take more than the driver may have. */
   def read(answer: JsonNode): FileDictionary = {
     val files = answer.get("files").asInt
-    val cuts = new Array[Long](answer.get("n_cuts").asInt)
-    val (rows, offsets, texts) = (stream(answer, "rows"), stream(answer, "cuts"), stream(answer, "paths"))
+    val (rows, texts) = (stream(answer, "rows"), stream(answer, "paths"))
     val (paths, high, low) = (new Array[Long](files), new Array[Long](files), new Array[Long](files))
-    val some = if (cuts.isEmpty) 0 else files
-    val (cutEnds, footers) = (new Array[Int](some), new Array[Int](some))
+    val ranges = new Array[Int](files)
     try {
-      var cut = 0
       for (i <- 0 until files) {
         val state = State(long(rows), long(rows))
-        val (count, footer) = (long(rows).toInt, long(rows))
+        // A file with k cuts has k + 1 ranges.
+        ranges(i) = long(rows).toInt + 1
         val text = new Array[Byte](long(rows).toInt)
         texts.readFully(text)
         val path = hash(text)
@@ -113,22 +100,15 @@ object FileDictionary {
         paths(i) = path.high
         high(i) = both.high
         low(i) = both.low
-        (cut until cut + count).foreach(cuts(_) = long(offsets))
-        cut += count
-        if (some > 0) {
-          cutEnds(i) = cut
-          // It only weighs costs.
-          footers(i) = math.min(footer, Int.MaxValue).toInt
-        }
       }
-    } finally Seq(rows, offsets, texts).foreach(_.close())
+    } finally Seq(rows, texts).foreach(_.close())
     val (byPath, ofPath) = Buckets.of(paths)
     val (byFile, ofFile) = Buckets.of(high)
     val numbers = new Array[Int](files)
     ofFile.indices.foreach(i => numbers(ofFile(i)) = i)
     new FileDictionary(
       moved(paths, ofPath), byPath, moved(high, ofFile), moved(low, ofFile), numbers, byFile,
-      cutEnds, footers, cuts)
+      PackedInts.of(ranges))
   }
 
   private def moved(values: Array[Long], places: Array[Int]): Array[Long] = {

@@ -17,11 +17,11 @@ object FileGroups {
   private val absent = -1
   private val twice = -2
 
-  /** For each range in the order of its number its group, as the front end reads it. */
+  /** For each file in the order of its number its group, as the front end reads it. */
   def of(
       listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,
       relation: HadoopFsRelation, first: FirstRows): String = {
-    val groups = Array.fill(known.ranges)(absent)
+    val groups = Array.fill(known.files)(absent)
     val numbers = mutable.Map.empty[Seq[Any], Int]
     for (directory <- listed) {
       val group = numbers.getOrElseUpdate(values(directory.values, relation, first.groups), numbers.size)
@@ -29,10 +29,9 @@ object FileGroups {
         file <- directory.files
         location <- locations.of(directory.values, file)
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
-        range <- of.first to of.first + of.cuts.length
       }
         // A file that is listed twice gives its rows to both groups, and is counted in neither.
-        groups(range) = if (groups(range) == absent) group else twice
+        groups(of.number) = if (groups(of.number) == absent) group else twice
     }
     encoded(groups.map(group => if (group == twice) absent else group))
   }

@@ -179,9 +179,10 @@ object Pruner extends OnceLogging {
       index.executing, FrontendClient.body(index.executing, "dictionary", Map("dictionary" -> id)),
       None, FileDictionary.add(id, _)))
 
-  /** What an answer says of ranges by their numbers, as they are shown and with all that was written. */
+  /** What an answer says of files by their numbers, as they are shown and with all that was written. */
   private class Answer(known: FileDictionary, reply: JsonNode) {
     private val skip = bits("skip")
+    private val parts = Option(reply.get("parts")).fold(FileParts.none)(FileParts.read)
     private val (skipWritten, knownWritten) = (bits("skip_in_part"), bits("known_in_part"))
 
     /** The ranges of a location; else why nothing the indexes say holds for it. */
@@ -189,8 +190,8 @@ object Pruner extends OnceLogging {
       location.map(now => (now, FileDictionary.hash(now.path))) match {
         case None => Left(Reason.ChangedFile)
         case Some((now, path)) =>
-          val shown = now.shown.flatMap(known.find(path, _)).map(ranges(_, length))
-          val written = now.written.flatMap(known.find(path, _)).map(_.first).filter(knownWritten.get)
+          val shown = now.shown.flatMap(known.find(path, _)).map(verdict(_, length))
+          val written = now.written.flatMap(known.find(path, _)).map(_.number).filter(knownWritten.get)
           if (written.exists(skipWritten.get)) Right(Verdict.whole(length, skips = true))
           else if (shown.nonEmpty || written.nonEmpty)
             Right(shown.getOrElse(Verdict.whole(length, skips = false)))
@@ -198,21 +199,21 @@ object Pruner extends OnceLogging {
           else Left(if (now.shown.exists(known.isRacy(path, _))) Reason.UnsettledFile else Reason.ChangedFile)
       }
 
-    private def ranges(file: IndexedFile, length: Long): Verdict =
-      if (file.cuts.isEmpty) Verdict.whole(length, skip.get(file.first))
-      else {
-        val (skipped, kept) = FileRanges.between(file.cuts.toSeq, length).zipWithIndex
-          .partition { case (_, k) => skip.get(file.first + k) }
-        Verdict(FilePart(kept.map(_._1), file.footer), skipped.map(_._1))
+    private def verdict(file: IndexedFile, length: Long): Verdict =
+      parts.of(file.number, length).fold(Verdict.whole(length, skip.get(file.number), file.ranges)) {
+        case (kept, skipped) => Verdict(kept, skipped, file.ranges)
       }
 
     private def bits(name: String): BitSet = Option(reply.get(name)).fold(new BitSet)(node =>
       BitSet.valueOf(Unpack.bytes(node)))
   }
 
-  /** Ranges of a file: those that may hold a row asked for, and those that hold none. */
-  private final case class Verdict(kept: FilePart, skipped: Seq[ByteRange]) {
-    def ranges: Int = kept.ranges.size + skipped.size
+  /**
+   * Ranges of a file: those that may hold a row asked for, and those that hold none.
+   *
+   * @param ranges how many there are; of a file that is kept or skipped whole, the bytes are one range
+   */
+  private final case class Verdict(kept: FilePart, skipped: Seq[ByteRange], ranges: Int) {
     def isMixed: Boolean = kept.ranges.nonEmpty && skipped.nonEmpty
 
     /**
@@ -224,9 +225,9 @@ object Pruner extends OnceLogging {
   }
 
   private object Verdict {
-    def whole(length: Long, skips: Boolean): Verdict = {
+    def whole(length: Long, skips: Boolean, ranges: Int = 1): Verdict = {
       val all = Seq(ByteRange(0, length))
-      if (skips) Verdict(FilePart(Nil, 0), all) else Verdict(FilePart(all, 0), Nil)
+      if (skips) Verdict(FilePart(Nil, 0), all, ranges) else Verdict(FilePart(all, 0), Nil, ranges)
     }
   }
 
@@ -243,7 +244,7 @@ object Pruner extends OnceLogging {
       val isWhole = verdict.isMixed && opening.forall(verdict.isCostly(file.getLen, _))
       if (isWhole) reasons(Reason.WholeFile) += 1
       total += verdict.ranges
-      read += (if (isWhole) verdict.ranges else verdict.kept.ranges.size)
+      read += (if (isWhole || verdict.skipped.isEmpty) verdict.ranges else verdict.kept.ranges.size)
       if (!isWhole) bytesSkipped += file.getLen - verdict.kept.bytes(file.getLen)
       if (verdict.kept.ranges.isEmpty) (None, Some(file))
       else if (verdict.skipped.isEmpty || isWhole) (Some(file), None)

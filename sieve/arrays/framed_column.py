@@ -1,0 +1,81 @@
+"""Framed column: integers in few bytes each, any of which can be read without the others.
+
+Frame of reference by blocks of 1,024 numbers: a block stores its least number, and of each number
+what it is above that, in as many whole bytes as the greatest needs. Equal numbers take none.
+
+Source: frame of reference, Goldstein, Ramakrishnan and Shaft, "Compressing Relations and Indexes".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.arrays.bit_packing import byte_words
+from sieve.arrays.dtypes import Counts, Integers, Words
+
+FRAME: Final = 1024
+_WORD: Final = 8
+# Masks of the lowest bytes of a word, by their number.
+_MASKS: Final[Words] = np.array([(1 << 8 * width) - 1 for width in range(_WORD + 1)], np.uint64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FramedColumn:
+    """n integers in f frames.
+
+    Attributes:
+        least: int64[f], of each frame.
+        width: uint8[f], bytes of a number, 0 to 8.
+        start: int64[f], where the frame begins in `data`.
+        data: uint8, and eight bytes more.
+    """
+
+    least: Integers
+    width: npt.NDArray[np.uint8]
+    start: Counts
+    data: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, values: Integers) -> FramedColumn:
+        """Packs int64[n]."""
+        frames = -(-len(values) // FRAME)
+        # The last frame is filled with its last number.
+        padded = np.append(values, np.repeat(values[-1:], frames * FRAME - len(values)))
+        blocks = padded.reshape(-1, FRAME)
+        least = blocks.min(axis=1, initial=np.iinfo(np.int64).max)
+        # Differences of int64 fit into uint64, where they wrap to what they are.
+        above = blocks.view(np.uint64) - least.view(np.uint64)[:, None]
+        width = np.searchsorted(_MASKS, above.max(axis=1, initial=0)).astype(np.uint8)
+        sizes = width.astype(np.int64) * FRAME
+        start = np.cumsum(sizes) - sizes
+        data = np.zeros(int(sizes.sum()) + _WORD, np.uint8)
+        image = above.astype("<u8").view(np.uint8).reshape(-1, FRAME, _WORD)
+        for size in np.unique(width).tolist():
+            own = np.flatnonzero(width == size)
+            data[start[own, None] + np.arange(size * FRAME)] = image[own, :, :size].reshape(
+                len(own), -1
+            )
+        return cls(least, width, start, data)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self.least.nbytes + self.width.nbytes + self.start.nbytes + self.data.nbytes
+
+    def same(self, other: FramedColumn) -> bool:
+        """Whether another was made of the same numbers, or of ones that end alike."""
+        pairs = (self.least, other.least), (self.width, other.width), (self.data, other.data)
+        return all(np.array_equal(one, two) for one, two in pairs)
+
+    def take(self, places: Counts) -> Integers:
+        """int64: the numbers at some places, each from 0 and below n."""
+        frame = places // FRAME
+        width = self.width[frame]
+        at = self.start[frame] + places % FRAME * width
+        found: Words = byte_words(self.data.data)[at] & _MASKS[width]
+        numbers: Integers = found.view(np.int64) + self.least[frame]
+        return numbers

@@ -1,0 +1,105 @@
+"""Answers about files that are cut: read whole, skipped whole, and in part with their cuts."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sieve.reader.version_reader import OpenIndex
+from tests.unit.reader.indexed_table import Table, cut_locations, equals
+from tests.wire import Part, files_of, flags, parts_of
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """Files of the ranges 0, 1 to 3, 4 and 5, 6 and 7; range k has the keys 10 k to 10 k + 9."""
+    return Table(tmp_path, cut_locations())
+
+
+def among(*values: int) -> dict[str, Any]:
+    """IN, as the driver sends it."""
+    return {"op": "in", "col": ["x"], "values": list(values)}
+
+
+def skipped(answer: Mapping[str, Any]) -> list[bool]:
+    """Of each file whether it is skipped."""
+    return flags(answer["skip"], 4).tolist()
+
+
+def test_the_dictionary_has_the_number_of_ranges(table: Table) -> None:
+    """And no cuts."""
+    told = table.ask("dictionary", dictionary=table.prune(equals("x", 5))["dictionary"])
+    assert [ranges for _, ranges in files_of(told)] == [1, 3, 2, 2]
+    assert told.keys() == {"files", "rows", "paths"}
+
+
+def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
+    """Of no others."""
+    answer = table.prune(among(5, 15, 40, 50))
+    assert skipped(answer) == [False, False, False, True]
+    assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
+    answer = table.prune(among(35, 60))
+    assert skipped(answer) == [True, False, True, False]
+    assert parts_of(answer) == {
+        1: Part([101, 202], 1, [True, True, False]),
+        3: Part([103], 3, [False, True]),
+    }
+    assert "parts" not in table.prune(among(5, 40, 50))
+
+
+def test_a_scan_that_skips_parts_alone_does_not_ask_in_vain(table: Table) -> None:
+    """A range of each file is read, and not all of each."""
+    answer = table.prune(among(5, 15, 45, 65), {"vain": 7})
+    assert (skipped(answer), len(parts_of(answer)), answer["rest"]) == ([False] * 4, 3, 2)
+    assert all(f"file:{table.root}/{one.index}" not in table.pruner.idle for one in table.versions)
+    table.prune(among(*range(0, 80, 10)), {"vain": 7})
+    assert f"file:{table.root}/{table.versions[0].index}" in table.pruner.idle
+
+
+def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
+    """The first ten rows are those of range 0, or of the first range of a listed file."""
+    order = {"col": ["x"], "descending": False, "nulls": "last", "rows": 10, "ties": True}
+    orders = [order | {"against": {"op": "or", "args": []}}]
+    name = table.prune({"op": "and", "args": []}, {"orders": orders})["dictionary"]
+
+    def first(*groups: int) -> Mapping[str, Any]:
+        sent = base64.b64encode(zlib.compress(np.array(groups, "<i4").tobytes())).decode()
+        present = {"dictionary": name, "groups": sent}
+        return table.prune({"op": "and", "args": []}, {"orders": orders, "present": present})
+
+    answer = first(0, 0, 0, 0)
+    assert (skipped(answer), parts_of(answer)) == ([False, True, True, True], {})
+    # What is not listed bounds nothing, and is not left out.
+    answer = first(-1, 0, 0, -1)
+    assert skipped(answer) == [False, False, True, False]
+    assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
+    answer = first(0, 1, 1, 2)
+    assert skipped(answer) == [False, False, True, False]
+    assert parts_of(answer) == {
+        1: Part([101, 202], 1, [False, True, True]), 3: Part([103], 3, [False, True]),
+    }  # fmt: skip
+
+
+def test_hidden_rows_are_told_by_file(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is skipped or known if all its ranges are."""
+    real = OpenIndex.placement
+    rows = np.array([True, True, True, False, True, True, False, True])
+
+    def placement(index: OpenIndex) -> Any:
+        placed = real(index)
+        return type(placed)(
+            placed.files, placed.slots, placed.slots_end, placed.keys, placed.nulls, placed.nans,
+            type(placed.all_rows).of(rows),
+        )  # fmt: skip
+
+    monkeypatch.setattr(OpenIndex, "placement", placement)
+    answer = table.prune(equals("x", 45), {"in_part": True})
+    assert skipped(answer) == [True, True, False, True]
+    assert flags(answer["skip_in_part"], 4).tolist() == [True, False, False, False]
+    assert flags(answer["known_in_part"], 4).tolist() == [True, False, True, False]
