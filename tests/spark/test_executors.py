@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,87 +16,102 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent / "fault"))
 
 from driver import Driver, DriverError, driver
+from processes import children
 
-CLUSTER = {
-    "spark.master": "local-cluster[2,1,1024]",
-    "spark.executor.memory": "512m",
-    "spark.driver.memory": "1g",
-}
 ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, id % 7 AS r FROM range(1000)"
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
-@pytest.fixture
-def bare(tmp_path: Path) -> str:
-    """An interpreter of the same version without a package."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
-    return str(tmp_path / "venv" / "bin" / "python")
+class Python:
+    """What the executors start as their Python; their driver is the one of all tests here."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def becomes(self, command: str, it: Driver) -> None:
+        """From now on it is another; of the one before, no worker is left."""
+        self.path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        self.path.chmod(0o755)
+        for executor in children(it.jvm, EXECUTOR):
+            for daemon in children(executor, "pyspark.daemon"):
+                os.killpg(daemon, signal.SIGKILL)
 
 
-@pytest.fixture
-def stray(tmp_path: Path) -> str:
-    """The test run's Python on a machine that has other files where the indexes lie."""
-    path = tmp_path / "python"
-    hide = f'mount -t tmpfs none "{tmp_path / "root"}" && exec "{sys.executable}" "$@"'
-    path.write_text(f"#!/bin/sh\nexec unshare --mount sh -c '{hide}' python \"$@\"\n")
-    path.chmod(0o755)
-    (tmp_path / "root").mkdir()
-    if subprocess.run([path, "-c", ""], check=False, capture_output=True).returncode:
-        pytest.skip("hiding a folder from a process takes the right to mount")
-    return str(path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the driver writes."""
+    return tmp_path_factory.mktemp("executors")
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Driver]:
-    """A driver with two executors that run the test run's own Python, an hour off."""
-    (tmp_path / "events").mkdir()
-    conf = CLUSTER | {
-        "spark.pyspark.python": sys.executable,
+@pytest.fixture(scope="module")
+def python(folder: Path) -> Python:
+    """That of the executors, which starts nothing yet."""
+    return Python(folder / "python")
+
+
+@pytest.fixture(scope="module")
+def cluster(folder: Path, python: Python) -> Iterator[Driver]:
+    """A driver, with a table, and two executors, an hour off."""
+    (folder / "events").mkdir()
+    conf = {
+        "spark.master": "local-cluster[2,1,1024]",
+        "spark.executor.memory": "512m",
+        "spark.driver.memory": "1g",
+        "spark.pyspark.python": str(python.path),
         "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": (tmp_path / "events").as_uri(),
+        "spark.eventLog.dir": (folder / "events").as_uri(),
         "spark.eventLog.compress": "false",
         "spark.eventLog.rolling.enabled": "false",
         "spark.executor.extraJavaOptions": "-Duser.timezone=Europe/Berlin",
     }
-    with driver(tmp_path / "driver", **conf) as it:
+    with driver(folder / "driver", **conf) as it:
+        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
         yield it
 
 
-def test_a_bare_python_is_named(bare: str, tmp_path: Path) -> None:
+def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path) -> None:
     """CREATE says which interpreter of the executors lacks which packages; nothing is made."""
-    conf = CLUSTER | {"spark.master": "local-cluster[1,1,1024]", "spark.pyspark.python": bare}
-    with driver(tmp_path / "driver", **conf) as it:
-        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
-        with pytest.raises(DriverError, match="SIEVE_EXECUTOR_LACKS") as failed:
-            it.sql("CREATE SIEVE INDEX ON t (id)")
-        for word in (bare, "numpy", "pyarrow", "spark.pyspark.python"):
-            assert word in str(failed.value)
-        assert it.sql("SHOW SIEVE INDEXES ON t") == []
+    bare = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
+    python.becomes(str(bare / "bin" / "python"), cluster)
+    with pytest.raises(DriverError, match="SIEVE_EXECUTOR_LACKS") as failed:
+        cluster.sql("CREATE SIEVE INDEX ON t (id)")
+    for word in (str(python.path), "numpy", "pyarrow", "spark.pyspark.python"):
+        assert word in str(failed.value)
+    assert cluster.sql("SHOW SIEVE INDEXES ON t") == []
 
 
-def test_a_root_that_is_not_shared(stray: str, tmp_path: Path) -> None:
+def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Path) -> None:
     """A run is not published where its writers do not see the driver's files.
 
     Its files would be whole for the driver, which cannot know of others elsewhere.
     """
     root = tmp_path / "root"
-    conf = CLUSTER | {"spark.master": "local-cluster[1,2,1024]", "spark.sieve.path": root.as_uri()}
-    with driver(tmp_path / "driver", **conf, **{"spark.pyspark.python": stray}) as it:
-        it.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
-        with pytest.raises(DriverError, match="SIEVE_ROOT_NOT_SHARED") as failed:
-            it.sql("CREATE SIEVE INDEX ON t (id)")
-        assert "spark.sieve.path" in str(failed.value)
-        assert "Traceback" not in str(failed.value)
-        assert it.sql("SHOW SIEVE INDEXES ON t") == []
+    root.mkdir()
+    hide = f"mount -t tmpfs none '{root}' && exec '{sys.executable}' \"$@\""
+    stray = f"unshare --mount sh -c {shlex.quote(hide)} python"
+    if subprocess.run(f"{stray} -c ''", shell=True, check=False, capture_output=True).returncode:
+        pytest.skip("hiding a folder from a process takes the right to mount")
+    python.becomes(stray, cluster)
+    cluster.sql(f"SET spark.sieve.path = {root.as_uri()}")
+    cluster.sql(f"SET spark.sieve.roots = {root}")
+    with pytest.raises(DriverError, match="SIEVE_ROOT_NOT_SHARED") as failed:
+        cluster.sql("CREATE SIEVE INDEX ON t (id)")
+    assert "spark.sieve.path" in str(failed.value)
+    assert "Traceback" not in str(failed.value)
+    assert cluster.sql("SHOW SIEVE INDEXES ON t") == []
     assert [path for path in root.rglob("*") if path.is_file()] == []
+    cluster.sql("RESET spark.sieve.path")
+    cluster.sql("RESET spark.sieve.roots")
 
 
-def test_executors_build(cluster: Driver, tmp_path: Path) -> None:
+def test_executors_build(cluster: Driver, python: Python, folder: Path) -> None:
     """Executors of their own build an index; they are sent the code once, also to a new front end.
 
     Their time zone matters where a file's times are read in it, and only there. Every job of a
     statement carries it, the probes of executors too.
     """
-    cluster.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
+    python.becomes(sys.executable, cluster)
     cluster.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     assert cluster.files("SELECT count(*) FROM t WHERE id = 123") == 1
     cluster.kill_front_end()
@@ -104,7 +122,7 @@ def test_executors_build(cluster: Driver, tmp_path: Path) -> None:
     with pytest.raises(DriverError, match=r"SIEVE_EXECUTOR_ZONE.*Europe/Berlin"):
         cluster.sql("CREATE SIEVE INDEX ON o (ts)")
     cluster.end()
-    (log,) = (tmp_path / "events").iterdir()
+    (log,) = (folder / "events").iterdir()
     jobs = [json.loads(line) for line in log.read_text().splitlines() if "JobStart" in line]
     labels = {
         job["Properties"].get("spark.job.description", "")
