@@ -32,7 +32,7 @@ SERVICES_DONE := build/services/.sieve-setup
 PYSPARK = $$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("pyspark").submodule_search_locations[0])')
 
 # A worker has a Spark session of its own; the tests of one file share it. More of them than cores,
-# for much of a test is waiting: for files to settle, for a server to start, for the other side.
+# for much of a test is waiting: for a server to start, for the other side.
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 # What the tests of services run beside Spark's jars: a JDBC driver, HDFS with what it leans on,

@@ -39,11 +39,22 @@ settings.register_profile("sieve", deadline=None, print_blob=True)
 settings.load_profile("sieve")
 
 
+SHARING = {
+    "tests/clients/": "clients",
+    "tests/fault/test_metastore_gone.py": "metastore",
+    "tests/fault/test_two_drivers.py": "metastore",
+}
+"""Folders and files whose tests share servers, and the names of these."""
+
+
 class _OneSite(LoadFileScheduling):
-    """Runs each file's tests on one worker, and all client tests on one: they share servers."""
+    """Runs each file's tests on one worker, and so all those that share servers."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "clients" if nodeid.startswith("tests/clients/") else super()._split_scope(nodeid)
+        for start, servers in SHARING.items():
+            if nodeid.startswith(start):
+                return servers
+        return super()._split_scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _OneSite:

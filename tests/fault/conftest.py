@@ -1,4 +1,4 @@
-"""Fixtures of fault tests: the driver's processes, and tables to damage."""
+"""Fixtures of fault tests: the driver's processes, tables to damage, and a metastore."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from driver import CUT
+from driver import CUT, Driver, driver
+from flaky_metastore import CutMetastore
 from spark_session import Lab
 
 
@@ -39,3 +40,25 @@ def root(lab: Lab, table: str) -> Path:
     """The root folder of the indexes of the table's database."""
     facts = dict(row[:2] for row in lab.sql(f"DESCRIBE DATABASE {table.partition('.')[0]}"))
     return Path(facts["Location"].removeprefix("file:")) / ".sieve"
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
+    """A metastore that runs; what kills it for good comes last (see `_OneSite`)."""
+    made = CutMetastore(tmp_path_factory.mktemp("metastore"))
+    made.start()
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="session")
+def user(server: CutMetastore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """A driver that uses it, with a table of four files."""
+    conf = server.conf | {"spark.sieve.registry.ttl": "1h", "spark.sieve.history": "true"}
+    with driver(tmp_path_factory.mktemp("user") / "driver", **conf) as it:
+        it.sql("CREATE DATABASE shop")
+        it.sql(
+            "CREATE TABLE shop.t USING parquet AS "
+            "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range(100)"
+        )
+        yield it

@@ -37,6 +37,7 @@ class CutMetastore:
 
     Attributes:
         conf: settings of a Spark that uses it.
+        direct: the same, past the proxy.
         before: predicate on a client's request; if true, the server is gone before the request
             reaches it.
         after: the same, but the server is gone after its reply, and the reply is dropped.
@@ -60,6 +61,8 @@ class CutMetastore:
             "spark.hadoop.hive.metastore.failure.retries": "1",
             "spark.hadoop.hive.metastore.client.connect.retry.delay": "1",
         }
+        uris = f"thrift://localhost:{self._port}"
+        self.direct = self.conf | {"spark.hadoop.hive.metastore.uris": uris}
         site = folder / "site"
         metastore.write_site(
             site / "hive-site.xml", metastore.derby_in(folder), folder / "warehouse"
@@ -94,6 +97,10 @@ class CutMetastore:
     def end(self) -> None:
         """Ends the server."""
         self.vanish()
+        self.kill()
+
+    def kill(self) -> None:
+        """Kills the server."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(60)

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def wait_until(true: Callable[[], object], what: str, seconds: float = 120) -> None:
-    """Polls a condition; fails if ``what`` has not happened in the time."""
+def wait_until(
+    true: Callable[[], object], what: str, seconds: float = 120, every: float = 0.01
+) -> None:
+    """Polls a condition, again after some seconds; fails if ``what`` has not come in the time."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"still not so after {seconds} s: {what}"
-        time.sleep(0.01)
+        time.sleep(every)
 
 
 def alive(pid: int) -> bool:

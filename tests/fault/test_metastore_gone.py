@@ -7,31 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driver import Driver, DriverError, driver
+from driver import Driver, DriverError
 from flaky_metastore import CutMetastore, never
 
-ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range(100)"
 POINT = "SELECT id FROM shop.t WHERE id = 7"
 CREATE = "CREATE SIEVE INDEX ON shop.t (id) OPTIONS (error = 1)"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
-    """A server that runs."""
-    made = CutMetastore(tmp_path_factory.mktemp("metastore"))
-    made.start()
-    yield made
-    made.end()
-
-
-@pytest.fixture(scope="module")
-def user(server: CutMetastore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """A driver that uses it, with a table."""
-    conf = server.conf | {"spark.sieve.registry.ttl": "1h"}
-    with driver(tmp_path_factory.mktemp("user") / "driver", **conf) as it:
-        it.sql("CREATE DATABASE shop")
-        it.sql(f"CREATE TABLE shop.t USING parquet AS {ROWS}")
-        yield it
 
 
 @pytest.fixture
