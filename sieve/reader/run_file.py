@@ -22,6 +22,8 @@ from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
 from sieve.metadata.records import FileRef, Range, RunFileRef, RunId, RunRef
 from sieve.reader.entry_table import Chunk, assemble
+from sieve.reader.packed_chunk import PackedChunk
+from sieve.segments.blocks.format import SHAPE_SIEVE
 from sieve.segments.hash_map.format import SHAPE_MAP, decode_map
 from sieve.segments.hash_map.lookup import MapSegment
 from sieve.segments.shapes.format import (
@@ -29,6 +31,7 @@ from sieve.segments.shapes.format import (
     SHAPE_NAMES,
     Ends,
     decode,
+    decode_cells,
     decode_ends,
 )
 
@@ -48,6 +51,7 @@ class RunFile:
         begin, end: int64[s], position of each segment in `payloads`, sorted by key; without maps.
         chunk: intp[c + 1], chunk i consists of the segments ``chunk[i]:chunk[i + 1]``.
         first, last: int64[c], least and greatest key code of each chunk.
+        has_cells: whether all segments have a shape with cells; without maps.
         maps: the hash maps of the file, which refer to `payloads`.
     """
 
@@ -57,6 +61,7 @@ class RunFile:
     chunk: Places
     first: Codes
     last: Codes
+    has_cells: bool
     maps: tuple[MapSegment, ...]
 
     @property
@@ -71,15 +76,26 @@ class RunFile:
         Raises:
             CorruptError: Sieve cannot have made a payload.
         """
-        return assemble(
-            decode(self._payload(int(self.begin[k]), int(self.end[k])))
-            for k in range(int(self.chunk[number]), int(self.chunk[number + 1]))
-        )
+        return assemble(map(decode, self._payloads(slice(number, number + 1))))
+
+    def packed(self, number: int | None) -> PackedChunk | Chunk:
+        """Decodes one chunk, or all of them as one, to less memory if possible; as `decoded`."""
+        payloads = self._payloads(slice(None) if number is None else slice(number, number + 1))
+        cells = decode_cells(payloads) if self.has_cells else None
+        packed = None if cells is None else PackedChunk.of(cells)
+        return packed or assemble(map(decode, payloads))
 
     def ends(self) -> Iterator[Ends]:
         """The entries of each segment with their ends; raises as `decoded`."""
         for begin, end in zip(self.begin.tolist(), self.end.tolist(), strict=True):
             yield decode_ends(self._payload(begin, end))
+
+    def _payloads(self, chunks: slice) -> list[bytes]:
+        """Those of some chunks, in ascending order of keys."""
+        begin, end = self.chunk[:-1][chunks], self.chunk[1:][chunks]
+        segments = slice(int(begin[0]), int(end[-1]))
+        ends = zip(self.begin[segments].tolist(), self.end[segments].tolist(), strict=True)
+        return [self._payload(*one) for one in ends]
 
     def _payload(self, begin: int, end: int) -> bytes:
         return self.payloads[begin:end].tobytes()
@@ -93,7 +109,7 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
             that the manifest gives for it.
         UnsupportedError: a later version of Sieve wrote it.
     """
-    payloads, offsets = _payloads(data, file)
+    payloads, offsets = _payloads_of(data, file)
     begin, end = offsets[:-1], offsets[1:]
     if np.any(end - begin < _HEAD_BYTES):
         raise _corrupt(file, "has a segment that is too short")
@@ -115,7 +131,10 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
     if np.any(first[1:] <= last[:-1]):
         raise _corrupt(file, "has segments that overlap")
     chunk = _chunks(end - begin)
-    return RunFile(payloads, begin, end, chunk, first[chunk[:-1]], last[chunk[1:] - 1], maps)
+    has_cells = not np.any(shape == SHAPE_SIEVE)
+    return RunFile(
+        payloads, begin, end, chunk, first[chunk[:-1]], last[chunk[1:] - 1], has_cells, maps
+    )
 
 
 def describe_run(
@@ -175,7 +194,7 @@ def _ranges_of_files(segments: pa.Table, count: int) -> list[tuple[Range, ...]]:
     return [tuple(some) for some in ranges]
 
 
-def _payloads(data: bytes, file: RunFileRef) -> tuple[npt.NDArray[np.uint8], Codes]:
+def _payloads_of(data: bytes, file: RunFileRef) -> tuple[npt.NDArray[np.uint8], Codes]:
     """All payloads in one array, and their offsets, including the end of the last one."""
     try:
         table = pq.read_table(pa.BufferReader(data), columns=["payload"], use_threads=False)

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -22,9 +23,16 @@ from sieve.metadata.paths import run_file
 from sieve.metadata.records import FileRef, Range, RunRef
 from sieve.reader.cache import FileCache
 from sieve.reader.entry_table import Chunk
+from sieve.reader.packed_chunk import PackedChunk
 from sieve.reader.run_file import RunFile, parse_run_file
 from sieve.segments.shapes.format import Ends
 from sieve.storage.interface import Reader, Store
+
+_DECODED: Final = 6
+"""Bytes of decoded entries for each that is stored, at the least where segments are long."""
+
+_MANY: Final = 2
+"""Of a large run, chunks are decoded as one where a look-up needs more than one of so many."""
 
 SPARK_SCHEMA = (
     "shape STRING, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT, blocks BIGINT, "
@@ -54,6 +62,7 @@ class Run:
         self._cache = cache
         self._codes = _Ranges([file.codes for file in run.files])
         self._hashes = _Ranges([file.hashes for file in run.files])
+        self._decoded_bytes = self.entry_bytes * _DECODED
         self._failed: dict[int, SieveError] = {}
 
     @property
@@ -85,9 +94,16 @@ class Run:
         asked = merge(intervals)
         found = np.zeros(self._n_locations, np.bool_)
         for number in self._codes.files_of(asked):
+            if self._is_large() and self._cache.peek(self._whole_key(number)) is not None:
+                self._whole(number).mark(asked, found)
+                continue
             file = self._file(number)
             start, stop = meeting(asked, file.first, file.last)
-            for k in np.flatnonzero(start < stop).tolist():
+            meets = np.flatnonzero(start < stop).tolist()
+            if len(meets) * _MANY > len(start) > 1 and self._is_large():
+                self._whole(number).mark(asked, found)
+                continue
+            for k in meets:
                 self._chunk(number, file, k).mark(asked[start[k] : stop[k]], found)
         return found
 
@@ -223,12 +239,31 @@ class Run:
         )
         return file
 
-    def _chunk(self, number: int, file: RunFile, k: int) -> Chunk:
+    def _is_large(self) -> bool:
+        """Whether the cache could not hold all entries of the run decoded."""
+        # Where nothing is held, packing would be in vain.
+        return 0 < (self._cache.max_bytes or 0) < self._decoded_bytes
+
+    def _chunk(self, number: int, file: RunFile, k: int) -> Chunk | PackedChunk:
+        """One chunk of a file."""
         key = (self._uris[number], self._files[number].sha256, k)
+        decode = file.packed if self._is_large() else file.decoded
         with self._remembered(number):
-            chunk: Chunk = self._cache.get(key, lambda: file.decoded(k))
+            chunk: Chunk | PackedChunk = self._cache.get(key, lambda: decode(k))
         self._check(number, chunk.n_locations)
         return chunk
+
+    def _whole(self, number: int) -> Chunk | PackedChunk:
+        """All chunks of a file as one; while it is held, look-ups do not need the file."""
+        with self._remembered(number):
+            chunk: Chunk | PackedChunk = self._cache.get(
+                self._whole_key(number), lambda: self._file(number).packed(None)
+            )
+        self._check(number, chunk.n_locations)
+        return chunk
+
+    def _whole_key(self, number: int) -> tuple[str, str, None]:
+        return self._uris[number], self._files[number].sha256, None
 
     @contextlib.contextmanager
     def _remembered(self, number: int) -> Iterator[None]:

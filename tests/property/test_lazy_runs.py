@@ -17,8 +17,9 @@ from sieve.reader.run_reader import Run
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.segments.hash_map.format import decode_map
-from sieve.segments.shapes.format import decode
+from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_RUNS, decode, encode
 from sieve.storage.interface import base_name
+from tests.drawn_cells import segments_of_cells
 from tests.made_index import RUN, map_row, run_file_bytes
 
 N = 12
@@ -46,13 +47,22 @@ class Files(dict):
 
 @st.composite
 def runs(draw):
-    """Rows of several files, in any order: segments of random keys, some with maps of them."""
+    """Rows of several files, in any order: segments of random keys, some with maps of them.
+
+    Segments are of shape `sieve`, or of the shapes with cells.
+    """
     keys = sorted(draw(st.lists(CODES, unique=True, max_size=60)))
     pairs = sorted({(key, at) for key in keys for at in draw(st.sets(st.integers(0, N - 1)))})
     codes = np.array([code for code, _ in pairs], np.int64)
     chunk = (codes, np.array([at for _, at in pairs], np.int32), np.ones(len(codes), np.int64))
     made = cut_segments([chunk], error=draw(st.integers(1, 3)), hole=draw(st.integers(1, 1 << 60)))
     rows = [("sieve", s.first, s.last, 1, 1, 1, encode_segment(s)) for s in made] if pairs else []
+    if draw(st.booleans()):
+        shapes = {SHAPE_INTERVALS: "intervals", SHAPE_RUNS: "runs"}
+        rows = []
+        for cells in draw(segments_of_cells()):
+            shape, grid = draw(st.sampled_from(sorted(shapes))), cells.grid
+            rows.append((shapes[shape], grid.first, grid.last, 1, 1, 1, encode(cells, shape)))
     if draw(st.booleans()) and pairs:
         hashed = sorted((int(hash_codes(np.array([c])).view(np.int64)[0]), at) for c, at in pairs)
         border = draw(st.sampled_from([h for h, _ in hashed]))
@@ -74,7 +84,7 @@ def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
     assert (told is None) == (not rows)
     if told is None:
         return
-    entries = [decode(row[-1]) for row in rows if row[0] == "sieve"]
+    entries = [decode(row[-1]) for row in rows if row[0] != "map"]
     maps = [decode_map(row[-1]) for row in rows if row[0] == "map"]
     with mock.patch.object(run_file, "CHUNK_BYTES", data.draw(st.sampled_from([1, 100, 1 << 16]))):
         bound = data.draw(st.sampled_from([0, 2000, 1 << 20]))

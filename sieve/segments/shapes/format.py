@@ -32,6 +32,7 @@ location, and differ in at least one of both.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,7 +43,7 @@ from sieve.arrays.dtypes import Codes, Flags, Words
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.segments.blocks.format import SHAPE_SIEVE, decode_segment
 from sieve.segments.shapes import integer_coding
-from sieve.segments.shapes.grid import Grid, short_widths
+from sieve.segments.shapes.grid import Grid, join, short_widths
 
 SHAPE_INTERVALS: Final = 2
 SHAPE_RUNS: Final = 3
@@ -190,6 +191,27 @@ def decode(payload: bytes) -> Entries:
     cells = _of_cells(payload)
     low, high = cells.grid.first_codes(cells.begin), cells.grid.last_codes(cells.end)
     return Entries(low, high, cells.location)
+
+
+def decode_cells(payloads: Iterable[bytes]) -> Cells | None:
+    """Decodes segments of shapes with cells to those of one grid; raises as `decode`.
+
+    Args:
+        payloads: one or more disjoint segments, in ascending order.
+
+    Returns:
+        None if the grid would have 2^64 cells or more.
+    """
+    segments = [_of_cells(payload) for payload in payloads]
+    grid, pieces = join([segment.grid for segment in segments])
+    if grid is None:
+        return None
+    base = grid.base[pieces]
+    begin, end = (
+        np.concatenate([getattr(one, name) + at for one, at in zip(segments, base, strict=True)])
+        for name in ("begin", "end")
+    )
+    return Cells(grid, begin, end, np.concatenate([one.location for one in segments]))
 
 
 def decode_ends(payload: bytes) -> Ends:

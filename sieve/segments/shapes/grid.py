@@ -10,6 +10,7 @@ cells of one code and 3 cells of 256 codes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Codes, Words
 
 MAX_PIECES: Final = 256
+_MAX_SHIFT: Final = 63
 # Widths of pieces have this many significant bits, so that they are short to encode.
 _WIDTH_BITS: Final = 6
 
@@ -56,8 +58,13 @@ class Grid:
             return None
         return Grid(first, last, start, shift, np.array(base, np.uint64), cells)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self.start.nbytes + self.shift.nbytes + self.base.nbytes
+
     def cells_of(self, codes: Codes) -> Words:
-        """The cell of each code; all lie within the grid."""
+        """The cell of each code, none of them below the grid; above it, the last cell or beyond."""
         offset = codes.view(np.uint64) - np.array([self.first], np.int64).view(np.uint64)
         piece = np.searchsorted(self.start, offset, side="right") - 1
         within = offset - self.start[piece]
@@ -84,6 +91,28 @@ class Grid:
         origin = np.array([self.first], np.int64).view(np.uint64)
         codes: Codes = (origin + offset).view(np.int64)
         return codes
+
+
+def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
+    """One grid with the cells of disjoint grids, in ascending order, and of the codes between them.
+
+    Returns:
+        The grid, None if it would have 2^64 cells or more; the pieces of it before each of those
+        given.
+    """
+    first, start, shift, pieces = grids[0].first, [], [], []
+    after = first
+    for grid in grids:
+        if grid.first > after:
+            # Codes of no grid: one cell, or two.
+            start.append(np.array([after - first], np.uint64))
+            shift.append(np.array([_MAX_SHIFT], np.uint8))
+        pieces.append(sum(map(len, start)))
+        start.append(grid.start + np.uint64(grid.first - first))
+        shift.append(grid.shift)
+        after = grid.last + 1
+    joined = Grid.of(first, after - 1, np.concatenate(start), np.concatenate(shift))
+    return joined, pieces
 
 
 def short_widths(widths: Words) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:

@@ -32,6 +32,9 @@ _SIZE: Final = struct.Struct("<BI")
 _RAW: Final = -15
 # One unaligned word holds this many bits from any bit on; longer numbers are read in two parts.
 _WINDOW: Final = 56
+# By class: the first bit of a number, and all bits below it.
+_FIRST: Final[Words] = np.append(np.uint64(0), np.uint64(1) << np.arange(64, dtype=np.uint64))
+_BELOW: Final[Words] = _FIRST - np.minimum(_FIRST, np.uint64(1))
 
 
 def encode(values: Words) -> bytes:
@@ -89,7 +92,7 @@ def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
         return symbols.astype(np.uint64), at
     if np.any(symbols > 64):
         raise _corrupt("has an array with an impossible class")
-    return _with_low_bits(payload, at, symbols.astype(np.int64))
+    return _with_low_bits(payload, at, symbols)
 
 
 def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
@@ -125,30 +128,24 @@ def _packed_low_bits(values: Words, classes: npt.NDArray[np.int64]) -> bytes:
     return np.packbits(bits, bitorder="little").tobytes()
 
 
-def _with_low_bits(payload: bytes, at: int, classes: npt.NDArray[np.int64]) -> tuple[Words, int]:
-    sizes = np.maximum(classes - 1, 0)
-    ends = np.cumsum(sizes)
+def _with_low_bits(payload: bytes, at: int, classes: npt.NDArray[np.uint8]) -> tuple[Words, int]:
+    sizes = np.maximum(classes, 1) - np.uint8(1)
+    ends = np.cumsum(sizes, dtype=np.int64)
     after = at + (int(ends[-1]) + 7) // 8 if len(ends) else at
     if after > len(payload):
         raise _corrupt("ends inside an array")
     padded = np.frombuffer(payload[at:after] + bytes(16), np.uint8)
     words: Words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))
     starts = ends - sizes
-    low = np.minimum(sizes, _WINDOW // 2)
-    values = _bits(words, starts, low)
-    long = np.flatnonzero(sizes > low)
-    values[long] |= _bits(words, starts[long] + low[long], sizes[long] - low[long]) << np.uint64(
-        _WINDOW // 2
-    )
-    some = np.flatnonzero(classes > 0)
-    values[some] |= np.uint64(1) << sizes[some].astype(np.uint64)
+    values = words[starts >> 3] >> (starts & 7).astype(np.uint64) & _BELOW[classes]
+    long = np.flatnonzero(sizes > _WINDOW)
+    if len(long):
+        # The bits from the 57th on, which the word of the first one may not have.
+        start, rest = starts[long] + _WINDOW, sizes[long] - np.uint8(_WINDOW)
+        above = words[start >> 3] >> (start & 7).astype(np.uint64) & _BELOW[rest + np.uint8(1)]
+        values[long] = values[long] & _BELOW[_WINDOW + 1] | above << np.uint64(_WINDOW)
+    values |= _FIRST[classes]
     return values, after
-
-
-def _bits(words: Words, start: npt.NDArray[np.int64], size: npt.NDArray[np.int64]) -> Words:
-    """`size` bits, at most 57, from bit `start` on."""
-    found: Words = words[start >> 3] >> (start & 7).astype(np.uint64)
-    return found & ((np.uint64(1) << size.astype(np.uint64)) - np.uint64(1))
 
 
 def _corrupt(problem: str) -> CorruptError:

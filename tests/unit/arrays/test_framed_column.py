@@ -57,3 +57,19 @@ def test_columns_are_the_same_in_all_frames() -> None:
     assert one.same(FramedColumn.of(np.array([5, 7])))
     for other in ([5, 8], [6, 8], [5, 300], [5], [5, 7, *[7] * FRAME]):
         assert not one.same(FramedColumn.of(np.array(other)))
+
+
+def test_the_same_bytes_may_be_other_numbers() -> None:
+    """Frames of one byte a number and of two, or of two and one."""
+    data = np.ones(3 * FRAME, np.uint8)
+    data[[0, 1, 2 * FRAME, 2 * FRAME + 1]] = 0
+    one, two = (
+        FramedColumn.of(np.concatenate([part.astype(np.int64) for part in parts]))
+        for parts in (
+            (data[:FRAME], data[FRAME:].view("<u2")),
+            (data[: 2 * FRAME].view("<u2"), data[2 * FRAME :]),
+        )
+    )
+    assert one.data.tolist() == two.data.tolist()
+    assert one.least.tolist() == two.least.tolist()
+    assert not one.same(two)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +21,12 @@ from sieve.encoding.hashing import hash_codes
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.metadata.records import RunFileRef, RunRef
 from sieve.reader import run_file
-from sieve.reader.cache import Cache
-from sieve.reader.run_file import describe_run, parse_run_file
+from sieve.reader.cache import Cache, FileCache
+from sieve.reader.run_file import RunFile, describe_run, parse_run_file
 from sieve.reader.run_reader import Run, read_run
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
+from sieve.segments.shapes.format import SHAPE_INTERVALS, Cells, encode
+from sieve.segments.shapes.grid import Grid
 from sieve.storage.interface import READ_LIMIT, GoneError, Store
 from sieve.storage.local import LocalStore
 from tests.made_index import RUN, CountingStore, Row, map_row, run_file_bytes, write_run
@@ -131,6 +134,99 @@ def test_queries_answered_together_decode_each_chunk_once(
     # Of the first chunk only a gap between keys was asked.
     assert decoded == [row[-1] for row in rows[:15]]
     assert store.read_names == [name(0), name(1)]
+
+
+def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
+    """Segments of intervals, `each` in a file: number k holds the keys 100 k to 100 k + 90.
+
+    Entry i of a segment has the key 10 i of it, and location i.
+    """
+
+    def one(k: int) -> Row:
+        grid = Grid.of(100 * k, 100 * k + 99, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
+        assert grid is not None
+        begin = np.arange(0, 100, 10, dtype=np.uint64)
+        payload = encode(Cells(grid, begin, begin, np.arange(10, dtype=np.int32)), SHAPE_INTERVALS)
+        return ("intervals", grid.first, grid.last, 10, 10, 10, payload)
+
+    rows = [[one(k) for k in range(each * n, each * (n + 1))] for n in range(files)]
+    return write_run(folder, rows, BIGINT, 10)
+
+
+@pytest.mark.parametrize("room", ["all", "packed"])
+def test_a_run_that_would_not_fit_decoded_is_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str
+) -> None:
+    """And a file is decoded as one if a look-up needs most of its chunks; then it stands in."""
+    monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
+    decoded: list[tuple[str, int | None]] = []
+    for kind in ("decoded", "packed"):
+        real = getattr(RunFile, kind)
+
+        def noted(file: RunFile, number: int | None, kind: str = kind, real: Any = real) -> Any:
+            decoded.append((kind, number))
+            return real(file, number)
+
+        monkeypatch.setattr(RunFile, kind, noted)
+    ref = long_run(tmp_path)
+    stored, store = sum(file.length for file in ref.files), CountingStore()
+    cache = FileCache(6 * stored - (room == "packed"))
+    run = Run(store, f"file:{tmp_path}", ref, cache)
+    kind = "packed" if room == "packed" else "decoded"
+    assert found(run, (150, 150)) == [5]
+    assert found(run, (20, 20), (230, 230)) == [2, 3]
+    assert decoded == [(kind, 1), (kind, 0), (kind, 2)]
+    decoded.clear()
+    # Three of four chunks, and one of the next file.
+    assert found(run, (0, 0), (110, 110), (220, 220), (490, 490)) == [0, 1, 2, 9]
+    assert decoded == ([("packed", None), (kind, 0)] if room == "packed" else [(kind, 0)])
+    decoded.clear()
+    # It serves without the file, chunks that it has not been asked for, too.
+    cache.invalidate((f"file:{tmp_path}/runs/{RUN}/part-00000.parquet", ref.files[0].sha256))
+    store.read_names.clear()
+    assert found(run, (330, 330)) == [3]
+    assert decoded == ([] if room == "packed" else [(kind, 3)])
+    assert store.read_names == ([] if room == "packed" else ["part-00000.parquet"])
+    # A file of one chunk is that chunk.
+    one = long_run(tmp_path / "one", 1, 1)
+    decoded.clear()
+    assert found(Run(store, f"file:{tmp_path}/one", one, FileCache(1)), (50, 50)) == [5]
+    assert decoded == [("packed", 0)]
+    # A cache that keeps nothing: packing would be in vain.
+    decoded.clear()
+    assert found(Run(store, f"file:{tmp_path}", ref, FileCache(0)), (0, 390)) == list(range(10))
+    assert decoded == [("decoded", number) for number in range(4)]
+
+
+def test_a_packed_file_of_other_shapes_and_other_locations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Segments without cells are decoded as ever; locations beyond the run's are refused."""
+    monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
+    run = write_run(tmp_path, [[segment(0, 9, 0), segment(20, 29, 1)]], BIGINT, 2)
+    cache = FileCache(run.bytes)
+    assert found(opened(tmp_path, run, CountingStore(), run.bytes), (5, 5), (25, 25)) == [0, 1]
+    assert cache.nbytes == 0
+    ref = dataclasses.replace(long_run(tmp_path / "long"), locations=9)
+    with pytest.raises(CorruptError, match="names location 9 of 9"):
+        found(Run(CountingStore(), f"file:{tmp_path}/long", ref, FileCache(1)), (0, 350))
+
+
+def test_a_damaged_file_fails_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read once, and told again until it is retried."""
+    monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
+    ref, store = long_run(tmp_path), CountingStore()
+    run = Run(store, f"file:{tmp_path}", ref, FileCache(ref.bytes))
+    path = tmp_path / "runs" / RUN / "part-00000.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    for _ in range(2):
+        with pytest.raises(CorruptError):
+            found(run, (0, 390))
+    assert store.read_names == ["part-00000.parquet"]
+    path.write_bytes(whole)
+    run.retry()
+    assert found(run, (0, 390)) == list(range(10))
 
 
 def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:

@@ -1,0 +1,139 @@
+"""Packed chunk: the entries of segments in six to eight bytes each, searched by blocks.
+
+A run whose decoded entries would not fit into the cache is held in this form, of which a look-up
+unpacks only blocks that its keys fall into. It is the block index of a sorted run: of each block
+of entries the first cell, and the greatest cell that its entries and those before reach. An entry
+is one record of whole bytes: its first cell less that of the block, its length, its location.
+
+Example: with blocks of two, entries of the cells [0, 9], [2, 2], [5, 6], [8, 8] have blocks that
+begin at 0 and 5, and reach 9 and 9. A key in cell 7 can be in both, one in cell 3 in the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sieve.arrays.bit_packing import byte_words
+from sieve.arrays.dtypes import Codes, Flags, Intervals, Places, Words
+from sieve.arrays.interval_set import spelled_out
+from sieve.reader.entry_table import assemble
+from sieve.segments.shapes.format import Cells, Entries
+from sieve.segments.shapes.grid import Grid
+
+BLOCK: Final = 64
+"""Entries of a block: its index takes a quarter of a byte an entry."""
+
+# A record of fewer bits than a word, so that none of its parts begins behind the word.
+_RECORD_BITS: Final = 63
+_WORD: Final = 8
+# No cell has this number: a grid has fewer than 2^64.
+_NO_CELL: Final = np.uint64((1 << 64) - 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Field:
+    """Some bits of a record."""
+
+    shift: np.uint64
+    mask: np.uint64
+
+    def of(self, records: Words) -> Words:
+        found: Words = records >> self.shift & self.mask
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedChunk:
+    """n entries in b blocks; answers as `sieve.reader.entry_table.Chunk` does.
+
+    Attributes:
+        grid: their grid.
+        n: number of entries, 1 or more.
+        begin: uint64[b], first cell of the block's first entry.
+        reach: uint64[b], greatest cell of the entries up to the end of the block.
+        base: least location.
+        fields: first cell, less that of the block; cells, less one; location, less base.
+        width: bytes of a record.
+        records: uint8[n * width], and some bytes more.
+        n_locations: greatest location plus one.
+    """
+
+    grid: Grid
+    n: int
+    begin: Words
+    reach: Words
+    base: int
+    fields: tuple[_Field, _Field, _Field]
+    width: int
+    records: npt.NDArray[np.uint8]
+    n_locations: int
+
+    @classmethod
+    def of(cls, cells: Cells) -> PackedChunk | None:
+        """Packs entries; None if a record would be too long."""
+        n, base = len(cells.begin), int(cells.location.min())
+        begin = cells.begin[::BLOCK].copy()
+        columns = (
+            cells.begin - np.repeat(begin, BLOCK)[:n],
+            cells.end - cells.begin,
+            (cells.location - base).astype(np.uint64),
+        )
+        records, bits, fields = np.zeros(n, np.uint64), 0, []
+        for column in columns:
+            size = int(column.max()).bit_length()
+            fields.append(_Field(np.uint64(bits), np.uint64((1 << size) - 1)))
+            bits += size
+            if bits > _RECORD_BITS:
+                return None
+            records |= column << fields[-1].shift
+        width = -(-bits // 8)
+        image = records.astype("<u8").view(np.uint8).reshape(-1, _WORD)[:, :width]
+        data = np.append(image.reshape(-1), np.zeros(_WORD, np.uint8))
+        reach = np.maximum.accumulate(np.maximum.reduceat(cells.end, np.arange(0, n, BLOCK)))
+        first, size_, location = fields
+        named = int(cells.location.max()) + 1
+        return cls(cells.grid, n, begin, reach, base, (first, size_, location), width, data, named)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self.begin.nbytes + self.reach.nbytes + self.records.nbytes + self.grid.nbytes
+
+    def mark(self, asked: Intervals, found: Flags) -> None:
+        """As `sieve.reader.entry_table.Chunk.mark`."""
+        grid = self.grid
+        asked = asked[(asked[:, 1] >= grid.first) & (asked[:, 0] <= grid.last)]
+        # Intervals ascend: only the first may begin below the grid. No entry has cells above it.
+        ends = asked.reshape(-1)
+        ends[:1] = np.maximum(ends[:1], grid.first)
+        cells = grid.cells_of(ends)
+        first, last = cells[::2], cells[1::2]
+        start = self.reach.searchsorted(first, side="left")
+        stop = self.begin.searchsorted(last, side="right")
+        # Each block once: the next interval begins where those before ended.
+        start[1:] = np.maximum(start[1:], stop[:-1])
+        begin, end, location = self._unpacked(spelled_out(start, np.maximum(start, stop)))
+        # Of the intervals that end at or after an entry's begin, only the first must be compared.
+        behind = last.searchsorted(begin, side="left")
+        found[location[end >= np.append(first, _NO_CELL)[behind]]] = True
+
+    def holds(self, codes: Codes, location: int) -> Flags:
+        """As `sieve.reader.entry_table.Chunk.holds`; unpacks all entries."""
+        begin, end, locations = self._unpacked(np.arange(len(self.begin)))
+        low, high = self.grid.first_codes(begin), self.grid.last_codes(end)
+        return assemble([Entries(low, high, locations.astype(np.int32))]).holds(codes, location)
+
+    def _unpacked(self, blocks: Places) -> tuple[Words, Words, Places]:
+        """First cell, last cell and location of each entry of some blocks.
+
+        The last block is filled with its last entry.
+        """
+        places = np.minimum(blocks[:, None] * BLOCK + np.arange(BLOCK), self.n - 1)
+        records = byte_words(self.records.data)[places * self.width]
+        first, size, location = (field.of(records) for field in self.fields)
+        begin = (self.begin[blocks, None] + first).reshape(-1)
+        return begin, begin + size.reshape(-1), location.reshape(-1).astype(np.intp) + self.base

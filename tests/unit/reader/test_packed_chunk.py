@@ -1,0 +1,114 @@
+"""Packed chunks answer as the chunk of the same entries does."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sieve.encoding.encoder import GREATEST, LEAST
+from sieve.reader import packed_chunk
+from sieve.reader.entry_table import Chunk, assemble
+from sieve.reader.packed_chunk import PackedChunk
+from sieve.segments.shapes.format import (
+    SHAPE_INTERVALS,
+    SHAPE_RUNS,
+    Cells,
+    decode,
+    decode_cells,
+    encode,
+)
+from sieve.segments.shapes.grid import Grid
+from tests.drawn_cells import segments_of_cells
+
+
+def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> list[bool]:
+    """The locations that a look-up marks."""
+    found = np.zeros(n, np.bool_)
+    chunk.mark(np.array(asked, np.int64).reshape(-1, 2), found)
+    return found.tolist()
+
+
+@given(segments_of_cells(), st.integers(1, 5), st.data())
+def test_it_finds_what_the_entries_hold(
+    drawn: list[Cells], block: int, data: st.DataObject
+) -> None:
+    """Segments of several grids, with gaps between them and without; intervals of any kind."""
+    shape = data.draw(st.sampled_from([SHAPE_INTERVALS, SHAPE_RUNS]))
+    payloads = [encode(cells, shape) for cells in drawn]
+    plain = assemble(map(decode, payloads))
+    with mock.patch.object(packed_chunk, "BLOCK", block):
+        cells = decode_cells(payloads)
+        assert cells is not None
+        packed = PackedChunk.of(cells)
+        assert packed is not None
+        assert packed.n_locations == plain.n_locations
+        n = plain.n_locations
+        ends = [*plain.low.tolist(), *plain.high.tolist(), LEAST, GREATEST]
+        near = st.sampled_from(ends).flatmap(
+            lambda end: st.integers(max(LEAST, end - 2), min(GREATEST, end + 2))
+        )
+        for _ in range(3):
+            points = sorted(data.draw(st.sets(near, max_size=8)))
+            assert flags(packed, [(p, p) for p in points], n) == flags(
+                plain, [(p, p) for p in points], n
+            )
+            pairs = list(zip(points[::2], points[1::2], strict=False))
+            assert flags(packed, pairs, n) == flags(plain, pairs, n)
+            codes = np.array(points, np.int64)
+            for location in range(n):
+                assert (
+                    packed.holds(codes, location).tolist() == plain.holds(codes, location).tolist()
+                )
+        arrays = packed.begin, packed.reach, packed.records
+        assert packed.nbytes == sum(one.nbytes for one in arrays) + packed.grid.nbytes
+        grid = packed.grid
+        assert grid.nbytes == grid.start.nbytes + grid.shift.nbytes + grid.base.nbytes
+
+
+def of(begin: list[int], end: list[int], location: list[int], last: int = GREATEST) -> Cells:
+    """Entries over cells of one code, from code 0 on."""
+    grid = Grid.of(0, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
+    assert grid is not None
+    ends = np.array(begin, np.uint64), np.array(end, np.uint64)
+    return Cells(grid, *ends, np.array(location, np.int32))
+
+
+def test_records_have_as_few_bytes_as_their_parts() -> None:
+    """Equal entries take none; 8 bits take one byte, 9 take two."""
+    assert PackedChunk.of(of([7], [7], [9])).width == 0  # type: ignore[union-attr]
+    for size, width in ((255, 1), (256, 2)):
+        packed = PackedChunk.of(of([7], [7 + size], [9]))
+        assert packed is not None
+        assert (packed.width, len(packed.records)) == (width, width + 8)
+        assert flags(packed, [(7 + size, 7 + size)], 10) == [False] * 9 + [True]
+        assert flags(packed, [(8 + size, 8 + size)], 10) == [False] * 10
+
+
+@pytest.mark.parametrize(("bits", "fits"), [(30, True), (31, True), (32, False)])
+def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
+    """First cells of `bits` bits, lengths of 31, locations of one."""
+    cells = of([0, (1 << bits) - 1], [(1 << 31) - 1, (1 << bits) - 1], [4, 5])
+    packed = PackedChunk.of(cells)
+    assert (packed is not None) == fits
+    if packed is not None:
+        last = (1 << bits) - 1
+        assert packed.n_locations == 6
+        assert flags(packed, [(last, last)], 6) == [False] * 4 + [True, True]
+        assert flags(packed, [(1 << 31, GREATEST)], 6) == [False] * 6
+
+
+def test_blocks_end_where_their_entries_reach() -> None:
+    """An entry of the first block that reaches beyond the second is found in it."""
+    n = 3 * packed_chunk.BLOCK
+    begin = list(range(n))
+    end = [2 * n if k == 1 else k for k in begin]
+    packed = PackedChunk.of(of(begin, end, [0 if k == 1 else 1 for k in begin]))
+    assert packed is not None
+    assert packed.reach.tolist() == [2 * n] * 3
+    assert packed.begin.tolist() == begin[:: packed_chunk.BLOCK]
+    for code, marked in ((0, [False, True]), (2 * n, [True, False]), (2 * n + 1, [False] * 2)):
+        assert flags(packed, [(code, code)], 2) == marked

@@ -1,0 +1,71 @@
+"""Segments decoded to one grid: cells and codes stay, and gaps between them are cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from sieve.encoding.encoder import GREATEST, LEAST
+from sieve.segments.shapes.format import SHAPE_INTERVALS, Cells, decode, decode_cells, encode
+from sieve.segments.shapes.grid import Grid, join
+from tests.drawn_cells import segments_of_cells
+
+
+def grid(
+    first: int, last: int, start: tuple[int, ...] = (0,), shift: tuple[int, ...] = (0,)
+) -> Grid:
+    """A grid of pieces."""
+    made = Grid.of(first, last, np.array(start, np.uint64), np.array(shift, np.uint8))
+    assert made is not None
+    return made
+
+
+def test_a_gap_is_a_cell() -> None:
+    """Of one code and more; neighbours have none between them."""
+    joined, pieces = join([grid(10, 20, (0, 4), (1, 2)), grid(21, 25), grid(27, 30)])
+    assert joined is not None
+    assert (joined.first, joined.last, pieces) == (10, 30, [0, 2, 4])
+    assert joined.start.tolist() == [0, 4, 11, 16, 17]
+    assert joined.shift.tolist() == [1, 2, 0, 63, 0]
+    # Two cells of two codes, two of four, five, the gap, four.
+    assert joined.cells == 2 + 2 + 5 + 1 + 4
+    assert joined.base[pieces].tolist() == [0, 4, 10]
+
+
+def test_gaps_as_wide_as_there_are() -> None:
+    """A cell has 2^63 codes at most."""
+    joined, _ = join([grid(LEAST, LEAST), grid(GREATEST, GREATEST)])
+    assert joined is not None
+    assert joined.cells == 4
+    joined, _ = join([grid(LEAST, LEAST), grid(1, 1)])
+    assert joined is not None
+    assert joined.cells == 3
+
+
+@pytest.mark.parametrize(("second", "fits"), [(3, True), (2, False)])
+def test_a_grid_of_too_many_cells_is_none(second: int, fits: bool) -> None:
+    """2^64 and more: 2^64 - 4 codes, a gap, and the codes from `second` to the last."""
+    first = grid(LEAST, GREATEST - 4)
+    joined, _ = join([first, grid(GREATEST - 4 + second, GREATEST)])
+    assert (joined is not None) == fits
+    one = np.zeros(1, np.uint64)
+    parts = [
+        Cells(of, one, one, np.zeros(1, np.int32))
+        for of in (first, grid(GREATEST - 4 + second, GREATEST))
+    ]
+    payloads = [encode(part, SHAPE_INTERVALS) for part in parts]
+    assert (decode_cells(payloads) is not None) == fits
+
+
+@given(segments_of_cells())
+def test_entries_keep_their_codes(drawn: list[Cells]) -> None:
+    """In the order of the segments."""
+    payloads = [encode(cells, SHAPE_INTERVALS) for cells in drawn]
+    cells = decode_cells(payloads)
+    assert cells is not None
+    plain = [decode(payload) for payload in payloads]
+    low, high = cells.grid.first_codes(cells.begin), cells.grid.last_codes(cells.end)
+    assert low.tolist() == [code for one in plain for code in one.low.tolist()]
+    assert high.tolist() == [code for one in plain for code in one.high.tolist()]
+    assert cells.location.tolist() == [at for one in plain for at in one.location.tolist()]
