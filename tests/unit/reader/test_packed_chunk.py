@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sieve.arrays.dtypes import Places, Words
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.reader import packed_chunk
 from sieve.reader.entry_table import Chunk, assemble
@@ -112,3 +113,26 @@ def test_blocks_end_where_their_entries_reach() -> None:
     assert packed.begin.tolist() == begin[:: packed_chunk.BLOCK]
     for code, marked in ((0, [False, True]), (2 * n, [True, False]), (2 * n + 1, [False] * 2)):
         assert flags(packed, [(code, code)], 2) == marked
+
+
+def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each once, whichever intervals meet it."""
+    real, seen = PackedChunk._unpacked, []
+
+    def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:
+        seen.extend(blocks.tolist())
+        return real(chunk, blocks)
+
+    n, block = 4 * packed_chunk.BLOCK, packed_chunk.BLOCK
+    packed = PackedChunk.of(of(list(range(n)), list(range(n)), [0] * n))
+    assert packed is not None
+    monkeypatch.setattr(PackedChunk, "_unpacked", noted)
+    for asked, blocks in (
+        ([(0, 0), (3 * block, 3 * block)], [0, 3]),
+        ([(0, 0), (5, 9), (block - 1, block - 1)], [0]),
+        ([(0, block), (block + 1, block + 1), (n - 1, GREATEST)], [0, 1, 3]),
+        ([(n, GREATEST)], []),
+    ):
+        seen.clear()
+        assert flags(packed, asked, 1) == [bool(blocks)]
+        assert seen == blocks
