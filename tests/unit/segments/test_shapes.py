@@ -500,3 +500,15 @@ def test_a_class_is_of_64_bits_at_most():
         else:
             with pytest.raises(CorruptError, match="impossible class"):
                 integer_coding.decode(payload, 0, 3)
+
+
+@pytest.mark.parametrize("longest", [56, 57, 58, 63, 64])
+def test_long_numbers_come_back_from_any_bit(longest):
+    """Their low bits may begin at any bit of a byte, and end in the word after the first one."""
+    rng = np.random.default_rng(longest)
+    top = np.uint64(1) << np.append(longest - 1, rng.integers(0, longest, 3000)).astype(np.uint64)
+    values = top | rng.integers(0, GREATEST, len(top), np.uint64) & (top - np.uint64(1))
+    payload = integer_coding.encode(values)
+    assert payload[0] == 1
+    found, after = integer_coding.decode(payload + b"more", 0, len(values))
+    assert (found.tolist(), after) == (values.tolist(), len(payload))
