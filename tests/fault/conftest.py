@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from driver import CUT, Driver, driver
 from flaky_metastore import CutMetastore
-from spark_session import Lab
+from spark_session import INTERPRETED, Lab
 
 
 @pytest.fixture(scope="session")
@@ -25,9 +25,9 @@ def jvm(lab: Lab) -> int:
 def table(lab: Lab) -> Iterator[str]:
     """A table of ten files in the order of ``id``, with an index on it, in a new database.
 
-    Each file has several ranges.
+    Each file has several ranges. Queries are interpreted, as those of tests of statements are.
     """
-    with lab.settings(CUT), lab.database("fault"):
+    with lab.settings(CUT | INTERPRETED), lab.database("fault"):
         lab.spark.range(0, 1000, 1, 10).selectExpr(
             "id", "cast(id % 7 AS int) AS r", "concat('k', id) AS s"
         ).write.saveAsTable("t")
