@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from bench.peers.report import Report, is_sieve
 
-_LEAST: Final = 1e-4
+_LEAST: Final = 1e-2
 _INCHES_A_QUERY, _INCHES_A_SYSTEM = 0.27, 1.05
 
 
@@ -42,7 +42,7 @@ def draw(reports: Mapping[str, Report]) -> Figure:
         for label, name in zip(ax.get_xticklabels(), names, strict=True):
             label.set_fontweight("bold" if is_sieve(name) else "normal")
         for (y, x), value in np.ndenumerate(share):
-            dark = shown[y, x] > 0.02
+            dark = shown[y, x] > 0.2
             ax.text(x, y, _percent(value), ha="center", va="center", fontsize=7.5,
                     color="white" if dark else "black")  # fmt: skip
         ax.set_title(f"{report.line}: bytes read, in % of Spark alone", fontsize=10)
