@@ -71,7 +71,7 @@ def leaves_nothing(site: Site, ui_port: int) -> Iterator[None]:
     root = site.folder / "spark-warehouse" / ".sieve"
     before = set(root.iterdir()) if root.exists() else set()
     yield
-    wait_until(lambda: not jobs(ui_port), "its jobs have stopped")
+    wait_until(lambda: not jobs(ui_port), "its jobs have stopped", every=0.1)
     wait_until(lambda: not root.exists() or set(root.iterdir()) == before, "its folder is gone")
     with HMS.create("localhost", site.metastore_port) as metastore:
         assert "sieve.index.a_sieve" not in metastore.get_table("default", "slow").parameters
@@ -108,13 +108,13 @@ def cancel_in_a_shell(site: Site, ui_port: int, *args: str) -> str:
     """Ctrl-C while a CREATE runs, then one more statement; what the shell wrote."""
     with leaves_nothing(site, ui_port), shell(site, *args) as (process, output):
         type_in(process, CREATE)
-        wait_until(lambda: building(ui_port) or process.poll() is not None, "it builds")
+        wait_until(lambda: building(ui_port) or process.poll() is not None, "it builds", every=0.1)
         assert process.poll() is None, output.read_text()
         os.killpg(process.pid, signal.SIGINT)
         type_in(process, NEXT)
         assert process.stdin is not None
         process.stdin.close()
-        wait_until(lambda: not jobs(ui_port), "its jobs have stopped")
+        wait_until(lambda: not jobs(ui_port), "its jobs have stopped", every=0.1)
         assert process.wait(120) == 0, output.read_text()
     return output.read_text()
 
@@ -144,7 +144,7 @@ def test_pyhive(site: Site) -> None:
         cursor = connection.cursor()
         with leaves_nothing(site, site.ui_port):
             cursor.execute(CREATE, async_=True)
-            wait_until(lambda: building(site.ui_port), "it builds")
+            wait_until(lambda: building(site.ui_port), "it builds", every=0.1)
             cursor.cancel()
             state = cursor.poll().operationState
             assert state == ttypes.TOperationState.CANCELED_STATE
@@ -161,7 +161,7 @@ def test_a_time_out(site: Site) -> None:
                 connection.sessionHandle, CREATE, runAsync=True, queryTimeout=3
             )
             handle = connection.client.ExecuteStatement(request).operationHandle
-            wait_until(lambda: building(site.ui_port), "it builds")
+            wait_until(lambda: building(site.ui_port), "it builds", every=0.1)
             ask = ttypes.TGetOperationStatusReq(operationHandle=handle)
             over = ttypes.TOperationState.TIMEDOUT_STATE
             wait_until(

@@ -202,7 +202,7 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
             assert (sum(answer.rows.values()), answer.files) == (1, 10)
     finally:
         os.kill(pid, signal.SIGCONT)
-    wait_until(lambda: lab.run(POINT).files == 1, "scans ask again")
+    wait_until(lambda: lab.run(POINT).files == 1, "scans ask again", every=0.1)
     lab.check(POINT, exactly=1)
 
 
@@ -227,7 +227,9 @@ def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
         try:
             for rows in pool.map(lab.sql, [query] * 8):
                 assert rows == [(5,)]
-            wait_until(lambda: lab.run(POINT).files == 1, "scans of other tables ask again")
+            wait_until(
+                lambda: lab.run(POINT).files == 1, "scans of other tables ask again", every=0.1
+            )
             for _ in range(4):
                 answer = lab.run(query)
                 assert (answer.rows, answer.files) == ({"(5,)": 1}, 4)

@@ -62,7 +62,7 @@ def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Pyt
         it.sql("CREATE SIEVE INDEX ON t (id)")
     python.becomes("")
     # Only the first one hangs: sooner or later a statement finds another.
-    wait_until(lambda: works(it, "SHOW SIEVE INDEXES ON t"), "another one is started")
+    wait_until(lambda: works(it, "SHOW SIEVE INDEXES ON t"), "another one is started", every=0.1)
     assert it.logged("has not come up in") == 1
     it.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     assert it.files(POINT) == 1
@@ -79,7 +79,9 @@ def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python)
     it.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
     it.sql("SET spark.sieve.registry.ttl = 0s")
     it.sql(POINT)
-    wait_until(lambda: it.sql(POINT) == [[1]] and it.logged("is read in full"), "it is tried")
+    wait_until(
+        lambda: it.sql(POINT) == [[1]] and it.logged("is read in full"), "it is tried", every=0.1
+    )
     it.sql("SET spark.sieve.registry.ttl = 1h")
     for _ in range(5):
         it.send(POINT)

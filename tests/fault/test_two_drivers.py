@@ -77,7 +77,9 @@ def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> No
     two.sql("DROP SIEVE INDEX ON store.t (id)")
     two.sql(f"ALTER TABLE store.t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{old}')")
     gone = f"{json.loads(old)['uuid']} holds no version"
-    wait_until(lambda: one.files(POINT) == 10 and one.logged(gone), "it learns of the relic")
+    wait_until(
+        lambda: one.files(POINT) == 10 and one.logged(gone), "it learns of the relic", every=0.1
+    )
     for _ in range(3):
         assert one.files(POINT) == 10
     assert one.logged(gone) == 1, "one warning a cause"
