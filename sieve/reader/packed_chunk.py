@@ -27,6 +27,8 @@ from sieve.segments.shapes.grid import Grid
 BLOCK: Final = 64
 """Entries of a block: its index takes a quarter of a byte an entry."""
 
+# Blocks unpacked together. A wide range meets most of a run, which takes ten times the memory then.
+_AT_ONCE: Final = 2048
 # A record of fewer bits than a word, so that none of its parts begins behind the word.
 _RECORD_BITS: Final = 63
 _WORD: Final = 8
@@ -116,10 +118,13 @@ class PackedChunk:
         stop = self.begin.searchsorted(last, side="right")
         # Each block once: the next interval begins where those before ended.
         start[1:] = np.maximum(start[1:], stop[:-1])
-        begin, end, location = self._unpacked(spelled_out(start, np.maximum(start, stop)))
-        # Of the intervals that end at or after an entry's begin, only the first must be compared.
-        behind = last.searchsorted(begin, side="left")
-        found[location[end >= np.append(first, _NO_CELL)[behind]]] = True
+        blocks = spelled_out(start, np.maximum(start, stop))
+        first = np.append(first, _NO_CELL)
+        for at in range(0, len(blocks), _AT_ONCE):
+            begin, end, location = self._unpacked(blocks[at : at + _AT_ONCE])
+            # Of intervals that end at or after an entry's begin, only the first must be compared.
+            behind = last.searchsorted(begin, side="left")
+            found[location[end >= first[behind]]] = True
 
     def holds(self, codes: Codes, location: int) -> Flags:
         """As `sieve.reader.entry_table.Chunk.holds`; unpacks all entries."""

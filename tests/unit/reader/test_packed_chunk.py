@@ -33,15 +33,15 @@ def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> l
     return found.tolist()
 
 
-@given(segments_of_cells(), st.integers(1, 5), st.data())
+@given(segments_of_cells(), st.integers(1, 5), st.integers(1, 3), st.data())
 def test_it_finds_what_the_entries_hold(
-    drawn: list[Cells], block: int, data: st.DataObject
+    drawn: list[Cells], block: int, at_once: int, data: st.DataObject
 ) -> None:
     """Segments of several grids, with gaps between them and without; intervals of any kind."""
     shape = data.draw(st.sampled_from([SHAPE_INTERVALS, SHAPE_RUNS]))
     payloads = [encode(cells, shape) for cells in drawn]
     plain = assemble(map(decode, payloads))
-    with mock.patch.object(packed_chunk, "BLOCK", block):
+    with mock.patch.multiple(packed_chunk, BLOCK=block, _AT_ONCE=at_once):
         cells = decode_cells(payloads)
         assert cells is not None
         packed = PackedChunk.of(cells)
@@ -136,3 +136,20 @@ def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.Monk
         seen.clear()
         assert flags(packed, asked, 1) == [bool(blocks)]
         assert seen == blocks
+
+
+def test_a_wide_range_is_unpacked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many blocks at once, each of them once: unpacked, entries take many times the memory."""
+    real, seen = PackedChunk._unpacked, []
+
+    def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:
+        seen.append(blocks.tolist())
+        return real(chunk, blocks)
+
+    n = 5 * packed_chunk.BLOCK
+    packed = PackedChunk.of(of(list(range(n)), list(range(n)), list(range(n))))
+    assert packed is not None
+    monkeypatch.setattr(PackedChunk, "_unpacked", noted)
+    monkeypatch.setattr(packed_chunk, "_AT_ONCE", 2)
+    assert flags(packed, [(1, n - 2)], n) == [False] + [True] * (n - 2) + [False]
+    assert seen == [[0, 1], [2, 3], [4]]
