@@ -91,20 +91,27 @@ def test_intervals_read_the_files_that_they_meet(tmp_path: Path) -> None:
     assert found(index, (9, 5)) == found(index) == []
 
 
-def test_only_the_chunks_that_can_hold_it_are_decoded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file's other segments stay as they are; short neighbours are decoded together."""
-    decoded: list[bytes] = []
+CHUNKED = [segment(10 * k, 10 * k + 5, k) for k in range(FILES * EACH)]
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The payloads that are decoded, of files with three segments of `CHUNKED` in each chunk."""
+    found: list[bytes] = []
     decode = run_file.decode
 
     def noting(payload: bytes) -> run_file.Entries:
-        decoded.append(payload)
+        found.append(payload)
         return decode(payload)
 
     monkeypatch.setattr(run_file, "decode", noting)
-    rows = [segment(10 * k, 10 * k + 5, k) for k in range(24)]
-    monkeypatch.setattr(run_file, "CHUNK_BYTES", 3 * len(rows[0][-1]))
+    monkeypatch.setattr(run_file, "CHUNK_BYTES", 3 * len(CHUNKED[0][-1]))
+    return found
+
+
+def test_only_the_chunks_that_can_hold_it_are_decoded(tmp_path: Path, decoded: list[bytes]) -> None:
+    """A file's other segments stay as they are; short neighbours are decoded together."""
+    rows = CHUNKED
     index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT, FILES * EACH), LocalStore())
     assert found(index, (41, 41)) == [4]
     assert decoded == [row[-1] for row in rows[3:6]]
@@ -113,20 +120,11 @@ def test_only_the_chunks_that_can_hold_it_are_decoded(
 
 
 def test_queries_answered_together_decode_each_chunk_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, decoded: list[bytes]
 ) -> None:
     """Whatever the cache holds: a decoded chunk may be larger than all of it."""
-    decoded: list[bytes] = []
-    decode = run_file.decode
-
-    def noting(payload: bytes) -> run_file.Entries:
-        decoded.append(payload)
-        return decode(payload)
-
-    monkeypatch.setattr(run_file, "decode", noting)
-    rows = [segment(10 * k, 10 * k + 5, k) for k in range(24)]
-    monkeypatch.setattr(run_file, "CHUNK_BYTES", 3 * len(rows[0][-1]))
-    run, store = write_run(tmp_path, [rows[:12], rows[12:]], BIGINT, FILES * EACH), CountingStore()
+    rows, store = CHUNKED, CountingStore()
+    run = write_run(tmp_path, [rows[:12], rows[12:]], BIGINT, FILES * EACH)
     index = opened(tmp_path, run, store, bound=0)
     asked = np.array([[100, 135], [41, 41], [101, 101], [56, 59], [6, 9], [47, 61]])
     each = [np.flatnonzero(flags).tolist() for flags in index.locations_in_each(asked)]
