@@ -27,7 +27,7 @@ from sieve.segments.shapes.grid import Grid
 BLOCK: Final = 64
 """Entries of a block: its index takes a quarter of a byte an entry."""
 
-# Blocks unpacked together. A wide range meets most of a run, which takes ten times the memory then.
+# Blocks packed or unpacked together: outside of records, entries take ten times as much memory.
 _AT_ONCE: Final = 2048
 # A record of fewer bits than a word, so that none of its parts begins behind the word.
 _RECORD_BITS: Final = 63
@@ -78,27 +78,30 @@ class PackedChunk:
     def of(cls, cells: Cells) -> PackedChunk | None:
         """Packs entries; None if a record would be too long."""
         n, base = len(cells.begin), int(cells.location.min())
-        begin = cells.begin[::BLOCK].copy()
-        columns = (
-            cells.begin - np.repeat(begin, BLOCK)[:n],
-            cells.end - cells.begin,
-            (cells.location - base).astype(np.uint64),
-        )
-        records, bits, fields = np.zeros(n, np.uint64), 0, []
-        for column in columns:
-            size = int(column.max()).bit_length()
+        parts = [slice(at, at + _AT_ONCE * BLOCK) for at in range(0, n, _AT_ONCE * BLOCK)]
+        greatest = [[int(column.max()) for column in _columns(cells, base, part)] for part in parts]
+        bits, fields = 0, []
+        for most in map(max, zip(*greatest, strict=True)):
+            size = most.bit_length()
             fields.append(_Field(np.uint64(bits), np.uint64((1 << size) - 1)))
             bits += size
             if bits > _RECORD_BITS:
                 return None
-            records |= column << fields[-1].shift
+        first, length, location = fields
         width = -(-bits // 8)
-        image = records.astype("<u8").view(np.uint8).reshape(-1, _WORD)[:, :width]
-        data = np.append(image.reshape(-1), np.zeros(_WORD, np.uint8))
+        data = np.zeros(n * width + _WORD, np.uint8)
+        records = data[: n * width].reshape(n, width)
+        for part in parts:
+            shifted = (
+                column << field.shift
+                for column, field in zip(_columns(cells, base, part), fields, strict=True)
+            )
+            words = np.bitwise_or.reduce(list(shifted)).astype("<u8")
+            records[part] = words.view(np.uint8).reshape(-1, _WORD)[:, :width]
+        begin = cells.begin[::BLOCK].copy()
         reach = np.maximum.accumulate(np.maximum.reduceat(cells.end, np.arange(0, n, BLOCK)))
-        first, size_, location = fields
         named = int(cells.location.max()) + 1
-        return cls(cells.grid, n, begin, reach, base, (first, size_, location), width, data, named)
+        return cls(cells.grid, n, begin, reach, base, (first, length, location), width, data, named)
 
     @property
     def nbytes(self) -> int:
@@ -142,3 +145,10 @@ class PackedChunk:
         first, size, location = (field.of(records) for field in self.fields)
         begin = (self.begin[blocks, None] + first).reshape(-1)
         return begin, begin + size.reshape(-1), location.reshape(-1).astype(np.intp) + self.base
+
+
+def _columns(cells: Cells, base: int, part: slice) -> tuple[Words, Words, Words]:
+    """The parts of the records of some entries, from the first one of a block on."""
+    begin = cells.begin[part]
+    before = np.repeat(begin[::BLOCK], BLOCK)[: len(begin)]
+    return begin - before, cells.end[part] - begin, (cells.location[part] - base).astype(np.uint64)
