@@ -1,4 +1,4 @@
-"""The picture of `bench.peers`: the bytes that queries read, as a share of Spark's alone."""
+"""The picture of `bench.peers`: bytes that queries read, as a share of those without skipping."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from bench.peers.report import Report, is_sieve
+from bench.peers.report import Report, baseline, is_sieve
 
 _LEAST: Final = 1e-2
 _INCHES_A_QUERY, _INCHES_A_SYSTEM = 0.27, 1.05
@@ -18,7 +18,7 @@ _INCHES_A_QUERY, _INCHES_A_SYSTEM = 0.27, 1.05
 def draw(reports: Mapping[str, Report]) -> Figure:
     """A panel a line of Spark: a row a query, a column a system, and the share in each field."""
     asked = [
-        [each for each in report.by_query() if "Spark alone" in each[1]]
+        [each for each in report.by_query() if baseline(each[1]) in each[1]]
         for report in reports.values()
     ]
     heights = [len(queries) for queries in asked]
@@ -30,7 +30,8 @@ def draw(reports: Mapping[str, Report]) -> Figure:
     for ax, report, names, queries in zip(
         panels.flat, reports.values(), systems, asked, strict=True
     ):
-        alone = np.array([by["Spark alone"].bytes for _, by in queries], float)
+        base = baseline(names)
+        alone = np.array([by[base].bytes for _, by in queries], float)
         read = np.array([[by[name].bytes for name in names] for _, by in queries], float)
         share = read / np.maximum(alone, 1)[:, None]
         shown = np.clip(share, _LEAST, 1)
@@ -45,7 +46,7 @@ def draw(reports: Mapping[str, Report]) -> Figure:
             dark = shown[y, x] > 0.2
             ax.text(x, y, _percent(value), ha="center", va="center", fontsize=7.5,
                     color="white" if dark else "black")  # fmt: skip
-        ax.set_title(f"{report.line}: bytes read, in % of Spark alone", fontsize=10)
+        ax.set_title(f"{report.line}: bytes read, in % of {base}", fontsize=10)
     return figure
 
 
