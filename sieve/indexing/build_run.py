@@ -188,6 +188,8 @@ class _Building:
         self, asked: ColumnProfile, in_parts: npt.NDArray[np.bool_]
     ) -> tuple[_Made | None, Seen]:
         """Writes the best run over the locations of a profile; reads the column once or twice."""
+        if self.with_maps and self.options.shape == "auto" and map_is_likely(asked, self.options):
+            asked = replace(asked, few=True)
         made, seen = self._run(asked, in_parts)
         wider = asked.wider(self.options)
         if made is not None and made.more_may_pay and wider is not None:

@@ -39,11 +39,13 @@ class Profile:
         sizes: int64[n], bytes of each location: files, and ranges of large files.
         sample: of the column, or of part of its domain.
         wide: whether to read more cuts than most columns need, for the budget ``auto``.
+        few: whether to read the fewest cuts, for a column whose map is likely to be chosen.
     """
 
     sizes: Counts
     sample: Sample
     wide: bool = False
+    few: bool = False
 
     @property
     def n_files(self) -> int:
@@ -112,7 +114,8 @@ class Profile:
         """
         budget = self.budget(options)
         if options.automatic:
-            usual = max(_ALLOWED, self.column_bytes // _LITTLE) * (_WIDER if self.wide else 1)
+            usual = max(_ALLOWED, 0 if self.few else self.column_bytes // _LITTLE)
+            usual *= _WIDER if self.wide else 1
             return min(budget, max(1, int(usual * self.sample.share)))
         return beside_map(budget) if shape == "map" else budget
 
@@ -127,7 +130,7 @@ class Profile:
         """The profile for reading more cuts; None if the maximum is reached."""
         if self.wide or not options.automatic:
             return None
-        wider = replace(self, wide=True)
+        wider = replace(self, wide=True, few=False)
         now, then = (one.intervals_budget(options, options.shape) for one in (self, wider))
         return wider if then > now else None
 

@@ -141,10 +141,22 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 def _smallest(hashes: Hashes) -> Hashes:
     """The `SKETCH` smallest of sorted hashes, each once, or twice if it occurs more than once."""
+    few = hashes[: 4 * SKETCH]
+    kept, number = _at_most_twice(few)
+    if len(few) < len(hashes) and number[-1] <= SKETCH:
+        kept, number = _at_most_twice(hashes)
+    return kept[number <= SKETCH]
+
+
+def _at_most_twice(hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.int64]]:
+    """Sorted hashes without their third and later copies, and the rank of each among the distinct.
+
+    Ranks start at 1.
+    """
     third = np.append([False, False], hashes[2:] == hashes[:-2])[: len(hashes)]
-    at_most_twice: Hashes = hashes[~third]
-    first = np.append(True, at_most_twice[1:] != at_most_twice[:-1])[: len(at_most_twice)]
-    return at_most_twice[np.cumsum(first) <= SKETCH]
+    kept: Hashes = hashes[~third]
+    first = np.append(True, kept[1:] != kept[:-1])[: len(kept)]
+    return kept, np.cumsum(first)
 
 
 def merge_sketches(batches: Batches) -> Batches:

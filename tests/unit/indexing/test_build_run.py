@@ -48,6 +48,7 @@ class Attempts:
         trial: bytes of the intervals that cost least, and files that a query for a key reads.
         scattered: of the sample.
         collects: of each reading, whether it collects the pairs of a map.
+        fewest: of each reading, whether it sends on the fewest cuts.
     """
 
     script: list[tuple[int, float] | Exception]
@@ -58,6 +59,7 @@ class Attempts:
     trial: tuple[int, float] | None = None
     scattered: float = 0.0
     collects: list[bool] = field(default_factory=list)
+    fewest: list[bool] = field(default_factory=list)
 
     def maker(
         self, _: object, __: object, asked: Any, options: Any, *others: Any
@@ -101,6 +103,7 @@ class Attempts:
         @contextlib.contextmanager
         def read_cuts(asked: Any, *_: object, with_pairs: bool) -> Iterator[Any]:
             self.collects.append(with_pairs)
+            self.fewest.append(asked.few)
             counts, probes = np.ones(asked.n_files, np.int64), np.ones((2, 1200), np.int64)
             seen = SimpleNamespace(
                 rows=counts, nulls=counts, nans=counts, hits=probes, least=counts, greatest=counts,
@@ -247,10 +250,29 @@ def test_the_pairs_of_a_likely_map_are_collected_at_once(
     added: Sequence[int],
     collects: bool,
 ) -> None:
-    """While the column is read for its cuts; not where there will be no map."""
+    """While the column is read for the fewest cuts; not where there will be no map."""
     attempts = Attempts([(MANY, 1.0)], trial=(FEW, 150.0), scattered=scattered)
     attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
-    assert attempts.collects == [collects]
+    assert (attempts.collects, attempts.fewest) == ([collects], [collects])
+
+
+def test_a_map_that_the_user_chose_leaves_as_many_cuts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its pairs are collected, too, but intervals beside it are made of as many cuts as ever."""
+    attempts = Attempts([(MANY, 1.0)], scattered=1.0)
+    attempts.build(monkeypatch, tmp_path, IndexOptions("map"))
+    assert (attempts.collects, attempts.fewest) == ([True], [False])
+
+
+def test_a_likely_map_that_is_not_made_costs_no_cuts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """If intervals of the fewest cuts cost less, a second reading has eight times the usual."""
+    attempts = Attempts([(FEW, 1.2), (FEW, 1.1)], cuts=1 << 30, scattered=1.0, trial=(FEW, 1.2))
+    built = attempts.build(monkeypatch, tmp_path, IndexOptions())
+    assert (attempts.made, attempts.fewest) == ([STOPPED, WIDER], [True, False])
+    assert (number(built), attempts.left()) == (2, [2])
 
 
 @pytest.mark.parametrize(("second", "kept"), [((MANY, 100.0), 2), ((MANY, 149.99), 1)])

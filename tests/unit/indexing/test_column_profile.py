@@ -25,13 +25,14 @@ def profile(
     shown: int = 40_000,
     exact: bool = True,
     wide: bool = False,
+    few: bool = False,
 ) -> Profile:
     """A column of files, a hundred of a megabyte each unless they are given."""
     sample: Any = SimpleNamespace(
         rows=rows, width=width, share=share, shown=shown, encoder=SimpleNamespace(exact=exact)
     )
     lengths = np.array([MB] * 100 if sizes is None else sizes, np.int64)
-    return Profile(sizes=lengths, sample=sample, wide=wide)
+    return Profile(sizes=lengths, sample=sample, wide=wide, few=few)
 
 
 def test_a_profile_counts_its_locations_and_its_bytes() -> None:
@@ -98,6 +99,17 @@ def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
     assert found.most_cuts(AUTO) == min(found.sample.shown, 64 * 100 + 3 * allowed // 2)
     many = profile(rows=rows, share=share, wide=wide, shown=1 << 30)
     assert many.most_cuts(AUTO) == 64 * 100 + 3 * allowed // 2
+
+
+@pytest.mark.parametrize(("share", "allowed"), [(1.0, 320 << 10), (0.5, 160 << 10)])
+def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
+    """However wide the column; more cuts are read as if that were the first reading."""
+    found = profile(rows=10_000_000, share=share, few=True)
+    assert found.intervals_budget(AUTO, "auto") == allowed
+    usual = profile(rows=10_000_000, share=share)
+    assert found.wider(AUTO).intervals_budget(AUTO, "auto") == usual.wider(AUTO).intervals_budget(
+        AUTO, "auto"
+    )
 
 
 @pytest.mark.parametrize(
