@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.types.{DataType, DoubleType, FloatType, StringType}
+import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType, StringType}
 
 /**
  * The side of a join that is evaluated a second time, for its keys alone: when this gives the same
@@ -85,7 +85,7 @@ object FetchedKeys {
   private def mayDiffer(e: Expression): Boolean = e.exists {
     case a: AggregateExpression => a.aggregateFunction match {
       case _: Count => false
-      case sum @ (_: Sum | _: Average) => isTry(sum) || isOfFloats(a.dataType)
+      case sum @ (_: Sum | _: Average) => isTry(sum) || isOfFloats(a.dataType) || mayOverflow(sum.children.head.dataType)
       case _: Min | _: Max => isOfFloats(a.dataType) || !isSameIfEqual(a.dataType)
       case _ => true
     }
@@ -95,6 +95,12 @@ object FetchedKeys {
   /** Whether it is `try_sum` or `try_avg`: by the name of an enumeration, which each Spark has in another field. */
   private def isTry(sum: AggregateFunction): Boolean =
     sum.productIterator.drop(sum.children.size).exists(_.toString.contains("TRY"))
+
+  /** Spark sums decimals with ten more digits if there are so many, which fewer than 10^10 rows cannot overflow. */
+  private def mayOverflow(of: DataType): Boolean = of match {
+    case decimal: DecimalType => decimal.precision + 10 > DecimalType.MAX_PRECISION
+    case _ => false
+  }
 
   private def isOfFloats(of: DataType): Boolean = of.existsRecursively(t => t == DoubleType || t == FloatType)
 
