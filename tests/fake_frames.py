@@ -64,12 +64,10 @@ class Col:
         return replace(self, name=name)
 
     def cast(self, name: str) -> Col:
-        """Of another type; its values have that already, but for integers."""
-        assert name == "int"
+        """Of another type: an integer, or the bytes of a text."""
         of = self.of
-        return replace(
-            self, of=lambda row: None if of(row) is None else int(of(row)), type=pa.int32()
-        )
+        made, type_ = {"int": (int, pa.int32()), "binary": (_bytes, pa.binary())}[name]
+        return replace(self, of=lambda row: None if of(row) is None else made(of(row)), type=type_)
 
     def __eq__(self, other: object) -> Col:  # type: ignore[override]
         return Col(lambda row: self.of(row) == other)
@@ -110,12 +108,15 @@ def _col(what: str | Col) -> Col:
     return Col(lambda row: row[name], name, name)
 
 
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
 def _hashed(value: Any) -> int:
     """Spark's hash of text and bytes; numbers, whose hashes are never used, have some hash."""
     if value is None:
         return 42
-    data = value if isinstance(value, bytes) else str(value).encode()
-    return int(hash_bytes([data]).view(np.int64)[0])
+    return int(hash_bytes([_bytes(value)]).view(np.int64)[0])
 
 
 def _aggregate(fold: Callable[[list[Any]], Any]) -> Callable[[str | Col], Col]:
@@ -148,6 +149,7 @@ functions = SimpleNamespace(
     substring=lambda what, at, n: Col(
         lambda row: None if what.of(row) is None else what.of(row)[at - 1 : at - 1 + n],
         source=what.source,
+        type=what.type,
     ),
     xxhash64=lambda what: Col(lambda row: _hashed(_col(what).of(row)), "xxhash64", type=pa.int64()),
 )

@@ -20,6 +20,8 @@ from sieve.arrays.dtypes import Codes
 from sieve.encoding.codec import GREATEST, LEAST, Literal, filled, wire_bytes
 from sieve.encoding.word_reader import WordReader
 
+BYTES_OF_A_CODE = 8
+"""Bytes after the prefix that a code is made of, where there are no split points."""
 _SIGN = np.uint64(1 << 63)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sieve.arrays.dtypes import Codes, Flags
-from sieve.encoding.bytes_codec import BytesCodec
+from sieve.encoding.bytes_codec import BYTES_OF_A_CODE, BytesCodec
 from sieve.encoding.codec import (
     GREATEST,
     LEAST,
@@ -32,7 +32,7 @@ from sieve.encoding.codec import (
 )
 from sieve.encoding.decimal_codec import DecimalCodec, Window
 from sieve.encoding.split_codec import SplitCodec
-from sieve.encoding.split_points import Splits
+from sieve.encoding.split_points import LONGEST_POINT, MOST_DIGITS, Splits
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 
 __all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Window"]
@@ -134,6 +134,24 @@ class Encoder:
     def exact(self) -> bool:
         """Whether different values always have different codes."""
         return self._codec.exact
+
+    @property
+    def leading_bytes(self) -> int | None:
+        """For strings and binary, number of leading bytes that a value's code depends on, at most.
+
+        None for other types.
+        """
+        if not isinstance(self._codec, BytesCodec):
+            return None
+        rest = BYTES_OF_A_CODE if self.splits is None else LONGEST_POINT + MOST_DIGITS
+        return len(self.prefix) + rest
+
+    @property
+    def of_bytes(self) -> Encoder:
+        """The encoder that gives strings the same codes when they arrive as binary."""
+        if not isinstance(self._codec, BytesCodec):
+            return self
+        return Encoder("binary", self.prefix, self.splits)
 
     def encode(self, array: pa.Array | pa.ChunkedArray) -> Encoded:
         """Key codes of an Arrow column.

@@ -10,6 +10,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError
 from sieve.indexing import hash_map_tasks
 from sieve.indexing.arrow_jobs import map_batches
@@ -63,11 +64,15 @@ class SharedPairs:
             return
         self._parts = parts_of(int(seen.rows.sum()))
         # Spark passes rows to Python at a cost for each byte, so only what is needed of a value.
-        key = sf.col("v") if sample.encoder.exact else hash_of_value()
-        zoomed = not sample.encoder.exact and sample.domain_sample is not None
-        keys = values.select(key.alias("key"), LOCATION, *(["v"] if zoomed else []))
+        encoder = sample.encoder
+        key = sf.col("v") if encoder.exact else hash_of_value()
+        zoomed = not encoder.exact and sample.domain_sample is not None
+        coded = [encoded_bytes(encoder).alias("v")] if zoomed else []
+        keys = values.select(key.alias("key"), LOCATION, *coded)
         proves = ~seen.partial if seen.partial.any() else None
-        step = hash_map_tasks.pack_hashes(sample.encoder, sample.domain_sample, self._parts, proves)
+        step = hash_map_tasks.pack_hashes(
+            encoder.of_bytes, sample.domain_sample, self._parts, proves
+        )
         self._pairs = map_batches(keys, step, hash_map_tasks.PACKED_SCHEMA)
 
     def __enter__(self) -> Self:
@@ -105,6 +110,18 @@ class SharedPairs:
 def parts_of(rows: int) -> int:
     """Number of ranges of hashes that pairs are packed by: of the most maps that there may be."""
     return max(1, math.ceil(rows / _PAIRS_PER_MAP))
+
+
+def encoded_bytes(encoder: Encoder) -> Column:
+    """What codes depend on of the column ``v``: of strings and binary the leading bytes, as binary.
+
+    These have a bound, so that a batch of them needs none (`reading_conf`).
+
+    Args:
+        encoder: the column's; its `of_bytes` takes them.
+    """
+    value, most = sf.col("v"), encoder.leading_bytes
+    return value if most is None else sf.substring(value.cast("binary"), 1, most)
 
 
 def hash_of_value() -> Column:

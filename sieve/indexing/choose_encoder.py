@@ -99,8 +99,5 @@ def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:
 
 def _told_apart(encoder: Encoder, distinct: pa.Array, spare: float) -> float:
     """Share of distinct values with a code of their own, `spare` bits before its end."""
-    if not pa.types.is_decimal(distinct.type):
-        # The codes are the same whether or not the bytes are text.
-        encoder = Encoder("binary", encoder.prefix, encoder.splits)
-    codes = encoder.encode(distinct).codes.view(np.uint64) ^ np.uint64(1 << 63)
+    codes = encoder.of_bytes.encode(distinct).codes.view(np.uint64) ^ np.uint64(1 << 63)
     return len(np.unique(codes >> np.uint64(min(63, round(spare))))) / len(distinct)

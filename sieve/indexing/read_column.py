@@ -15,12 +15,13 @@ from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.indexing import cut_tasks
 from sieve.indexing.arrow_jobs import map_batches
-from sieve.indexing.build_hash_map import CollectedPairs, hash_of_value, parts_of
+from sieve.indexing.build_hash_map import CollectedPairs, encoded_bytes, hash_of_value, parts_of
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.probes import Probes
 from sieve.indexing.seen import Seen
 from sieve.metadata.options import IndexOptions
 from sieve.segments.intervals import overprovisioned_threshold
+from sieve.tables.table import LOCATION
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,19 +64,18 @@ def read_cuts(
     Raises:
         Py4JJavaError: a file cannot be read; names it.
     """
-    sample = column_profile.sample
+    sample, encoder = column_profile.sample, column_profile.sample.encoder
     parts = parts_of(sample.rows) if with_pairs else None
     step = cut_tasks.read_column(
-        sample.encoder,
+        encoder.of_bytes,
         sample.domain_sample,
         _cutting(column_profile, options),
         probes.intervals,
         parts,
     )
     packs = options.shape != "sieve"
-    values = column_profile.values
-    if with_pairs and not sample.encoder.exact:
-        values = values.select("*", hash_of_value().alias("hash"))
+    hashes = [hash_of_value().alias("hash")] if with_pairs and not encoder.exact else []
+    values = column_profile.values.select(encoded_bytes(encoder).alias("v"), LOCATION, *hashes)
     if packs:
         lines = map_batches(
             values,

@@ -185,6 +185,8 @@ class CatalogTable:
         column: Column,
         news: AbstractSet[int] = frozenset(),
         cuts: Sequence[Sequence[int]] = (),
+        *,
+        whole_texts: bool = False,
     ) -> DataFrame:
         """The rows of files, by number in the last listing, for reading one column.
 
@@ -200,8 +202,9 @@ class CatalogTable:
             column: the column.
             news: files of which only appended log files are read.
             cuts: for each file the offsets at which it is cut; none: no file is cut.
+            whole_texts: whether Python gets strings or binary whole, not their leading bytes.
         """
-        session = self._session(column)
+        session = self._session(whole_texts=whole_texts and column.any_width)
         offsets = json.dumps([[*some] for some in cuts])
         found = self._access.frame(session, [*numbers], [*news], LOCATION, offsets)
         frame = DataFrame(found, self._spark)
@@ -210,9 +213,9 @@ class CatalogTable:
         place = functions.expr(f"if({DAMAGED}, ~{LOCATION}, {LOCATION})")
         return frame.withColumn(LOCATION, place).drop(DAMAGED)
 
-    def _session(self, column: Column) -> Any:
+    def _session(self, *, whole_texts: bool) -> Any:
         session = self._spark._jsparkSession  # noqa: SLF001 - no other door
-        conf = reading_conf(session, self.info.fingerprint_parts, any_width=column.any_width)
+        conf = reading_conf(session, self.info.fingerprint_parts, whole_texts=whole_texts)
         if conf and conf not in self._sessions:
             self._sessions[conf] = session.cloneSession()
             for key, value in conf:

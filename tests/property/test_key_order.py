@@ -109,6 +109,12 @@ def assert_codes_fit(encoder, values, start):
         low, high = encoder.starting_with(base64.b64encode(prefix).decode())
         begins = [c for v, c in zip(values, codes, strict=True) if v.startswith(prefix)]
         assert all(low <= code <= high for code in begins)
+    # Executors get no more of a value than its code depends on.
+    most = encoder.leading_bytes
+    for tail in (b"", b"\xff" * 200, b"\0" * 200, start * 40):
+        longer = [value + tail for value in values]
+        whole = exact_codes(encoder, pa.array(longer, pa.binary()))
+        assert exact_codes(encoder, pa.array([v[:most] for v in longer], pa.binary())) == whole
     shown = [bytes.fromhex(encoder.decode(code)) for code in codes]
     assert all(least <= value for least, value in zip(shown, values, strict=True))
 

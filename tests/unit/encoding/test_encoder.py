@@ -456,3 +456,28 @@ def test_decimals_of_a_slice_are_coded(precision):
         part = encoder.encode(array.slice(start, length))
         assert part.codes.tolist() == whole.codes[start : start + length].tolist()
         assert part.valid.tolist() == whole.valid[start : start + length].tolist()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "most"),
+    [
+        (Encoder("string"), 8),
+        (Encoder("varchar(9)", b"user-"), 13),
+        (Encoder("binary", b"ab", Splits((Point(b"c", 1),), b"")), 2 + 128 + 24),
+        (Encoder("bigint"), None),
+        (Encoder("decimal(38,0)"), None),
+    ],
+)
+def test_codes_depend_on_leading_bytes(encoder, most):
+    """Of strings and binary, which may arrive as binary; of other types on all of a value."""
+    assert encoder.leading_bytes == most
+    assert (encoder.of_bytes is encoder) == (most is None)
+
+
+def test_texts_have_the_same_codes_as_their_bytes():
+    """With a prefix and without."""
+    texts = ["user-1", "user-é", "", "vser", "user-123456789"]
+    for prefix in (b"", b"user-"):
+        encoder = Encoder("string", prefix)
+        as_bytes = encoder.of_bytes.encode(pa.array([t.encode() for t in texts], pa.binary()))
+        assert as_bytes.codes.tolist() == encoder.encode(pa.array(texts)).codes.tolist()

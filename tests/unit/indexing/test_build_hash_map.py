@@ -65,7 +65,7 @@ def test_pairs_travel_in_as_many_parts_as_there_may_be_maps(
     monkeypatch.setattr(hash_map_tasks, "pack_hashes", lambda *given: asked.append(given))
     monkeypatch.setattr(build_hash_map, "sf", SimpleNamespace(col=lambda _: Key()))
     partial = np.arange(len(rows)) == 1
-    sample: Any = SimpleNamespace(encoder=SimpleNamespace(exact=True), domain_sample=None)
+    sample: Any = SimpleNamespace(encoder=Encoder("bigint"), domain_sample=None)
     values: Any = SimpleNamespace(select=lambda *_: None)
     seen: Any = SimpleNamespace(rows=np.array(rows, np.int64), partial=partial)
     SharedPairs(values, sample, seen, None)

@@ -71,7 +71,12 @@ class Table:
         return [FileCuts(self.tiling().cuts[k], 0) for k in numbers]
 
     def frame(
-        self, numbers: Sequence[int], _: object, _news: object = (), cuts: Sequence[object] = ()
+        self,
+        numbers: Sequence[int],
+        _: object,
+        _news: object = (),
+        cuts: Sequence[object] = (),
+        **_how: bool,
     ) -> Frame:
         """The rows of files, or of their ranges."""
         files = [self.values[k] for k in numbers]

@@ -138,7 +138,10 @@ class Rows:
 def test_a_frame_is_read_in_a_session_of_its_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str
 ) -> None:
-    """One for all columns with the same settings; corrupt records of text are told by location."""
+    """One for all columns with the same settings, and the user's where texts come whole.
+
+    Corrupt records of text are told by location.
+    """
     monkeypatch.setattr(table, "DataFrame", Rows)
     monkeypatch.setattr(table, "functions", SimpleNamespace(expr=lambda text: text))
     sessions = Sessions()
@@ -152,7 +155,9 @@ def test_a_frame_is_read_in_a_session_of_its_column(
     damaged = [(LOCATION, f"if({DAMAGED}, ~{LOCATION}, {LOCATION})"), DAMAGED]
     assert frame.steps == ([] if format_name == "parquet" else damaged)
     assert found.frame((3,), Column(("other",), "int")).found == (session, [3], [], LOCATION, "[]")
-    assert found.frame((3,), name).found[0] is sessions
+    assert found.frame((3,), name).found[0] is session
+    assert found.frame((3,), name, whole_texts=True).found[0] is sessions
+    assert found.frame((3,), number, whole_texts=True).found[0] is session
     assert len(sessions.clones) == 1
 
 

@@ -24,7 +24,7 @@ def session(*keys: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("parts", "any_width", "keys", "conf"),
+    ("parts", "whole_texts", "keys", "conf"),
     [
         ({}, False, [BYTES], UNBOUND),
         ({}, True, [BYTES], ()),
@@ -36,7 +36,7 @@ def session(*keys: str) -> Any:
     ],
 )
 def test_what_is_set_to_read_a_column(
-    parts: dict[str, str], any_width: bool, keys: list[str], conf: Conf
+    parts: dict[str, str], whole_texts: bool, keys: list[str], conf: Conf
 ) -> None:
-    """Structs with a default are read whole; batches of fixed width have no limit of bytes."""
-    assert reading_conf(session(*keys), parts, any_width=any_width) == conf
+    """Structs with a default are read whole; only batches of whole texts have a limit of bytes."""
+    assert reading_conf(session(*keys), parts, whole_texts=whole_texts) == conf
