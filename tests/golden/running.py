@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from corpus import EVERY_MODE, Script, Statement, read_expected, render
+from corpus import EVERY_MODE, OVER_THRIFT, Script, Statement, read_expected, render
 from engines import SETTINGS, Engine, Result
 from spark_session import INTERPRETED
 
@@ -16,12 +16,22 @@ def prepare(engine: Engine, script: Script) -> None:
         assert not any(row.startswith("error:") for row in rows), (statement.text, rows)
 
 
-def answers(engine: Engine, mode: str, script: Script) -> list[Result | None]:
-    """What each statement gives in a mode; None for those that are not run in it."""
-    interpreted = {} if script.name in EVERY_MODE else INTERPRETED
+def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[Result | None]:
+    """What each statement gives in a mode; None for those that are not run.
+
+    Args:
+        engine: runs them.
+        mode: of `MODES`.
+        script: has the statements.
+        every: of the queries, only each n-th is run.
+    """
+    interpreted = {} if script.name in EVERY_MODE | OVER_THRIFT else INTERPRETED
     for key, value in (SETTINGS[mode] | interpreted).items():
         engine.run(f"SET {key}={value}")
-    return [engine.run(s.sql) if mode in s.modes else None for s in script.queries]
+    return [
+        engine.run(s.sql) if mode in s.modes and (k % every == 0 or not s.only_reads) else None
+        for k, s in enumerate(script.queries)
+    ]
 
 
 def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:

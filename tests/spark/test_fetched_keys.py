@@ -71,7 +71,7 @@ OTHERWISE = {
     "a sum of floats": "SELECT k FROM dim GROUP BY k HAVING sum(d) > 3",
     "a greatest float": "SELECT k FROM dim GROUP BY k HAVING CAST(max(d) AS STRING) != '-0.0'",
     "a sum that may overflow": "SELECT k FROM dim GROUP BY k HAVING try_sum(attr) > 3",
-    "a sum of the longest": "SELECT k FROM dim GROUP BY k HAVING sum(CAST(d AS DECIMAL(29, 2))) > 3",
+    "a sum of long ones": "SELECT k FROM dim GROUP BY k HAVING sum(CAST(d AS DECIMAL(29, 2))) > 3",
     "their mean": "SELECT k FROM dim GROUP BY k HAVING avg(CAST(d AS DECIMAL(29, 2))) > 3",
     "a subquery of one": "SELECT k FROM dim WHERE attr = (SELECT first(attr) FROM dim)",
 }

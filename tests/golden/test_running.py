@@ -1,0 +1,34 @@
+"""Of a file of the corpus, what is run when only some of its queries are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from corpus import read_script
+from engines import Result
+from running import answers
+
+
+class Noted:
+    """An engine that notes what it is given."""
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def run(self, sql: str) -> Result:
+        self.given.append(sql)
+        return Result((sql,))
+
+
+def test_each_third_query_is_run_and_every_change(tmp_path: Path) -> None:
+    """What is left out has no result; statements that change something are all run."""
+    path = tmp_path / "some.sql"
+    changes = ["INSERT INTO t SELECT 1", "SET a = b", "REFRESH SIEVE INDEX ON t"]
+    queries = ["SELECT 0", *changes, "with x as (select 4) table x", "SELECT 5", "SELECT 6"]
+    path.write_text("--@ queries\n" + "".join(f"{one};\n" for one in queries))
+    engine, script = Noted(), read_script(path)
+    results = answers(engine, "on", script, every=3)
+    assert [r and r.rows[0] for r in results] == ["SELECT 0", *changes, None, None, "SELECT 6"]
+    assert engine.given[-5:] == ["SELECT 0", *changes, "SELECT 6"]
+    engine.given.clear()
+    assert [r and r.rows[0] for r in answers(engine, "on", script)] == queries
