@@ -45,10 +45,10 @@ def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPat
     assert tasks[-1].module.endswith("pyspark.zip")
 
 
-def test_batches_of_numbers_have_no_limit_of_bytes(
+def test_batches_of_bounded_values_have_no_limit_of_bytes(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of strings keep it, and so does the user's session, for all else."""
+    """Those of whole strings keep it, and so does the user's session, for all else."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     limit = "spark.sql.execution.arrow.maxBytesPerBatch"
 
@@ -62,12 +62,13 @@ def test_batches_of_numbers_have_no_limit_of_bytes(
         table = CatalogTable(resolve(lab.spark._jsparkSession, ["t"]), lab.spark)
         assert len(table.files()) == 1
         seen = {}
-        for fixed, type_name in ((True, "bigint"), (False, "string")):
-            rows = table.frame([0], Column(("id",), type_name))
-            seen[fixed] = [row[0] for row in map_batches(rows, sizes, "rows BIGINT").collect()]
-        assert seen[True] == [2000]
-        assert sum(seen[False]) == 2000
-        assert max(seen[False]) < 1000
+        for type_name, whole in (("bigint", True), ("string", False), ("string", True)):
+            rows = table.frame([0], Column(("id",), type_name), whole_texts=whole)
+            batches = map_batches(rows, sizes, "rows BIGINT").collect()
+            seen[type_name, whole] = [row[0] for row in batches]
+        assert seen["bigint", True] == seen["string", False] == [2000]
+        assert sum(seen["string", True]) == 2000
+        assert max(seen["string", True]) < 1000
         lab.sql("CREATE SIEVE INDEX ON t (id)")
         assert lab.spark.conf.get(limit) == "4096"
         lab.check("SELECT * FROM t WHERE id = 2001", exactly=0)
