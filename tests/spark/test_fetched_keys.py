@@ -57,7 +57,7 @@ def _gives(lab: Lab, build: str, fact: str = "fact") -> bool:
 AGAIN = {
     "a filter": "SELECT k FROM dim WHERE attr = 7",
     "groups": "SELECT k, max(s) FROM dim WHERE attr = 7 GROUP BY k, d HAVING sum(attr) > 0",
-    "a sum of decimals": "SELECT k FROM dim GROUP BY k HAVING sum(CAST(d AS DECIMAL(28, 2))) > 3",
+    "a sum of decimals": "SELECT k FROM dim GROUP BY k HAVING sum(CAST(d AS DECIMAL(27, 2))) > 3",
     "a subquery": "SELECT k FROM dim WHERE attr = (SELECT max(attr) FROM dim)",
     "some partitions": "SELECT k FROM parts WHERE p = 1 AND v = 3",
     "a union": "SELECT k FROM dim WHERE attr = 7 UNION ALL SELECT explode(array(id)) FROM range(3)",
@@ -71,7 +71,7 @@ OTHERWISE = {
     "a sum of floats": "SELECT k FROM dim GROUP BY k HAVING sum(d) > 3",
     "a greatest float": "SELECT k FROM dim GROUP BY k HAVING CAST(max(d) AS STRING) != '-0.0'",
     "a sum that may overflow": "SELECT k FROM dim GROUP BY k HAVING try_sum(attr) > 3",
-    "a sum of long ones": "SELECT k FROM dim GROUP BY k HAVING sum(CAST(d AS DECIMAL(29, 2))) > 3",
+    "a sum of long ones": "SELECT k FROM dim GROUP BY k HAVING sum(CAST(d AS DECIMAL(28, 2))) > 3",
     "their mean": "SELECT k FROM dim GROUP BY k HAVING avg(CAST(d AS DECIMAL(29, 2))) > 3",
     "a subquery of one": "SELECT k FROM dim WHERE attr = (SELECT first(attr) FROM dim)",
 }

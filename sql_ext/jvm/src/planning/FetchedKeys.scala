@@ -85,7 +85,7 @@ object FetchedKeys {
   private def mayDiffer(e: Expression): Boolean = e.exists {
     case a: AggregateExpression => a.aggregateFunction match {
       case _: Count => false
-      case sum @ (_: Sum | _: Average) => isTry(sum) || isOfFloats(a.dataType) || mayOverflow(sum.children.head.dataType)
+      case sum @ (_: Sum | _: Average) => isTry(sum) || isOfFloats(a.dataType) || mayOverflow(sum)
       case _: Min | _: Max => isOfFloats(a.dataType) || !isSameIfEqual(a.dataType)
       case _ => true
     }
@@ -96,9 +96,9 @@ object FetchedKeys {
   private def isTry(sum: AggregateFunction): Boolean =
     sum.productIterator.drop(sum.children.size).exists(_.toString.contains("TRY"))
 
-  /** Spark sums decimals with ten more digits if there are so many, which fewer than 10^10 rows cannot overflow. */
-  private def mayOverflow(of: DataType): Boolean = of match {
-    case decimal: DecimalType => decimal.precision + 10 > DecimalType.MAX_PRECISION
+  /** Whether decimals are summed in all digits that there are, not in so many more than theirs that no sum needs them. */
+  private def mayOverflow(sum: AggregateFunction): Boolean = sum.aggBufferAttributes.head.dataType match {
+    case decimal: DecimalType => decimal.precision == DecimalType.MAX_PRECISION
     case _ => false
   }
 
