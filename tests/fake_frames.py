@@ -27,6 +27,7 @@ from sieve.indexing import (
     find_unreadable_file,
     fit_budget,
     read_column,
+    value_columns,
 )
 from sieve.indexing.even_partitions import partition_keys
 from sieve.operations import check
@@ -38,7 +39,7 @@ _TYPES = {
 _BATCH_ROWS = 1000
 _MODULES = (
     build_hash_map, check, column_profile, column_sample, find_unreadable_file, fit_budget,
-    read_column,
+    read_column, value_columns,
 )  # fmt: skip
 
 Values = dict[str, Any]

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Self
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.encoding.encoder import Encoder
 from sieve.errors import InvalidInputError
 from sieve.indexing import hash_map_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.column_sample import Sample
 from sieve.indexing.even_partitions import partition_keys
 from sieve.indexing.seen import Seen
+from sieve.indexing.value_columns import encoded_bytes, hash_of_value
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
@@ -110,24 +110,6 @@ class SharedPairs:
 def parts_of(rows: int) -> int:
     """Number of ranges of hashes that pairs are packed by: of the most maps that there may be."""
     return max(1, math.ceil(rows / _PAIRS_PER_MAP))
-
-
-def encoded_bytes(encoder: Encoder) -> Column:
-    """What codes depend on of the column ``v``: of strings and binary the leading bytes, as binary.
-
-    These have a bound, so that a batch of them needs none (`reading_conf`).
-
-    Args:
-        encoder: the column's; its `of_bytes` takes them.
-    """
-    value, most = sf.col("v"), encoder.leading_bytes
-    return value if most is None else sf.substring(value.cast("binary"), 1, most)
-
-
-def hash_of_value() -> Column:
-    """The JVM's hash of the column ``v``; NULL for NULL."""
-    value = sf.col("v")
-    return sf.when(value.isNotNull(), sf.xxhash64(value))
 
 
 def _counts(pairs: DataFrame) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.batches import Batches
 from sieve.indexing.choose_encoder import FRONT, choose_encoder
 from sieve.indexing.domain_sample import DomainSample, windows
+from sieve.indexing.value_columns import leading_bytes
 from sieve.segments.query_model import QueryModel
 from sieve.tables.column import Column
 from sieve.tables.table import LOCATION
@@ -117,7 +118,7 @@ def take_sample(
         drawn = drawn.sample(fraction=share, seed=1)
     text = column.any_width
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
-    front = sf.substring(sf.col("v"), 1, FRONT) if text else sf.col("v")
+    front = leading_bytes(FRONT) if text else sf.col("v")
     shown = drawn.select(
         front.alias("v"), length.alias("bytes"), sf.xxhash64("v").alias("hash"), LOCATION
     )
@@ -132,7 +133,7 @@ def take_sample(
     width = (pc.mean(table["bytes"]).as_py() or 0.0) if text else _width(column.type)
     if encoder is None:
         encoder = choose_encoder(column.type, table["v"], rows, int(rows * width))
-    encoded = encoder.encode(table["v"])
+    encoded = encoder.of_bytes.encode(table["v"])
     keys = encoded.valid & ~encoded.nan
     codes = encoded.codes[keys]
     given = table["hash"].to_numpy()[keys].view(np.uint64)

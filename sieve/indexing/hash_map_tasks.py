@@ -142,10 +142,10 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 def _smallest(hashes: Hashes) -> Hashes:
     """The `SKETCH` smallest of sorted hashes, each once, or twice if it occurs more than once."""
     few = hashes[: 4 * SKETCH]
-    kept, number = _at_most_twice(few)
-    if len(few) < len(hashes) and number[-1] <= SKETCH:
-        kept, number = _at_most_twice(hashes)
-    return kept[number <= SKETCH]
+    copies, ranks = _at_most_twice(few)
+    if len(few) < len(hashes) and ranks[-1] <= SKETCH:
+        copies, ranks = _at_most_twice(hashes)
+    return copies[ranks <= SKETCH]
 
 
 def _at_most_twice(hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.int64]]:
@@ -154,9 +154,9 @@ def _at_most_twice(hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.int64]]:
     Ranks start at 1.
     """
     third = np.append([False, False], hashes[2:] == hashes[:-2])[: len(hashes)]
-    kept: Hashes = hashes[~third]
-    first = np.append(True, kept[1:] != kept[:-1])[: len(kept)]
-    return kept, np.cumsum(first)
+    copies: Hashes = hashes[~third]
+    first = np.append(True, copies[1:] != copies[:-1])[: len(copies)]
+    return copies, np.cumsum(first)
 
 
 def merge_sketches(batches: Batches) -> Batches:

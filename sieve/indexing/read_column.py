@@ -15,10 +15,11 @@ from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.indexing import cut_tasks
 from sieve.indexing.arrow_jobs import map_batches
-from sieve.indexing.build_hash_map import CollectedPairs, encoded_bytes, hash_of_value, parts_of
+from sieve.indexing.build_hash_map import CollectedPairs, parts_of
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.probes import Probes
 from sieve.indexing.seen import Seen
+from sieve.indexing.value_columns import encoded_bytes, hash_of_value
 from sieve.metadata.options import IndexOptions
 from sieve.segments.intervals import overprovisioned_threshold
 from sieve.tables.table import LOCATION

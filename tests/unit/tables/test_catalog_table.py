@@ -140,7 +140,7 @@ def test_a_frame_is_read_in_a_session_of_its_column(
 ) -> None:
     """One for all columns with the same settings, and the user's where texts come whole.
 
-    Corrupt records of text are told by location.
+    A corrupt record of a text format has a location that names its file.
     """
     monkeypatch.setattr(table, "DataFrame", Rows)
     monkeypatch.setattr(table, "functions", SimpleNamespace(expr=lambda text: text))
