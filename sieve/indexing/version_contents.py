@@ -28,7 +28,8 @@ from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile
 from sieve.tables.formats import COUNTED
 from sieve.tables.snapshot import Snapshot, roots_of
-from sieve.tables.table import CatalogTable, refuse_build
+from sieve.tables.table import CatalogTable
+from sieve.tables.table_info import refuse_build
 
 _NONE = np.zeros(0, np.int64)
 _NO_RUN = BuiltRun(None, whole_files(()), _NONE, _NONE, _NONE, (), 0.0)

@@ -58,7 +58,8 @@ from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile
 from sieve.tables.formats import COUNTED
 from sieve.tables.snapshot import roots_of
-from sieve.tables.table import CatalogTable, refuse_build
+from sieve.tables.table import CatalogTable
+from sieve.tables.table_info import refuse_build
 
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
 """Budgets that are estimated beside `auto` if no budget is given."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sieve.errors import InvalidInputError
 from sieve.metadata.manifest import Manifest
 from sieve.tables.column import Column
-from sieve.tables.table import TableInfo
+from sieve.tables.table_info import TableInfo
 
 
 def indexed_column(info: TableInfo, manifest: Manifest) -> Column:

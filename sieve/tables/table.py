@@ -1,13 +1,11 @@
-"""Catalog tables: identity, columns, files and rows of a table that Spark has resolved."""
+"""Catalog tables: files, rows and registered indexes of a table that Spark has resolved."""
 
 from __future__ import annotations
 
-import difflib
 import json
 import threading
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, functions
@@ -17,9 +15,8 @@ from sieve.errors import (
     InvalidInputError,
     UnavailableError,
     UnknownOutcomeError,
-    UnsupportedError,
 )
-from sieve.metadata.records import Commit, TableIdentity, identity_from
+from sieve.metadata.records import Commit
 from sieve.metadata.registration import (
     DECLARED_COLUMNS,
     Registration,
@@ -33,8 +30,8 @@ from sieve.storage.java_errors import answered, denied
 from sieve.tables import delta, hudi
 from sieve.tables.column import Column
 from sieve.tables.data_file import Changes, DataFile, FileCuts
-from sieve.tables.formats import refuse_names, refuse_option
 from sieve.tables.reading_conf import Conf, reading_conf
+from sieve.tables.table_info import table_info_from
 
 DAMAGED = "__sieve_damaged__"
 """Name of the column that is true in the row of a corrupt record of a text format."""
@@ -46,70 +43,13 @@ LOCATION = "__sieve_location__"
 _registering = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class TableInfo:
-    """A table's metadata, as Spark resolves it under the settings of the user's session.
-
-    Attributes:
-        identity: identifies the table.
-        format_name: short name of its file format.
-        columns: the data columns, struct leaves included, in order.
-        partition_columns: names.
-        registrations: its indexes by name.
-        declared: the table properties that declare indexes.
-        fingerprint: hash of everything that affects how a reader interprets the files.
-        fingerprint_parts: the input of the hash.
-        case_sensitive: whether names compare case-sensitively in the session.
-        corrupt_column: name of the column for corrupt records.
-        database_location: absolute URI.
-        persistent: whether the catalog outlives the session (a Hive metastore).
-        spark: Spark's version.
-    """
-
-    identity: TableIdentity
-    format_name: str
-    columns: tuple[Column, ...]
-    partition_columns: tuple[str, ...]
-    registrations: Mapping[str, Registration]
-    declared: Mapping[str, str]
-    fingerprint: str
-    fingerprint_parts: Mapping[str, str]
-    case_sensitive: bool
-    corrupt_column: str
-    database_location: str
-    persistent: bool
-    spark: str
-
-    @property
-    def label(self) -> str:
-        """The table's name for messages."""
-        return f"{self.identity.database}.{self.identity.table}"
-
-    def column_of(self, key: tuple[str, ...]) -> Column | None:
-        """The column that an index knows by ``key``; None if the table has none."""
-        return next((column for column in self.columns if column.key == key), None)
-
-    def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
-        """The path of the column that an index knows by ``key``; ``key`` if the table has none."""
-        return column.path if (column := self.column_of(key)) else key
-
-    def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
-        """The key of the column of a name, compared case-insensitively; ``name`` if there is none.
-
-        An index may outlive its column, and is then chosen by the key that SHOW tells.
-        """
-        wanted = [part.lower() for part in name]
-        of = (c.key for c in self.columns if [part.lower() for part in c.path] == wanted)
-        return next(of, tuple(name))
-
-
 class CatalogTable:
     """A table that Spark has resolved in a session; each statement resolves it afresh."""
 
     def __init__(self, access: Any, spark: SparkSession) -> None:
         self._access, self._spark = access, spark
         self._sessions: dict[Conf, Any] = {}
-        self.info = _info(json.loads(access.info()))
+        self.info = table_info_from(json.loads(access.info()))
 
     def fingerprint(self) -> str:
         """The fingerprint now; another thread may have changed a reader setting since `info`."""
@@ -329,75 +269,3 @@ class CatalogTable:
             "SIEVE_METASTORE_UNAVAILABLE",
             f"the metastore does not serve table {self.info.label} ({words})",
         )
-
-
-def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
-    """Resolves a column name to a column that can be indexed.
-
-    Raises:
-        InvalidInputError: the column does not exist; the message suggests similar names.
-        UnsupportedError: it is a partition column, a whole struct, or the corrupt-record column.
-    """
-
-    def fold(names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(names) if info.case_sensitive else tuple(n.lower() for n in names)
-
-    wanted, typed = fold(parts), ".".join(parts)
-    if wanted in {fold([name]) for name in info.partition_columns}:
-        raise UnsupportedError(
-            "SIEVE_PARTITION_COLUMN",
-            f"{typed} is a partition column of {info.label}; Spark skips its partitions already, "
-            "so it needs no index",
-        )
-    found = next((column for column in info.columns if fold(column.path) == wanted), None)
-    if found is None:
-        names = [str(column) for column in info.columns]
-        near = difflib.get_close_matches(typed, names, n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(names[:20])}"
-        raise InvalidInputError(
-            "SIEVE_UNKNOWN_COLUMN", f"table {info.label} has no column {typed}; {hint}"
-        )
-    if found.type.startswith("struct<"):
-        raise UnsupportedError(
-            "SIEVE_UNSUPPORTED_TYPE",
-            f"{found} of {info.label} is a struct; index one of its fields, such as "
-            f"{next((c for c in info.columns if c.path[:-1] == found.path), found)}",
-        )
-    if fold(found.path) == fold([info.corrupt_column]):
-        raise UnsupportedError(
-            "SIEVE_UNSUPPORTED_COLUMN",
-            f"{found} of {info.label} holds unparsable records: what it holds depends on the other "
-            "columns that a query reads, so it cannot be indexed",
-        )
-    return found
-
-
-def refuse_build(info: TableInfo) -> None:
-    """Raises UnsupportedError for a table that a build cannot read as every query does."""
-    names = [*(column.path[0] for column in info.columns), *info.partition_columns]
-    refused = refuse_names(info.label, names) or refuse_option(info.label, info.fingerprint_parts)
-    if refused is not None:
-        raise refused
-
-
-def _column(raw: Mapping[str, Any]) -> Column:
-    path, stored = tuple(raw["path"]), tuple(raw.get("stored", ()))
-    return Column(path, raw["type"], () if stored == path else stored)
-
-
-def _info(raw: Mapping[str, Any]) -> TableInfo:
-    return TableInfo(
-        identity=identity_from(raw),
-        format_name=raw["format"],
-        columns=tuple(map(_column, raw["columns"])),
-        partition_columns=tuple(raw.get("partition_columns", ())),
-        registrations=registrations(raw.get("registrations", {})),
-        declared=raw.get("declared", {}),
-        fingerprint=raw["fingerprint"],
-        fingerprint_parts=raw["fingerprint_parts"],
-        case_sensitive=raw["case_sensitive"],
-        corrupt_column=raw["corrupt_column"],
-        database_location=raw["database_location"],
-        persistent=raw["hive"],
-        spark=raw["spark"],
-    )

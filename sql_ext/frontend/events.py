@@ -26,7 +26,7 @@ from sieve.operations.refresh import RefreshMode
 from sieve.operations.registered_index import Disabled, Ready, only_usable, open_index
 from sieve.operations.reregister import reregister
 from sieve.storage.java_errors import conditions
-from sieve.tables.table import resolve_column
+from sieve.tables.table_info import resolve_column
 from sql_ext.driver.roots import FOLDER
 from sql_ext.frontend.error_report import error_report
 from sql_ext.statements import commands

@@ -19,7 +19,8 @@ from sieve.errors import SieveError
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.scan_history import saved_records
 from sieve.operations.create import Wanted, check_wanted, default_name
-from sieve.tables.table import CatalogTable, resolve_column
+from sieve.tables.table import CatalogTable
+from sieve.tables.table_info import resolve_column
 from sieve.workload.column_use import Column
 from sieve.workload.driver_record import AskedAndRead, IndexWork, ScanRecord, add_up, parse_record
 from sieve.workload.rank import Suggestion, described, suggest

@@ -32,7 +32,8 @@ from sieve.operations.registered_index import (
 )
 from sieve.operations.reregister import reregister
 from sieve.storage.java_errors import conditions
-from sieve.tables.table import CatalogTable, resolve_column
+from sieve.tables.table import CatalogTable
+from sieve.tables.table_info import resolve_column
 from sql_ext.statements import commands
 from sql_ext.statements.answers import Outcome, answer_rows, change_between, refused_row
 from sql_ext.statements.context import Row, StatementContext, options_of

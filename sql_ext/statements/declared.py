@@ -21,7 +21,8 @@ from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
 from sieve.operations.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import RegisteredIndex, is_gone, only_usable
-from sieve.tables.table import CatalogTable, resolve_column
+from sieve.tables.table import CatalogTable
+from sieve.tables.table_info import resolve_column
 from sql_ext.statements.answers import Outcome, change_between
 from sql_ext.statements.commands import ColumnPath, TableName
 from sql_ext.statements.context import StatementContext, options_of

@@ -32,7 +32,8 @@ from sieve.operations.registered_index import (
 )
 from sieve.predicate.evaluate import parse
 from sieve.tables.formats import UNCHANGING
-from sieve.tables.table import CatalogTable, resolve_column
+from sieve.tables.table import CatalogTable
+from sieve.tables.table_info import resolve_column
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, database_of, options_of
 from sql_ext.statements.describe import (

@@ -1,123 +1,246 @@
-"""What a table says of itself: columns by name and by the key that an index knows them by."""
+"""A table in a session, without Spark: its commits, its frames, and how it is registered."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
 
-from sieve.errors import InvalidInputError, UnavailableError, UnsupportedError
-from sieve.metadata.records import IndexUuid
-from sieve.metadata.registration import Registration
+from sieve.errors import InvalidInputError, UnavailableError, UnknownOutcomeError
+from sieve.metadata.records import Commit
+from sieve.metadata.registration import DECLARED_COLUMNS, Registration, property_key
+from sieve.tables import hudi, table
 from sieve.tables.column import Column
-from sieve.tables.table import TableInfo, resolve_column
+from sieve.tables.data_file import Changes, DataFile, FileCuts
+from sieve.tables.table import DAMAGED, LOCATION, CatalogTable
 from tests.fake_spark import (
     Access,
     MetastoreFault,
     PlainTable,
+    Seam,
     Warehouse,
     no_fault,
     registrations,
 )
 from tests.unit.metadata.manifest_sample import SAMPLE
 
+LISTED = '[["file:/t/a", 10, 7]]'
+FILES = (DataFile("file:/t/a", 10, 7),)
+CUTS = '[{"offsets": [4, 9], "footer": 30}, null, {"offsets": [], "footer": 0}]'
+OWN = Registration(SAMPLE.index, ("id",), "file:/r")
 
-def info(folder: Path) -> TableInfo:
-    """A table with the column ``id`` alone."""
-    warehouse = Warehouse(folder / "shop")
+
+def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: Any) -> Any:
+    """A table of a format; the shim's access to it answers some calls."""
+    warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
-    return PlainTable(warehouse, "t", no_fault).info
+    info = warehouse.info("t") | {"format": format_name}
+    return CatalogTable(SimpleNamespace(info=lambda: json.dumps(info), **calls), spark)
 
 
-def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
-    """An index may outlive its column: then the name that a user types is its key."""
-    table = info(tmp_path)
-    assert table.key_of(("ID",)) == table.key_of(["id"]) == ("id",)
-    assert table.key_of(["Gone"]) == ("Gone",)
-    assert table.name_of(("id",)) == ("id",)
-    assert table.name_of(("gone",)) == ("gone",)
-    assert table.label == "shop.t"
+def test_a_table_answers_from_the_shim(tmp_path: Path) -> None:
+    """Files in the order of the listing; cuts by file, none where it is read whole."""
+    asked: list[Any] = []
+    found = catalog_table(
+        tmp_path,
+        "parquet",
+        fingerprint=lambda: "ab",
+        list=lambda: LISTED,
+        cuts=lambda *given: asked.append(given) or CUTS,
+    )
+    assert (found.fingerprint(), found.files()) == ("ab", FILES)
+    assert found.cuts((3, 4, 5), 1 << 20) == [FileCuts((4, 9), 30), None, FileCuts((), 0)]
+    assert asked == [([3, 4, 5], 1 << 20)]
 
 
-def of_columns(folder: Path, *names: str, **other: object) -> TableInfo:
-    """A table with columns of some names."""
-    columns = tuple(Column((name,), "int") for name in names)
-    return replace(info(folder), columns=columns, **other)  # type: ignore[arg-type]
+def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
+    """So only a full listing tells what has changed, and each file is read whole."""
+    found = catalog_table(tmp_path, "orc", instant=lambda: -1)
+    assert found.changes("2025-03-01T12:00:00.000Z") is None
+    assert (found.instant_ms(), found.commit()) == (None, None)
+    assert found.appended({1: (5, 6, True)}) == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("columns", "typed", "hint"),
-    [
-        (["price1", "price2", "price3", "price4"], "price", "did you mean price4, price3, price2?"),
-        (["amount", "paid"], "amout", "did you mean amount?"),
-        (["amount", "paid"], "zz", "it has amount, paid"),
-        ([f"c{k}" for k in range(30)], "zz", f"it has {', '.join(f'c{k}' for k in range(20))}"),
-        (["abcd"], "abxy", "did you mean abcd?"),
-        (["abcd"], "axyz", "it has abcd"),
-    ],
-)
-def test_an_unknown_column_is_told_with_names_like_it(
-    tmp_path: Path, columns: list[str], typed: str, hint: str
+def test_the_timeline_of_a_hudi_table_tells_what_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three at most that are half the same, or else the first twenty of all."""
-    with pytest.raises(InvalidInputError) as caught:
-        resolve_column(of_columns(tmp_path, *columns), [typed])
-    assert caught.value.condition == "SIEVE_UNKNOWN_COLUMN"
-    assert caught.value.message == f"table shop.t has no column {typed}; {hint}"
+    """By folder, since an instant; an instant may be the epoch."""
+    asked: list[Any] = []
+    answers: list[Any] = [(frozenset({"file:/t/p=1"}), LISTED), None]
+    monkeypatch.setattr(hudi, "list_changed", lambda *given: asked.append(given) or answers.pop(0))
+    monkeypatch.setattr(hudi, "find_appended", lambda *given: asked.append(given) or {1})
+    found = catalog_table(tmp_path, "hudi", instant=lambda: 0)
+    changed = found.changes("1970-01-01T00:00:01.500Z")
+    assert changed == Changes(frozenset({"file:/t/p=1"}), FILES)
+    assert found.changes("1970-01-01T00:00:01.500Z") is None
+    assert asked == [(found._access, 1500)] * 2
+    assert (found.instant_ms(), found.commit()) == (0, None)
+    asked.clear()
+    assert found.appended({}) == frozenset()
+    assert asked == []
+    states = {1: (5, 6, True)}
+    assert found.appended(states) == {1}
+    assert asked == [(found._access, states, found.info.fingerprint_parts)]
 
 
-def test_a_column_is_resolved_in_any_case_unless_the_session_tells_cases_apart(
+def test_the_log_of_a_delta_table_tells_what_changed(tmp_path: Path) -> None:
+    """By path, since the commit of a version; one that has none tells nothing."""
+    found = catalog_table(
+        tmp_path,
+        "delta",
+        commit=lambda: json.dumps({"table": "0b6c", "version": 4, "time_ms": 77}),
+        listSince=lambda version: json.dumps([[version + 1], ["file:/t/a", "file:/t/b"], LISTED]),
+    )
+    changed = found.changes("2025-03-01T12:00:00.000Z", Commit("0b6c", 3))
+    assert changed == Changes(frozenset(), FILES, frozenset({"file:/t/a", "file:/t/b"}))
+    assert found.changes("2025-03-01T12:00:00.000Z", Commit("other", 3)) is None
+    assert found.changes("2025-03-01T12:00:00.000Z") is None
+    assert (found.instant_ms(), found.commit()) == (77, Commit("0b6c", 4))
+    assert found.appended({1: (5, 6, True)}) == frozenset()
+
+
+class Sessions:
+    """A session of Spark, and those that were cloned from it with their settings."""
+
+    def __init__(self) -> None:
+        self.clones: list[dict[str, str]] = []
+
+    def cloneSession(self) -> Any:  # noqa: N802 - Spark's name
+        own: dict[str, str] = {}
+        self.clones.append(own)
+        return SimpleNamespace(own=own, conf=lambda: SimpleNamespace(set=own.__setitem__))
+
+    def conf(self) -> Any:
+        return SimpleNamespace(getOption=lambda _: SimpleNamespace(isEmpty=lambda: False))
+
+
+class Rows:
+    """A frame; records what is made of it."""
+
+    def __init__(self, found: Any, _spark: Any) -> None:
+        self.found, self.steps = found, list[Any]()
+
+    def withColumn(self, *given: Any) -> Rows:  # noqa: N802 - Spark's name
+        self.steps.append(given)
+        return self
+
+    def drop(self, name: str) -> Rows:
+        self.steps.append(name)
+        return self
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "csv", "json"])
+def test_a_frame_is_read_in_a_session_of_its_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str
+) -> None:
+    """One for all columns with the same settings, and the user's where texts come whole.
+
+    A corrupt record of a text format has a location that names its file.
+    """
+    monkeypatch.setattr(table, "DataFrame", Rows)
+    monkeypatch.setattr(table, "functions", SimpleNamespace(expr=lambda text: text))
+    sessions = Sessions()
+    found = catalog_table(
+        tmp_path, format_name, SimpleNamespace(_jsparkSession=sessions), frame=lambda *given: given
+    )
+    number, name = Column(("id",), "bigint"), Column(("name",), "string")
+    session, *rest = (frame := found.frame((3, 5), number, {5}, [(7,), ()])).found
+    assert rest == [[3, 5], [5], LOCATION, "[[7], []]"]
+    assert session.own == {"spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1)}
+    damaged = [(LOCATION, f"if({DAMAGED}, ~{LOCATION}, {LOCATION})"), DAMAGED]
+    assert frame.steps == ([] if format_name == "parquet" else damaged)
+    assert found.frame((3,), Column(("other",), "int")).found == (session, [3], [], LOCATION, "[]")
+    assert found.frame((3,), name).found[0] is session
+    assert found.frame((3,), name, whole_texts=True).found[0] is sessions
+    assert found.frame((3,), number, whole_texts=True).found[0] is session
+    assert len(sessions.clones) == 1
+
+
+class Metastore(Access):
+    """A metastore whose calls fail, before or after they have taken effect.
+
+    Attributes:
+        publications: how many times it may be asked for the properties.
+    """
+
+    publications = 1 << 30
+
+    def publish(self) -> str:
+        self.publications -= 1
+        if self.publications < 0:
+            raise Py4JError("no answer")
+        return super().publish()
+
+
+def plain_table(tmp_path: Path, seam: Seam = no_fault, publications: int = 1 << 30) -> PlainTable:
+    """A table of plain files in a metastore."""
+    warehouse = Warehouse(tmp_path)
+    if not (tmp_path / "t").exists():
+        warehouse.create_table("t", [[1]])
+    made = PlainTable(warehouse, "t", seam)
+    made._access = Metastore(warehouse, "t", seam)
+    made._access.publications = publications
+    return made
+
+
+def failing(when: str) -> Seam:
+    """A call of the metastore that fails before it takes effect, or after."""
+
+    def seam(what: str) -> None:
+        if what.startswith(f"{when} metastore"):
+            raise MetastoreFault("hung up\nat Some.java")
+
+    return seam
+
+
+def registered(tmp_path: Path) -> Sequence[str]:
+    """The keys of the registrations."""
+    return [*registrations(Warehouse(tmp_path).properties("t"))]
+
+
+def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    """By another statement; with the registration that it replaces, it may."""
+    early, late = plain_table(tmp_path), plain_table(tmp_path)
+    early.register("v", OWN)
+    other = Registration(SAMPLE.index, ("id",), "file:/other")
+    with pytest.raises(InvalidInputError, match="was given an index v meanwhile"):
+        late.register("v", other)
+    assert plain_table(tmp_path).info.registrations == {"v": OWN}
+    with pytest.raises(InvalidInputError, match="meanwhile"):
+        late.register("v", OWN, in_place_of=other)
+    late.register("v", other, in_place_of=OWN)
+    assert plain_table(tmp_path).info.registrations == {"v": other}
+    plain_table(tmp_path).register("v", OWN)
+    assert plain_table(tmp_path).info.registrations == {"v": OWN}
+
+
+def test_a_registration_that_failed_is_an_error_and_one_that_took_effect_is_none(
     tmp_path: Path,
 ) -> None:
-    """As Spark does; partition columns and the one of corrupt records, too."""
-    table = of_columns(
-        tmp_path, "Id", "_corrupt", partition_columns=("Day",), corrupt_column="_Corrupt"
-    )
-    assert resolve_column(table, ["iD"]) == table.columns[0]
-    with pytest.raises(UnsupportedError, match="day is a partition column"):
-        resolve_column(table, ["day"])
-    with pytest.raises(UnsupportedError, match="holds unparsable records"):
-        resolve_column(table, ["_CORRUPT"])
-    exact = replace(table, case_sensitive=True)
-    for name in ("iD", "day", "_Corrupt"):
-        with pytest.raises(InvalidInputError, match="has no column"):
-            resolve_column(exact, [name])
-    assert resolve_column(exact, ["_corrupt"]) == table.columns[1]
+    """The properties tell; where they cannot be read, the outcome is unknown."""
+    with pytest.raises(MetastoreFault):
+        plain_table(tmp_path, failing("before")).register("v", OWN)
+    assert registered(tmp_path) == []
+    with pytest.raises(UnknownOutcomeError, match=r"index v of shop\.t is built but may not be"):
+        plain_table(tmp_path, failing("before"), 1).register("v", OWN)
+    with pytest.raises(UnavailableError, match=r"does not serve table shop\.t \(no answer\)"):
+        plain_table(tmp_path, no_fault, 0).register("v", OWN)
+    assert registered(tmp_path) == []
+    plain_table(tmp_path, failing("after")).register("v", OWN)
+    assert registered(tmp_path) == [property_key("v")]
 
 
-def test_of_a_struct_a_field_is_offered(tmp_path: Path) -> None:
-    """Its first one; a struct without fields has its own name."""
-    fields = (("address",), "struct<town:string,street:string>"), (("address", "town"), "string")
-    columns = tuple(Column(path, kind) for path, kind in fields)
-    table = replace(info(tmp_path), columns=columns)
-    with pytest.raises(UnsupportedError, match=r"one of its fields, such as address\.town$"):
-        resolve_column(table, ["address"])
-    assert resolve_column(table, ["ADDRESS", "Town"]) == columns[1]
-
-
-class Refusing(Access):
-    """An access whose property cannot be removed."""
-
-    def unsetProperty(self, _: str) -> None:  # noqa: N802 - the shim's name
-        raise MetastoreFault("down")
-
-
-def test_only_its_own_registration_is_removed(tmp_path: Path) -> None:
-    """Another index may have been given the name meanwhile; or it is not there at all."""
-    warehouse = Warehouse(tmp_path / "shop")
-    warehouse.create_table("t", [[1]])
-    table = PlainTable(warehouse, "t", no_fault)
-    one = Registration(SAMPLE.index, ("id",), "file:/r")
-    other = Registration(IndexUuid("9" + SAMPLE.index[1:]), ("id",), "file:/r")
-    table.register("v", one)
-    there = registrations(warehouse.properties("t"))
-    table.unregister("v", other)
-    assert registrations(warehouse.properties("t")) == there != {}
-    table._access = Refusing(warehouse, "t", no_fault)  # type: ignore[assignment]
-    with pytest.raises(UnavailableError, match="down"):
-        table.unregister("v", one)
-    table = PlainTable(warehouse, "t", no_fault)
-    table.unregister("v", one)
-    assert registrations(warehouse.properties("t")) == {}
-    table.unregister("v", one)
+def test_declared_columns_are_a_property(tmp_path: Path) -> None:
+    """Without columns there is none; a metastore that fails is told by the first line."""
+    plain_table(tmp_path).declare("id, name")
+    assert Warehouse(tmp_path).properties("t")[DECLARED_COLUMNS] == "id, name"
+    for columns in ("id", ""):
+        with pytest.raises(UnavailableError, match=r"table shop\.t \(hung up\)$"):
+            plain_table(tmp_path, failing("before")).declare(columns)
+    plain_table(tmp_path).declare("")
+    assert DECLARED_COLUMNS not in Warehouse(tmp_path).properties("t")

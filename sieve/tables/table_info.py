@@ -1,0 +1,144 @@
+"""Metadata of a table that Spark has resolved, and the columns of it that can be indexed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sieve.errors import InvalidInputError, UnsupportedError
+from sieve.metadata.records import TableIdentity, identity_from
+from sieve.metadata.registration import Registration, registrations
+from sieve.tables.column import Column
+from sieve.tables.formats import refuse_names, refuse_option
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """A table's metadata, as Spark resolves it under the settings of the user's session.
+
+    Attributes:
+        identity: identifies the table.
+        format_name: short name of its file format.
+        columns: the data columns, struct leaves included, in order.
+        partition_columns: names.
+        registrations: its indexes by name.
+        declared: the table properties that declare indexes.
+        fingerprint: hash of everything that affects how a reader interprets the files.
+        fingerprint_parts: the input of the hash.
+        case_sensitive: whether names compare case-sensitively in the session.
+        corrupt_column: name of the column for corrupt records.
+        database_location: absolute URI.
+        persistent: whether the catalog outlives the session (a Hive metastore).
+        spark: Spark's version.
+    """
+
+    identity: TableIdentity
+    format_name: str
+    columns: tuple[Column, ...]
+    partition_columns: tuple[str, ...]
+    registrations: Mapping[str, Registration]
+    declared: Mapping[str, str]
+    fingerprint: str
+    fingerprint_parts: Mapping[str, str]
+    case_sensitive: bool
+    corrupt_column: str
+    database_location: str
+    persistent: bool
+    spark: str
+
+    @property
+    def label(self) -> str:
+        """The table's name for messages."""
+        return f"{self.identity.database}.{self.identity.table}"
+
+    def column_of(self, key: tuple[str, ...]) -> Column | None:
+        """The column that an index knows by ``key``; None if the table has none."""
+        return next((column for column in self.columns if column.key == key), None)
+
+    def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
+        """The path of the column that an index knows by ``key``; ``key`` if the table has none."""
+        return column.path if (column := self.column_of(key)) else key
+
+    def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
+        """The key of the column of a name, compared case-insensitively; ``name`` if there is none.
+
+        An index may outlive its column, and is then chosen by the key that SHOW tells.
+        """
+        wanted = [part.lower() for part in name]
+        of = (c.key for c in self.columns if [part.lower() for part in c.path] == wanted)
+        return next(of, tuple(name))
+
+
+def table_info_from(raw: Mapping[str, Any]) -> TableInfo:
+    """The metadata that the shim tells of a table, as it parsed from JSON."""
+    return TableInfo(
+        identity=identity_from(raw),
+        format_name=raw["format"],
+        columns=tuple(map(_column, raw["columns"])),
+        partition_columns=tuple(raw.get("partition_columns", ())),
+        registrations=registrations(raw.get("registrations", {})),
+        declared=raw.get("declared", {}),
+        fingerprint=raw["fingerprint"],
+        fingerprint_parts=raw["fingerprint_parts"],
+        case_sensitive=raw["case_sensitive"],
+        corrupt_column=raw["corrupt_column"],
+        database_location=raw["database_location"],
+        persistent=raw["hive"],
+        spark=raw["spark"],
+    )
+
+
+def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
+    """Resolves a column name to a column that can be indexed.
+
+    Raises:
+        InvalidInputError: the column does not exist; the message suggests similar names.
+        UnsupportedError: it is a partition column, a whole struct, or the corrupt-record column.
+    """
+
+    def fold(names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(names) if info.case_sensitive else tuple(n.lower() for n in names)
+
+    wanted, typed = fold(parts), ".".join(parts)
+    if wanted in {fold([name]) for name in info.partition_columns}:
+        raise UnsupportedError(
+            "SIEVE_PARTITION_COLUMN",
+            f"{typed} is a partition column of {info.label}; Spark skips its partitions already, "
+            "so it needs no index",
+        )
+    found = next((column for column in info.columns if fold(column.path) == wanted), None)
+    if found is None:
+        names = [str(column) for column in info.columns]
+        near = difflib.get_close_matches(typed, names, n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(names[:20])}"
+        raise InvalidInputError(
+            "SIEVE_UNKNOWN_COLUMN", f"table {info.label} has no column {typed}; {hint}"
+        )
+    if found.type.startswith("struct<"):
+        raise UnsupportedError(
+            "SIEVE_UNSUPPORTED_TYPE",
+            f"{found} of {info.label} is a struct; index one of its fields, such as "
+            f"{next((c for c in info.columns if c.path[:-1] == found.path), found)}",
+        )
+    if fold(found.path) == fold([info.corrupt_column]):
+        raise UnsupportedError(
+            "SIEVE_UNSUPPORTED_COLUMN",
+            f"{found} of {info.label} holds unparsable records: what it holds depends on the other "
+            "columns that a query reads, so it cannot be indexed",
+        )
+    return found
+
+
+def refuse_build(info: TableInfo) -> None:
+    """Raises UnsupportedError for a table that a build cannot read as every query does."""
+    names = [*(column.path[0] for column in info.columns), *info.partition_columns]
+    refused = refuse_names(info.label, names) or refuse_option(info.label, info.fingerprint_parts)
+    if refused is not None:
+        raise refused
+
+
+def _column(raw: Mapping[str, Any]) -> Column:
+    path, stored = tuple(raw["path"]), tuple(raw.get("stored", ()))
+    return Column(path, raw["type"], () if stored == path else stored)
