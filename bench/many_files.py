@@ -2,11 +2,13 @@
 
 Executors run in processes of their own (``local-cluster[2,1,2048]``), so the driver's memory is the
 driver's alone. Each size has a Spark of its own, and ascending keys in Parquet files of
-``--rows`` rows. Told are, for ``SELECT input_file_name(), min(id), max(id) ... GROUP BY 1`` and
-for CREATE after it, seconds, CPU seconds of all processes, and CPU milliseconds a file; the live
-heap of the driver, after a collection, once it has listed the table and after CREATE; and peak
-resident memory of the front end. The same of files with a hundred times the rows shows what keys
-add.
+``--rows`` rows; with ``--partitions`` they lie in so many partitions, which the metastore holds.
+Told are first what Spark itself needs: milliseconds of the first plan of a scan, which lists the
+table, and of later ones. Then, for ``SELECT input_file_name(), min(id), max(id) ... GROUP BY 1``
+and for CREATE after it, seconds, CPU seconds of all processes, and CPU milliseconds a file; the
+live heap of the driver, after a collection, once it has listed the table and after CREATE; peak
+resident memory of the front end; and plans that ask the index. The same of files with a hundred
+times the rows shows what keys add.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,12 +30,13 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.memory import FRONT_END, PeakMemory, timed
-from bench.planning import make_files
+from bench.planning import make_files, planned
 from bench.session import start_session
 
 SIZES = (2_000, 20_000, 200_000)
 MASTER = "local-cluster[2,1,2048]"
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-files"
+_PLANS = 10
 _QUERY = "SELECT input_file_name(), min(id), max(id) FROM t GROUP BY 1"
 
 
@@ -42,6 +46,8 @@ class Measured:
 
     Attributes:
         files, rows: of the table.
+        listing, bare: ms of the first plan of a scan and of a later one, without an index.
+        opening, indexed: ms of the first plan that asks the index and of a later one.
         query, create: seconds, and CPU seconds of all processes.
         heap: MB of the driver's live heap before and after CREATE.
         front_end: peak MB of the front end before and after it.
@@ -50,6 +56,10 @@ class Measured:
 
     files: int
     rows: int
+    listing: float
+    bare: float
+    opening: float
+    indexed: float
     query: tuple[float, float]
     create: tuple[float, float]
     heap: tuple[float, float]
@@ -62,10 +72,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench many-files", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--rows", type=int, default=4, help="of each file")
+    parser.add_argument("--partitions", type=int, default=0, help="of the table; 0: none")
     parser.add_argument("--side", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.side:
-        _measure(args.side, args.rows)
+        _measure(args.side, args.rows, partitioned=args.partitions > 0)
         return
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     found = []
@@ -73,8 +84,9 @@ def main() -> None:
         shutil.rmtree(FOLDER, ignore_errors=True)
         with console.status(f"{files:,} files"):
             make_files(FOLDER / "data", files, args.rows, args.rows)
+            _spread(FOLDER / "data", args.partitions)
             command = [sys.executable, "-m", "bench.many_files", "--rows", str(args.rows)]
-            command += ["--side", str(files)]
+            command += ["--side", str(files), "--partitions", str(args.partitions)]
             ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if ended.returncode:
             raise SystemExit(f"a Spark failed; see {FOLDER}/spark/spark.log")
@@ -83,25 +95,48 @@ def main() -> None:
     console.print(_table(found))
 
 
+def _spread(folder: Path, partitions: int) -> None:
+    """Moves files into the folders of partitions, in turn; without partitions they stay."""
+    for number in range(partitions):
+        (folder / f"p={number}").mkdir()
+    if partitions:
+        for number, file in enumerate(sorted(folder.glob("part-*"))):
+            file.rename(folder / f"p={number % partitions}" / file.name)
+
+
 # -- in a separate process ------------------------------------------------------------------------
 
 
-def _measure(files: int, rows: int) -> None:
+def _measure(files: int, rows: int, *, partitioned: bool) -> None:
     with PeakMemory() as memory:
         settings = {"spark.master": MASTER, "spark.pyspark.python": sys.executable}
         spark = start_session(FOLDER / "spark", settings)
         path = (FOLDER / "data").as_uri()
-        spark.sql(f"CREATE TABLE t (id BIGINT, v BIGINT) USING parquet LOCATION '{path}'")
+        columns = "id BIGINT, v BIGINT" + (", p INT" if partitioned else "")
+        by = "PARTITIONED BY (p)" if partitioned else ""
+        spark.sql(f"CREATE TABLE t ({columns}) USING parquet {by} LOCATION '{path}'")
+        if partitioned:
+            spark.sql("MSCK REPAIR TABLE t")
         # Starts the executors, without their Python workers, and the front end.
         spark.range(1000).repartition(4).count()
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
+        listing, bare = _plans(spark)
         query = timed(lambda: spark.sql(_QUERY).write.format("noop").mode("append").save())
         heap, front_end = _heap(spark), memory.now()[FRONT_END]
         create = timed(lambda: spark.sql("CREATE SIEVE INDEX ON t (id)").collect())
+        opening, indexed = _plans(spark)
         both = (heap, _heap(spark)), (front_end, memory.now()[FRONT_END])
         (index,) = spark.sql("SELECT bytes FROM sieve_indexes()").collect()[0]
-        print(json.dumps(asdict(Measured(files, rows * files, query, create, *both, index))))
+        plans = (listing, bare, opening, indexed)
+        one = Measured(files, rows * files, *plans, query, create, *both, index)
+        print(json.dumps(asdict(one)))
         spark.stop()
+
+
+def _plans(spark: SparkSession) -> tuple[float, float]:
+    """Milliseconds of the next plan of a scan for one key, and of one after some more."""
+    times = [planned(spark, f"SELECT * FROM t WHERE id = {key}") for key in range(_PLANS)]
+    return times[0], statistics.median(times[_PLANS // 2 :])
 
 
 def _heap(spark: SparkSession) -> float:
@@ -124,6 +159,10 @@ def _table(found: list[Measured]) -> Table:
     def add(title: str, cell: Callable[[Measured], str]) -> None:
         table.add_row(title, *(cell(one) for one in found))
 
+    add("first plan of a scan, which lists, ms", lambda one: f"{one.listing:,.0f}")
+    add("  a later one, ms", lambda one: f"{one.bare:,.0f}")
+    add("first plan with the index, ms", lambda one: f"{one.opening:,.0f}")
+    add("  a later one, ms", lambda one: f"{one.indexed:,.0f}")
     add("least and greatest key of each file, s", lambda one: f"{one.query[0]:.1f}")
     add("  CPU ms a file", lambda one: f"{one.query[1] / one.files * 1e3:.1f}")
     add("CREATE SIEVE INDEX, s", lambda one: f"{one.create[0]:.1f}")

@@ -179,7 +179,7 @@ def _serve(name: str) -> None:
             spark.conf.set("spark.sieve.strict", "false")
         table = "bare" if mode in (PLAIN, UNINDEXED) else "t"
         condition = f"id > {-key - 1}" if mode in (NOTHING, IDLE) else f"id = {key}"
-        print(_plan(spark, f"SELECT * FROM {table} WHERE {condition}"), flush=True)
+        print(planned(spark, f"SELECT * FROM {table} WHERE {condition}"), flush=True)
         if mode == IDLE:
             spark.conf.set("spark.sieve.strict", "true")
     spark.stop()
@@ -190,7 +190,8 @@ def _register(spark: SparkSession, table: str) -> None:
     spark.sql(f"CREATE TABLE {table} (id BIGINT, v BIGINT) USING parquet LOCATION '{folder}'")
 
 
-def _plan(spark: SparkSession, sql: str) -> float:
+def planned(spark: SparkSession, sql: str) -> float:
+    """Milliseconds from a query's text to the list of files that its tasks will read."""
     started = time.perf_counter()
     frame = spark.sql(sql)
     # Building the RDD lists the files and packs them into tasks; no job runs.
