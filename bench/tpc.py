@@ -93,7 +93,7 @@ class Suite:
                 fault = f"other rows: {turns.differing}"
             scans = tuple(self._keyed(text)) if look else ()
         except (PySparkException, Py4JJavaError) as error:
-            return Measured(number, None, (), str(error).strip().splitlines()[0][:200])
+            return Measured(number, None, (), _reason(error))
         return Measured(number, turns, scans, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
@@ -106,3 +106,14 @@ class Suite:
             frame = self.spark.sql(text)
             frame.collect()
             yield from self._scans.of(frame)
+
+
+def _reason(error: PySparkException | Py4JJavaError) -> str:
+    """The first line of an error, and those of its causes if Python has no name for it."""
+    if isinstance(error, PySparkException):
+        return str(error).strip().splitlines()[0][:200]
+    lines, cause = [], error.java_exception
+    while cause is not None:
+        lines.append(cause.toString().strip().splitlines()[0][:200])
+        cause = cause.getCause()
+    return "; ".join(lines)
