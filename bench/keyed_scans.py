@@ -56,20 +56,18 @@ class KeyedScans:
                 if not _is_of_query(e) and set(_columns(e)) <= set(self._indexed[table])
             ]
             if values:
-                predicate = " AND ".join(e.sql() for e in values + constants)
-                alias = _alias(values[0])
                 yield KeyedScan(
                     table,
                     tuple(sorted({name for e in values for name in _columns(e)})),
                     scan.metrics().apply("numFiles").value(),
-                    self._least(f"{table} {alias}", predicate),
+                    self._least(table, " AND ".join(map(_sql, values + constants))),
                 )
 
-    def _least(self, source: str, predicate: str) -> int:
-        key = (source, predicate)
+    def _least(self, table: str, predicate: str) -> int:
+        key = (table, predicate)
         if key not in self._counted:
             with with_settings(self._spark, {SWITCH: "false"}):
-                text = f"SELECT count(DISTINCT _metadata.file_path) FROM {source} WHERE {predicate}"
+                text = f"SELECT count(DISTINCT _metadata.file_path) FROM {table} WHERE {predicate}"
                 found = self._spark.sql(text).first()
             assert found is not None
             self._counted[key] = found[0]
@@ -84,10 +82,12 @@ def _columns(expression: Any) -> list[str]:
     return [attribute.name() for attribute in _items(expression.references().toSeq())]
 
 
-def _alias(expression: Any) -> str:
-    """What a query calls the table of an expression's columns; empty where that is its name."""
-    parts = _items(_items(expression.references().toSeq())[0].qualifier())
-    return parts[0] if len(parts) == 1 else ""
+def _sql(expression: Any) -> str:
+    """A predicate in SQL, whose columns have no names of tables: filters of a scan mix aliases."""
+    text = str(expression.sql())
+    for attribute in _items(expression.references().toSeq()):
+        text = text.replace(attribute.sql(), f"`{attribute.name()}`")
+    return text
 
 
 def _items(sequence: Any) -> list[Any]:

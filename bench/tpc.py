@@ -5,6 +5,7 @@ Fact tables are those of `bench.tpc_data`, with an index on each key and date th
 
 from __future__ import annotations
 
+import gc
 import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping
@@ -54,7 +55,6 @@ class Suite:
             self._folder = FOLDER / f"session-{suite}"
             shutil.rmtree(self._folder, ignore_errors=True)
             # A busy machine is measured, not timed out: strict mode would fail there.
-            # In 3 GB Spark at times finds no room for the broadcasts of query 10 of TPC-DS.
             own = {"spark.sieve.prune.timeout": "10s", "spark.driver.memory": "6g"}
             self.spark = start_session(self._folder, COUNTED_READS | own)
             self._indexed: dict[str, list[str]] = {}
@@ -79,6 +79,12 @@ class Suite:
             for number, text in self._texts.items():
                 if not only or number in only:
                     yield self._measure(number, text, runs, look=first)
+                    self._release()
+
+    def _release(self) -> None:
+        """Lets go of broadcasts, which live as long as data frames, until Spark has no room."""
+        gc.collect()
+        self.spark._jvm.java.lang.System.gc()  # noqa: SLF001 - no public API
 
     def _add(self, folder: Path, is_fact: bool) -> None:
         spark, name = self.spark, folder.name
