@@ -25,6 +25,8 @@ from bench.tpc_data import ARRIVALS, generate, query_texts
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-tpc"
 _KEY = re.compile(r"\w+_sk|\w+_(ticket|order)_number|[lo]_\w+key|[lo]_\w+date")
+_KEYED = "at run time)"
+_REASONS = ("join-not-selective", "join-too-costly", "join-not-repeatable", "exchange-shared")
 _LIMIT = re.compile(r"\s+LIMIT\s+\d+\s*$", re.IGNORECASE)
 
 
@@ -36,12 +38,15 @@ class Measured:
         number: of the query in its suite.
         turns: its figures; None where it failed.
         scans: those that got values at run time; looked for in one setting only.
+        unkeyed: scans of indexed tables that got no keys, each with the reasons of EXPLAIN SIEVE;
+            looked for in one setting only.
         fault: rows that differ between modes, or an error; empty if all is well.
     """
 
     number: int
     turns: Turns | None
     scans: tuple[KeyedScan, ...]
+    unkeyed: tuple[str, ...]
     fault: str
 
 
@@ -99,9 +104,10 @@ class Suite:
             if turns.differing and self._differs(text, MODES):
                 fault = f"other rows: {turns.differing}"
             scans = tuple(self._keyed(text)) if look else ()
+            unkeyed = tuple(self._unkeyed(text)) if look else ()
         except (PySparkException, Py4JJavaError) as error:
-            return Measured(number, None, (), _reason(error))
-        return Measured(number, turns, scans, fault)
+            return Measured(number, None, (), (), _reason(error))
+        return Measured(number, turns, scans, unkeyed, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
         """Whether modes differ, too, where no LIMIT picks some of rows that tie."""
@@ -113,6 +119,14 @@ class Suite:
             frame = self.spark.sql(text)
             frame.collect()
             yield from self._scans.of(frame)
+
+    def _unkeyed(self, text: str) -> Iterator[str]:
+        with with_settings(self.spark, MODES["Sieve"]):
+            for scan in self.spark.sql(f"EXPLAIN SIEVE {text}").collect():
+                table = scan["table"].rpartition(".")[2]
+                if table in self._indexed and _KEYED not in (scan["predicate"] or ""):
+                    reasons = [r for r in _REASONS if r in (scan["reasons"] or "")]
+                    yield f"{table} ({', '.join(reasons) or 'no keys to be had'})"
 
 
 def _reason(error: PySparkException | Py4JJavaError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -75,6 +76,17 @@ def summary(console: Console, measured: Sequence[Measured]) -> None:
     _times(console, done, _CONSTANTS)
     _times(console, done, _SPARK)
     _partners(console, measured)
+    _unpruned(console, done)
+
+
+def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
+    """Why queries read what they read by constants alone, where that was looked for."""
+    for one, turns in done:
+        if _share(turns) >= FEWER and (one.scans or one.unkeyed):
+            useless = [f"{s.table} (keys that occur in every file)" for s in one.scans]
+            scans = Counter([*useless, *one.unkeyed]).items()
+            told = "; ".join(f"{n} x {scan}" if n > 1 else scan for scan, n in scans)
+            console.print(f"query {one.number} reads no fewer bytes: {told}", soft_wrap=True)
 
 
 def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str) -> None:
