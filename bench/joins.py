@@ -11,13 +11,15 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from pathlib import Path
 
 from rich.console import Console
 
 from bench import star
 from bench.join_modes import SETTINGS
 from bench.tpc import Suite
-from bench.tpc_report import head, line, summary
+from bench.tpc_picture import draw
+from bench.tpc_report import head, line, shares, summary
 
 
 def main() -> None:
@@ -33,6 +35,7 @@ def main() -> None:
         action="store_true",
         help="once more, a run each, without adaptive execution, without broadcasts, without both",
     )
+    parser.add_argument("--picture", type=Path, help="SVG file for shares of TPC-H or TPC-DS")
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     if args.suite == "star":
@@ -49,6 +52,9 @@ def main() -> None:
                 measured.append(one)
                 line(console, one)
             summary(console, measured)
+            if args.picture and not number:
+                title = f"{args.suite} at scale {args.scale:g}, {setting}"
+                draw(title, shares(measured)).savefig(args.picture)
             faults += sum(bool(one.fault) for one in measured)
     finally:
         suite.close()

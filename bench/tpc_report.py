@@ -11,6 +11,7 @@ from rich.console import Console
 from bench.in_turns import Turns
 from bench.tpc import Measured
 from bench.tpc_data import FILES
+from bench.tpc_picture import Shares
 
 SLOWER = 1.03
 """A query is slower if it takes so many times as long, and more than it varies by itself."""
@@ -87,6 +88,15 @@ def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
             scans = Counter([*useless, *one.unkeyed]).items()
             told = "; ".join(f"{n} x {scan}" if n > 1 else scan for scan, n in scans)
             console.print(f"query {one.number} reads no fewer bytes: {told}", soft_wrap=True)
+
+
+def shares(measured: Sequence[Measured]) -> list[Shares]:
+    """What the picture shows of queries."""
+    return [
+        Shares(one.number, _share(one.turns), one.turns.ms[_SIEVE] / one.turns.ms[_SPARK])
+        for one in measured
+        if one.turns is not None
+    ]
 
 
 def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str) -> None:
