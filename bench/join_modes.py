@@ -9,12 +9,11 @@ MODES = {
     "constants": {"spark.sieve.join.pruning": "off", "spark.sieve.strict": "true"},
     "Sieve": {"spark.sieve.strict": "true"},
 }
+# 200 shuffle partitions, which nothing joins here, make 40,000 tasks of a cartesian product.
+_STATIC = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "8"}
 SETTINGS = {
     "AQE, broadcasts": {},
-    "no AQE, broadcasts": {"spark.sql.adaptive.enabled": "false"},
+    "no AQE, broadcasts": _STATIC,
     "AQE, no broadcasts": {"spark.sql.autoBroadcastJoinThreshold": "-1"},
-    "no AQE, no broadcasts": {
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.autoBroadcastJoinThreshold": "-1",
-    },
+    "no AQE, no broadcasts": _STATIC | {"spark.sql.autoBroadcastJoinThreshold": "-1"},
 }
