@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -24,7 +25,6 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.budget import prices_for
 from sieve.segments.hash_map.format import build_map, decode_map
-from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.intervals import (
     Intervals,
     concatenated,
@@ -128,7 +128,7 @@ class Builder:
         if wanted is None or wanted.limit is not None:
             return plain, more and wanted is None
         try:
-            other = self._mapped(intervals, asked.budget(wanted.options), most_bits=0)
+            other = self._mapped(intervals, asked.budget(wanted.options), payback.absent)
         except InvalidInputError:
             return plain, more
         costs = [payback.cost(one.nbytes, self._reads(one)) for one in (plain, other)]
@@ -149,15 +149,13 @@ class Builder:
         other.name = "auto"
         return other
 
-    def _mapped(
-        self, intervals: Intervals, budget: float, most_bits: int = MOST_WORTHWHILE
-    ) -> Mapped:
+    def _mapped(self, intervals: Intervals, budget: float, worth: float = math.inf) -> Mapped:
         ranges = beside_map(int(budget))
         lists = shaped(self._of, self.query_model, intervals, "auto", ranges)
         hashes, file = self._pairs()
         keys = 1 + int(np.count_nonzero(hashes[1:] != hashes[:-1]))
-        parts, bits = fit_maps(len(hashes), keys, self._of.files, int(budget) - ranges)
-        bits = min(bits, most_bits)
+        left = int(budget) - ranges
+        parts, bits = fit_maps(len(hashes), keys, self._of.files, left, worth)
         edges = np.searchsorted(hashes, hashes[np.arange(1, parts) * len(hashes) // parts])
         payloads = [
             build_map(some, of, self._of.files, bits)

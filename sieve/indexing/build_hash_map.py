@@ -18,7 +18,7 @@ from sieve.indexing.even_partitions import partition_keys
 from sieve.indexing.seen import Seen
 from sieve.indexing.value_columns import encoded_bytes, hash_of_value
 from sieve.reader.run_reader import SPARK_SCHEMA
-from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
+from sieve.segments.hash_map.size import estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
 
 _PAIRS_PER_MAP = 1 << 19
@@ -82,12 +82,12 @@ class SharedPairs:
         if self._persists and self._counts is not None:
             self._pairs.unpersist()
 
-    def map_rows(self, budget: int, most_bits: int = MOST_WORTHWHILE) -> DataFrame:
+    def map_rows(self, budget: int, worth: float = math.inf) -> DataFrame:
         """Rows of a run file, one per map; they must be computed before the block ends.
 
         Args:
             budget: maximum bytes of all maps.
-            most_bits: maximum bits of a fingerprint.
+            worth: bytes that fingerprints may take for each location that an absent key reads less.
 
         Raises:
             InvalidInputError: the budget cannot pay for a map of so many keys; names one that can.
@@ -97,13 +97,13 @@ class SharedPairs:
             if self._persists:
                 pairs.persist(StorageLevel.MEMORY_AND_DISK)
             self._counts = _counts(pairs)
-        maps, bits = fit_maps(*self._counts, self._n_files, budget)
+        maps, bits = fit_maps(*self._counts, self._n_files, budget, worth)
         # No more ranges than before the pairs were counted: neighbouring ranges share a map.
         joined = sf.floor(sf.col("part") * maps / parts).cast("int")
         number = sf.get(sf.lit(partition_keys(maps).tolist()), joined)
         ranges = pairs.withColumn("part", number).drop("smallest")
         ranges = ranges.repartition(maps, "part") if maps > 1 else ranges.coalesce(1)
-        step = hash_map_tasks.write_maps(self._n_files, min(bits, most_bits))
+        step = hash_map_tasks.write_maps(self._n_files, bits)
         return map_batches(ranges, step, SPARK_SCHEMA)
 
 
@@ -120,14 +120,21 @@ def _counts(pairs: DataFrame) -> tuple[int, int]:
     return n, hash_map_tasks.distinct(n, smallest)
 
 
-def fit_maps(pairs: int, keys: int, n_files: int, budget: int) -> tuple[int, int]:
+def fit_maps(
+    pairs: int, keys: int, n_files: int, budget: int, worth: float = math.inf
+) -> tuple[int, int]:
     """Number of maps that the keys are split into, and fingerprint bits within the budget.
+
+    Without a fingerprint an absent key gets the locations of some other key, and each bit halves
+    how often that happens. An absent key counts as at least one location.
 
     Args:
         pairs: of a key and a location.
         keys: approximate number of distinct keys.
         n_files: number of locations.
         budget: maximum bytes of all maps.
+        worth: bytes that fingerprints may take for each location that an absent key reads less;
+            infinite: as many as the budget pays for.
 
     Raises:
         InvalidInputError: the budget cannot pay for a map of so many keys; names one that can.
@@ -146,4 +153,11 @@ def fit_maps(pairs: int, keys: int, n_files: int, budget: int) -> tuple[int, int
             f"say OPTIONS (shape = 'map', budget = '{math.ceil(needed * 1.1 / 1024)}KB') or choose "
             "another shape",
         )
+    if worth < math.inf:
+        read = pairs / max(1, keys)
+        costs = [
+            parts * estimate_bytes(*each, some, *lists) + worth * max(1.0, read / (1 << some))
+            for some in range(bits + 1)
+        ]
+        bits = costs.index(min(costs))
     return parts, bits

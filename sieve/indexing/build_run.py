@@ -9,6 +9,7 @@ shape needs every key instead.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -45,7 +46,6 @@ from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import Expected, RunRef
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run
-from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.stopping_rule import NEAR, Stop, mean_read
 from sieve.storage.interface import Store
 from sieve.tables.column import Column
@@ -256,7 +256,7 @@ class _Building:
         if planned is None or planned.limit is not None:
             return None
         try:
-            made = self._make(reading, planned.options, stop, most_bits=0)
+            made = self._make(reading, planned.options, stop, asked.payback(self.options).absent)
         except InvalidInputError:  # Files share more keys than the budget pays for.
             return None
         bound = self._cost(asked, int(size), files_read(expected, asked.location_bytes))
@@ -270,11 +270,18 @@ class _Building:
         reading: _Reading,
         options: IndexOptions,
         stop: Stop | None = None,
-        most_bits: int = MOST_WORTHWHILE,
+        worth: float = math.inf,
     ) -> _Made | None:
         asked, seen = reading.asked, reading.seen
         make = run_maker(
-            reading.cuts, seen, asked, options, reading.shared, self.describe_job, stop, most_bits
+            reading.cuts,
+            seen,
+            asked,
+            options,
+            reading.shared,
+            self.describe_job,
+            stop,
+            worth,
         )
         if make is None:
             return None
@@ -301,7 +308,8 @@ class _Building:
         made = replace(made, more_may_pay=more)
         if planned is None:
             return made
-        other = self._map(made, reading, planned.options, stop, most_bits=0)
+        worth = asked.payback(self.options).absent
+        other = self._map(made, reading, planned.options, stop, worth)
         return made if other is None else self.better(made, other)
 
     def _with_map_if_better(self, made: _Made, reading: _Reading) -> _Made:
@@ -319,12 +327,12 @@ class _Building:
         reading: _Reading,
         options: IndexOptions,
         stop: Stop | None = None,
-        most_bits: int = MOST_WORTHWHILE,
+        worth: float = math.inf,
     ) -> _Made | None:
         """A run with a map; None if the budget turns out too small because files share keys."""
         with _removed_on_failure(self.store, self.index_dir, made.run):
             try:
-                return self._make(reading, options, stop, most_bits)
+                return self._make(reading, options, stop, worth)
             except InvalidInputError:
                 return None
 

@@ -22,7 +22,6 @@ from sieve.indexing.seen import Seen
 from sieve.metadata.options import IndexOptions
 from sieve.reader.run_reader import SPARK_SCHEMA
 from sieve.segments.budget import choose_price, prices_for
-from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import plan
 from sieve.segments.stopping_rule import Stop, Trial
@@ -98,7 +97,7 @@ def run_maker(
     shared: Shared,
     describe_job: Callable[[str], None],
     stop: Stop | None = None,
-    most_bits: int = MOST_WORTHWHILE,
+    worth: float = math.inf,
 ) -> Make | None:
     """A function that makes the rows of a run at a multiple of the budget's cost per byte.
 
@@ -113,7 +112,8 @@ def run_maker(
         describe_job: sets the description of the next job.
         stop: the stop criterion for intervals, of which those beside a map take the price alone;
             None: use the whole budget.
-        most_bits: maximum bits of a map's fingerprints.
+        worth: bytes that a map's fingerprints may take for each location that an absent key reads
+            less.
 
     Raises:
         InvalidInputError: the budget cannot pay for a map.
@@ -128,7 +128,7 @@ def run_maker(
         return make
     describe_job("mapping")
     ranges = column_profile.intervals_budget(options, "map")
-    maps = shared.pairs.map_rows(column_profile.budget(options) - ranges, most_bits)
+    maps = shared.pairs.map_rows(column_profile.budget(options) - ranges, worth)
     return lambda times: make(times).unionByName(maps)
 
 

@@ -9,6 +9,7 @@ share of each budget. A query to estimate gets windows of its own at the ends of
 from __future__ import annotations
 
 import contextlib
+import math
 import tempfile
 import time
 from collections.abc import Sequence
@@ -49,7 +50,6 @@ from sieve.operations.estimate_predicate import Asked, Reads, ends, reads
 from sieve.reader.run_file import describe_run
 from sieve.reader.run_reader import Run, read_run
 from sieve.segments.budget import within_budget
-from sieve.segments.hash_map.size import MOST_WORTHWHILE
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD
 from sieve.segments.stopping_rule import Stop, mean_read
 from sieve.storage.interface import join
@@ -253,13 +253,13 @@ class _Estimating:
             stop = stop_for(of, options, self.probes, self.seen.hits)
             made = self._build(options, of, stop)
             attempts.append(made)
-            planned = None
+            payback, planned = of.payback(options), None
             if options.shape == "auto":
                 planned = plan_map(of, options, made.expected, made.keys, made.bytes)
             if planned is not None and planned.limit is None:
                 with contextlib.suppress(InvalidInputError):
-                    attempts.append(self._build(planned.options, of, stop, most_bits=0))
-            payback, each = of.payback(options), of.location_bytes
+                    attempts.append(self._build(planned.options, of, stop, payback.absent))
+            each = of.location_bytes
             best = min(attempts, key=lambda m: payback.cost(m.bytes, files_read(m.expected, each)))
             left = planned is None or planned.limit is None
             more = more_may_pay(of, options, made.expected, self.seen.cuts[0], made.bytes)
@@ -271,12 +271,10 @@ class _Estimating:
         options: IndexOptions,
         of: ColumnProfile,
         stop: Stop | None = None,
-        most_bits: int = MOST_WORTHWHILE,
+        worth: float = math.inf,
     ) -> _Held:
         describe_job = self.environment.describe_job
-        make = run_maker(
-            self.cuts, self.seen, of, options, self.shared, describe_job, stop, most_bits
-        )
+        make = run_maker(self.cuts, self.seen, of, options, self.shared, describe_job, stop, worth)
         return self._held(make, of, options)
 
     def _held(self, make: Make | None, of: ColumnProfile, options: IndexOptions) -> _Held:

@@ -91,6 +91,11 @@ class Payback:
         return max(1.0, self.share * self.payback * each)
 
     @property
+    def absent(self) -> float:
+        """The same for one file less in each query for an absent key."""
+        return self.file * _WEIGHTS["absent"] / sum(_WEIGHTS.values())
+
+    @property
     def price(self) -> float:
         """The cost per byte: the least that a byte must save, in files a query."""
         return 1 / self.file

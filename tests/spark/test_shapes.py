@@ -151,6 +151,23 @@ def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
     tables.sql("DROP SIEVE INDEX noise_sieve ON t")
 
 
+def test_the_default_index_of_keys_in_many_files_knows_absent_ones(tables: Lab) -> None:
+    """Each of 4,000 keys lies in five of the files or so; one that does not occur reads one."""
+    tables.sql(f"""
+        CREATE TABLE plane USING parquet AS
+        SELECT /*+ REPARTITION_BY_RANGE({FILES}, file) */ file, md5(cast(k AS string)) AS tail,
+          concat(uuid(), uuid(), uuid(), uuid()) AS wide
+        FROM (SELECT id % 4000 AS k, pmod(xxhash64(id), {FILES}) AS file FROM range(24000))""")
+    tables.sql("CREATE SIEVE INDEX ON plane (tail)")
+    shapes = tables.sql("SELECT DISTINCT shape FROM sieve_segments('plane', 'tail_sieve')")
+    assert ("map",) in shapes
+    absent = [f"SELECT file FROM plane WHERE tail = md5('x{n}')" for n in range(40)]
+    assert sum(tables.check(query, at_most=6).files for query in absent) < 40
+    present = "SELECT file FROM plane WHERE tail = md5('77') ORDER BY file"
+    tables.check(present, at_most=6)
+    tables.sql("DROP TABLE plane")
+
+
 def test_what_is_expected_is_told(tables: Lab) -> None:
     """DESCRIBE says what a key, an absent key and a range read, against the least and min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -41,7 +42,8 @@ class Attempts:
 
     Attributes:
         script: bytes, and files that a query for a key reads; or what the attempt fails with.
-        made: shape, whether a stop criterion was given, bits, and whether more cuts were read.
+        made: shape, whether a stop criterion was given, whether fingerprints have a price,
+            and whether more cuts were read.
         cuts: number of cuts that a reading sends on.
         tiling: of the files.
         locations: number of locations of each attempt.
@@ -52,7 +54,7 @@ class Attempts:
     """
 
     script: list[tuple[int, float] | Exception]
-    made: list[tuple[str, bool, int, bool]] = field(default_factory=list)
+    made: list[tuple[str, bool, bool, bool]] = field(default_factory=list)
     cuts: int = 1000
     tiling: Tiling = field(default_factory=lambda: whole_files([50] * FILES))
     locations: list[int] = field(default_factory=list)
@@ -65,8 +67,8 @@ class Attempts:
         self, _: object, __: object, asked: Any, options: Any, *others: Any
     ) -> tuple[int, float] | None:
         """In place of `run_maker`."""
-        *___, stop, bits = others
-        self.made.append((options.shape, stop is not None, bits, asked.wide))
+        *___, stop, worth = others
+        self.made.append((options.shape, stop is not None, worth < math.inf, asked.wide))
         self.locations.append(asked.n_files)
         what = self.script[len(self.made) - 1]
         if isinstance(what, Exception):
@@ -156,9 +158,9 @@ def number(built: BuiltRun) -> int:
     return int(built.run.id, 16)
 
 
-PLAIN, MAP = ("auto", False, 16, False), ("map", False, 16, False)
-STOPPED, CHEAP_MAP = ("auto", True, 16, False), ("map", True, 0, False)
-WIDER = ("auto", True, 16, True)
+PLAIN, MAP = ("auto", False, False, False), ("map", False, False, False)
+STOPPED, CHEAP_MAP = ("auto", True, False, False), ("map", True, True, False)
+WIDER = ("auto", True, False, True)
 TOO_SMALL = InvalidInputError("SIEVE_BUDGET_TOO_SMALL", "no")
 
 

@@ -25,7 +25,8 @@ def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, wei
         sample=sample, n_files=4, intervals_budget=lambda *_: 1 << 20, budget=lambda _: 1 << 24
     )
     seen: Any = SimpleNamespace(cuts=(10, 0, 99))
-    shared: Any = SimpleNamespace(pieces=None, pairs=SimpleNamespace(map_rows=lambda *_: None))
+    pairs = SimpleNamespace(map_rows=lambda *_: None)
+    shared: Any = SimpleNamespace(pieces=None, pairs=pairs)
     stop = Stop(1e-6, 1 << 20, 0, (), {})
     options = IndexOptions(shape)
     nothing: Any = None

@@ -182,6 +182,31 @@ def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
     assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
 
 
+@pytest.mark.parametrize(
+    ("pairs", "worth", "bits"),
+    [
+        (1000, 1e6, 0),  # An absent key reads one location, and counts as one.
+        (4000, 1e6, 2),
+        (30_000, 1e6, 5),
+        (30_000, 2000, 5),
+        # A bit of each of 1,000 keys takes 147 bytes, and the last one saves half a location.
+        (30_000, 100, 4),
+        (30_000, 0.0, 0),
+        (0, 1e6, 0),
+    ],
+)
+def test_fingerprints_have_the_bits_that_pay_back(pairs: int, worth: float, bits: int) -> None:
+    """As many as let an absent key read one location, and cost less than what it reads without."""
+    keys = min(pairs, 1000)
+    assert fit_maps(pairs, keys, LOCATIONS, 1 << 30, worth) == (1, bits)
+
+
+def test_fingerprints_that_pay_back_keep_the_budget() -> None:
+    """As few bits as it pays for."""
+    least = estimate_bytes(1000, LOCATIONS, 1, 1000, 4000)
+    assert fit_maps(4000, 1000, LOCATIONS, round(least / 0.97) + 1, 1e6) == (1, 1)
+
+
 def test_maps_are_planned_for_the_largest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys, sets and their places are divided among the maps, and rounded up."""
     asked: list[tuple[int, ...]] = []

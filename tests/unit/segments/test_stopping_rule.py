@@ -45,6 +45,8 @@ def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
     """Twice the queries, or twice the bytes of a file, make a byte worth half of the saving."""
     payback = Payback(locations=200, table_bytes=100_000_000, payback=10)
     assert payback.price == pytest.approx(1 / (10 * 500_000))
+    # A sixth of the queries asks for an absent key.
+    assert payback.absent == pytest.approx(5_000_000 / 6)
     assert Payback(200, 200_000_000, 10).price == pytest.approx(payback.price / 2)
     assert Payback(200, 100_000_000, 20).price == pytest.approx(payback.price / 2)
     assert payback.cost(7, {"present": 1.0}) == pytest.approx(7 + 10 * 500_000)
