@@ -69,6 +69,7 @@ class RequestQueue:
         threads: number of threads, at most.
         handlers: by kind of request.
         spare: additional threads at most, one for each thread that is blocked by its request.
+        afterwards: called when a request has been answered.
     """
 
     def __init__(
@@ -78,11 +79,13 @@ class RequestQueue:
         threads: int,
         handlers: Mapping[str, Handler],
         spare: int = 0,
+        afterwards: Callable[[], object] = lambda: None,
     ) -> None:
         self._gateway = gateway
         self._name = name
         self._threads = threads
         self._handlers = handlers
+        self._afterwards = afterwards
         self._lock = threading.Lock()
         # By thread number, the start of its current request; None if idle.
         self._busy: dict[int, float | None] = {}
@@ -108,6 +111,7 @@ class RequestQueue:
                         self._busy[number] = time.monotonic()
                         self._have_one_ready()
                         _serve(self._gateway, text, self._handlers)
+                        self._afterwards()
                 except Py4JNetworkError:
                     return
                 except Exception:

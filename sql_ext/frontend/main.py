@@ -85,6 +85,7 @@ def _serve() -> None:
         },
         spare=SPARE_SCAN_THREADS,
     )
+    # Plans of Spark that Python refers to in cycles would stay in the driver, with their listings.
     link.RequestQueue(
         driver,
         "statement",
@@ -95,10 +96,13 @@ def _serve() -> None:
             "event": statements.event,
             "history": history.save,
         },
+        afterwards=gc.collect,
     )
     # Function calls in queries that a statement or another function plans and waits for.
     link.RequestQueue(driver, "nested", NESTED_THREADS, {"function": statements.function})
-    link.RequestQueue(driver, "background", BACKGROUND_THREADS, {"event": statements.event})
+    link.RequestQueue(
+        driver, "background", BACKGROUND_THREADS, {"event": statements.event}, afterwards=gc.collect
+    )
     link.RequestQueue(driver, "page", PAGE_THREADS, {"page": pages.page})
     # Excludes the loaded modules from garbage collection, because scans would wait for it.
     gc.collect()

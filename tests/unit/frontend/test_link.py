@@ -117,6 +117,22 @@ def test_threads_start_as_requests_take_them() -> None:
     wait_until(lambda: lane_threads() == 0)
 
 
+def test_what_comes_after_a_request_does_not_hold_up_its_answer() -> None:
+    """It is called for each, once the answer is out."""
+    driver = Driver()
+    order: queue.Queue[int] = queue.Queue()
+
+    def note() -> None:
+        order.put(driver.answers.get(timeout=30))
+
+    RequestQueue(driver, "held", 1, {"prune": lambda _: {}}, afterwards=note)
+    for number in (3, 4):
+        driver.ask(number, "prune")
+        assert order.get(timeout=30) == number
+    driver.gone = True
+    wait_until(lambda: lane_threads() == 0)
+
+
 def wait_until(true: Callable[[], bool]) -> None:
     """Look again and again for half a minute."""
     end = time.monotonic() + 30
