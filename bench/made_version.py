@@ -160,7 +160,8 @@ def _run_file(segments: list[Segment]) -> bytes:
 
 def made_list(n: int, ranges: int = 1) -> Locations:
     """A file list of a number of files below `TABLE`, `EACH` rows in each range of a file."""
-    names = (f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
+    # As they are listed: the files of a folder beside each other.
+    names = sorted(f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
     ones = np.ones(n, np.int64)
     cut = None
     if ranges > 1:

@@ -57,7 +57,9 @@ class PathList(Sequence[str]):
     @property
     def is_distinct(self) -> bool:
         """Whether no path occurs twice."""
-        return len(pc.unique(self.array)) == len(self.array)
+        # Listings are mostly in order, which is seen in a tenth of the time.
+        ascends = pc.all(pc.less(self.array[:-1], self.array[1:])).as_py()
+        return ascends or len(pc.unique(self.array)) == len(self.array)
 
     def chosen(self, which: Flags) -> PathList:
         """The flagged paths, bool[n]."""
