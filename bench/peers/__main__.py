@@ -52,6 +52,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=HOME / "build" / "bench-peers")
     parser.add_argument("--side", choices=list(_SIDES), help=argparse.SUPPRESS)
     args = parser.parse_args()
+    args.folder = args.folder.resolve()
     console = Console(width=None if sys.stdout.isatty() else 165, highlight=False)
     chosen = datasets(args.tables, args.folder / "data", args.scale, args.rows, console)
     if args.side:
