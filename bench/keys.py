@@ -1,28 +1,35 @@
-"""What keys of a join take on their way to a scan: ``python -m bench keys``.
+"""What keys of a join take until a scan knows its files: ``python -m bench keys``.
 
-The driver makes a filter of values as they come, unsorted; the front end answers a request with as
-many keys, or with the ranges that many become, over 10,000 files. Both are timed apart, warm.
+A table of 10,000 real files of scattered keys, and joins with sides of other keys. Told are, warm:
+making a filter of values as they come, unsorted; and the call of the front end, from the filter to
+the files: question, transfer, look-up and answer.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
-from bench.lookup import LIST, RANGES, predicate_of, request_of, service_of
-from bench.made_version import make_version
 from bench.session import start_session
 
-KEYS = (10_000, 1_000_000)
+KEYS = (10_000, 100_000, 1_000_000)
 FILES = 10_000
+EACH = 4
 DOMAIN = 1 << 40
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-keys"
 
 
 def main() -> None:
@@ -30,33 +37,75 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench keys", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     rounds = parser.parse_args().rounds
-    with tempfile.TemporaryDirectory() as folder:
-        spark = start_session(Path(folder) / "spark", {})
-        jvm: Any = spark._jvm  # noqa: SLF001 - no public API
-        rows = spark.range(1)._jdf  # noqa: SLF001 - no public API
-        key = rows.queryExecution().analyzed().output().head()
-        filters = jvm.org.apache.spark.sql.sieve.RunTimeFilters
-        for n in KEYS:
-            values = jvm.java.util.Random(n).longs(n, 0, DOMAIN).boxed().toArray()
-            _print(f"driver: a filter of {n:,} keys", partial(filters.oneOf, key, values), rounds)
-        spark.stop()
-        made = make_version(Path(folder), FILES)
-        serve, rng = service_of(made), np.random.default_rng(1)
-        for kind in (LIST, RANGES):
-            _print(
-                f"front end: {kind}",
-                partial(serve, request_of(made, predicate_of(kind, rng))),
-                rounds,
-            )
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    rng = np.random.default_rng(1)
+    for number in range(FILES):
+        _write(FOLDER / "t" / f"{number}.parquet", rng.integers(0, DOMAIN, EACH))
+    for n in KEYS:
+        _write(FOLDER / f"keys{n}" / "0.parquet", rng.integers(0, DOMAIN, n))
+    # Each scan asks, and waits.
+    settings = {"spark.sieve.strict": "true", "spark.sieve.prune.timeout": "60s"}
+    spark = start_session(FOLDER / "spark", settings)
+    for name in ("t", *(f"keys{n}" for n in KEYS)):
+        spark.sql(
+            f"CREATE TABLE {name} (id BIGINT, n BIGINT) USING parquet LOCATION '{FOLDER / name}'"
+        )
+    spark.sql("CREATE SIEVE INDEX ON t (id)").collect()
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for title in ("keys", "filter, ms", "least", "front end, ms", "least"):
+        table.add_column(title, justify="right")
+    for n in KEYS:
+        cells = [*_told(_filters(spark, n, rounds)), *_told(_calls(spark, n, rounds))]
+        table.add_row(f"{n:,}", *cells)
+    spark.stop()
+    shutil.rmtree(FOLDER)
+    Console(highlight=False).print(table)
 
 
-def _print(title: str, run: Callable[[], object], rounds: int) -> None:
+def _write(path: Path, keys: np.ndarray[Any, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"id": keys, "n": np.arange(len(keys))}), path, store_schema=False)
+
+
+def _told(times: Sequence[float]) -> tuple[str, str]:
+    return f"{np.median(times):.1f}", f"{min(times):.1f}"
+
+
+def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
+    """Milliseconds that the driver takes to make a filter of the values of a broadcast."""
+    jvm: Any = spark._jvm  # noqa: SLF001 - no public API
+    rows = spark.range(1)._jdf  # noqa: SLF001 - no public API
+    key = rows.queryExecution().analyzed().output().head()
+    values = jvm.java.util.Random(n).longs(n, 0, DOMAIN).boxed().toArray()
+    made: Callable[[], object] = partial(
+        jvm.org.apache.spark.sql.sieve.RunTimeFilters.oneOf, key, values
+    )
     times = []
     for _ in range(rounds):
         started = time.perf_counter()
-        run()
+        made()
         times.append((time.perf_counter() - started) * 1e3)
-    print(f"{title:36} median {np.median(times):8.1f} ms, least {min(times):8.1f} ms")
+    return times
+
+
+def _calls(spark: SparkSession, n: int, rounds: int) -> list[float]:
+    """Milliseconds of the call of the front end in each of these joins, the first one left out."""
+    times = []
+    for _ in range(rounds + 1):
+        before = _status(spark)
+        joined = f"FROM t JOIN keys{n} AS k ON t.id = k.id WHERE k.n >= 0"
+        (rows,) = spark.sql(f"SELECT /*+ BROADCAST(k) */ count(*) {joined}").collect()[0]
+        told = {name: value - before[name] for name, value in _status(spark).items()}
+        assert rows == 0, rows
+        assert told["prune_calls"] == 1, told
+        assert told["keys_received"] > 0, told
+        times.append(float(told["prune_ms"]))
+    return times[1:]
+
+
+def _status(spark: SparkSession) -> dict[str, int]:
+    rows = spark.sql("SELECT counter, value FROM sieve_status() WHERE reason IS NULL").collect()
+    return dict(map(tuple, rows))
 
 
 if __name__ == "__main__":
