@@ -17,6 +17,7 @@ BENCHES = {
     "encoders": "codes of strings: values told apart, files read, time (no Spark)",
     "build": "what a build takes as tables grow: seconds, memory (make bench-build)",
     "many-files": "CREATE on up to 200,000 tiny files: seconds, the driver's memory",
+    "simulated-scan": "CREATE over up to 1,000,000 files that are not there: the same",
     "refresh": "REFRESH against a full build, versions a second (make bench-refresh)",
     "cluster": "a Thrift server with executors apart, on HDFS and S3 (make bench-cluster)",
     "users": "32 sessions of one Thrift server, indexes changing beside them (make bench-users)",

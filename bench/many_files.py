@@ -125,10 +125,10 @@ def _measure(files: int, rows: int, *, partitioned: bool) -> None:
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         listing, bare = _plans(spark)
         query = timed(lambda: spark.sql(_QUERY).write.format("noop").mode("append").save())
-        heap, front_end = _heap(spark), memory.now()[FRONT_END]
+        heap, front_end = live_heap(spark), memory.now()[FRONT_END]
         create = timed(lambda: spark.sql("CREATE SIEVE INDEX ON t (id)").collect())
         opening, indexed = _plans(spark)
-        both = (heap, _heap(spark)), (front_end, memory.now()[FRONT_END])
+        both = (heap, live_heap(spark)), (front_end, memory.now()[FRONT_END])
         (index,) = spark.sql("SELECT bytes FROM sieve_indexes()").collect()[0]
         plans = (listing, bare, opening, indexed)
         one = Measured(files, rows * files, *plans, query, create, *both, index)
@@ -142,7 +142,7 @@ def _plans(spark: SparkSession) -> tuple[float, float]:
     return times[0], statistics.median(times[_PLANS // 2 :])
 
 
-def _heap(spark: SparkSession) -> float:
+def live_heap(spark: SparkSession) -> float:
     """MB of the driver's live objects."""
     jvm: Any = spark._jvm  # noqa: SLF001 - no public API
     runtime = jvm.java.lang.Runtime.getRuntime()

@@ -1,0 +1,159 @@
+"""CREATE over a simulated scan of up to a million files: ``python -m bench simulated-scan``.
+
+The rows come from `range`, and say of which file they are; so there is neither listing nor file,
+and all else is that of a build: the column is sampled, read and cut, the run is written and
+measured, and the list of files is stored. Executors run in processes of their own; this process is
+what the front end is otherwise. Told of each number of files: seconds, CPU milliseconds of all
+processes a file, what this process grows by at its peak, beyond the list of files that it starts
+with, and the live heap of the driver before and after.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.many_files import MASTER, live_heap
+from bench.memory import timed
+from bench.session import start_session
+from sieve.indexing.build_run import build_run
+from sieve.indexing.tiling import locations_of, whole_files
+from sieve.indexing.write_file_list import NOTHING_STORED, store_list
+from sieve.metadata.options import IndexOptions
+from sieve.storage.local import LocalStore
+from sieve.tables.column import Column
+from sieve.tables.data_file import DataFile
+from sieve.tables.table import LOCATION
+
+SIZES = (10_000, 100_000, 1_000_000)
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-simulated"
+_ROOT = "file:/warehouse/sales"
+_FILE_BYTES = 1 << 20
+_FILES_A_TASK = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A number of files.
+
+    Attributes:
+        files: so many.
+        create: seconds, and CPU seconds of all processes.
+        grown: bytes that this process grew by at its peak.
+        heap: MB of the driver's live heap before and after.
+        index: bytes of the run and the list of files.
+    """
+
+    files: int
+    create: tuple[float, float]
+    grown: int
+    heap: tuple[float, float]
+    index: int
+
+
+def main() -> None:
+    """Measures each number of files in a process of its own, and prints one table."""
+    parser = argparse.ArgumentParser(prog="python -m bench simulated-scan", description=__doc__)
+    parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--rows", type=int, default=4, help="of each file")
+    parser.add_argument("--scattered", action="store_true", help="keys in no order")
+    parser.add_argument("--side", type=int, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.side:
+        print(json.dumps(asdict(_measure(args.side, args.rows, scattered=args.scattered))))
+        return
+    found = []
+    for files in args.files:
+        command = [sys.executable, "-m", "bench.simulated_scan", "--side", str(files)]
+        command += ["--rows", str(args.rows), *(["--scattered"] if args.scattered else [])]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"a Spark failed; see {FOLDER}/spark/spark.log")
+        found.append(Measured(**json.loads(done.stdout.strip().rpartition("\n")[2])))
+    Console(width=None if sys.stdout.isatty() else 110, highlight=False).print(_table(found))
+
+
+def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.master": MASTER,
+        # A front end adds it by itself.
+        "spark.executorEnv.PYTHONPATH": str(FOLDER.parent.parent),
+    }
+    spark = start_session(FOLDER / "spark", settings)
+    key = "xxhash64(id)" if scattered else "id"
+    frame = spark.range(0, n * rows, 1, max(2, n // _FILES_A_TASK)).selectExpr(
+        f"{key} AS id", f"cast(id div {rows} AS int) AS {LOCATION}"
+    )
+    # Starts the executors.
+    spark.range(1000).repartition(4).count()
+    files = [
+        DataFile(f"{_ROOT}/day={k * 365 // n}/part-{k:07d}.parquet", _FILE_BYTES, 1_760_000_000_000)
+        for k in range(n)
+    ]
+    store, directory = LocalStore(), (FOLDER / "index").as_uri()
+    for folder in ("intents", "locations"):
+        store.mkdirs(f"{directory}/{folder}")
+    gc.collect()
+    heap, peak = live_heap(spark), _peak()
+    stored: list[int] = []
+    create = timed(lambda: stored.append(_create(frame, files, store, directory)))
+    measured = Measured(n, create, _peak() - peak, (heap, live_heap(spark)), stored[0])
+    spark.stop()
+    shutil.rmtree(FOLDER)
+    return measured
+
+
+def _create(frame: DataFrame, files: list[DataFile], store: LocalStore, directory: str) -> int:
+    """Builds and stores what a version has; returns its bytes."""
+    tiling = whole_files([file.length for file in files])
+    built = build_run(
+        frame, Column(("id",), "bigint"), tiling, IndexOptions(), store, directory,
+        whole=frame, counted=False, describe_job=lambda _: None,
+    )  # fmt: skip
+    assert built.run is not None
+    counts = (built.rows, built.nulls, built.nans)
+    listed = locations_of(files, built.tiling, counts, built.rows >= 0, 0)
+    parts, _ = store_list(store, directory, listed, (_ROOT,), NOTHING_STORED)
+    return built.run.bytes + sum(part.length for part in parts.parts)
+
+
+def _peak() -> int:
+    """Bytes of this process in memory at most so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _table(found: list[Measured]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for one in found:
+        table.add_column(f"{one.files:,} files", justify="right")
+
+    def add(title: str, cell: Callable[[Measured], str]) -> None:
+        table.add_row(title, *(cell(one) for one in found))
+
+    add("build, s", lambda one: f"{one.create[0]:.1f}")
+    add("  CPU ms a file", lambda one: f"{one.create[1] / one.files * 1e3:.2f}")
+    add("growth of the front end, MB", lambda one: f"{one.grown / 1e6:.0f}")
+    add("driver's heap before and after, MB", lambda one: f"{one.heap[0]:.0f}, {one.heap[1]:.0f}")
+    add("index, bytes a file", lambda one: f"{one.index / one.files:.1f}")
+    return table
+
+
+if __name__ == "__main__":
+    main()
