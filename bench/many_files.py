@@ -19,10 +19,10 @@ import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 from rich import box
@@ -92,7 +92,7 @@ def main() -> None:
             raise SystemExit(f"a Spark failed; see {FOLDER}/spark/spark.log")
         found.append(Measured(**json.loads(ended.stdout.strip().rpartition("\n")[2])))
     shutil.rmtree(FOLDER, ignore_errors=True)
-    console.print(_table(found))
+    console.print(by_size(f"{args.rows} rows a file", found, _ROWS))
 
 
 def _spread(folder: Path, partitions: int) -> None:
@@ -153,30 +153,30 @@ def live_heap(spark: SparkSession) -> float:
 # -- the table ------------------------------------------------------------------------------------
 
 
-def _table(found: list[Measured]) -> Table:
+def by_size(title: str, found: Sequence[Any], rows: Mapping[str, Callable[[Any], str]]) -> Table:
+    """A table with a column for each number of files, `files` of what was found."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column(f"{found[0].rows // found[0].files} rows a file", no_wrap=True)
+    table.add_column(title, no_wrap=True)
     for one in found:
         table.add_column(f"{one.files:,} files", justify="right")
-
-    def add(title: str, cell: Callable[[Measured], str]) -> None:
-        table.add_row(title, *(cell(one) for one in found))
-
-    add("first plan of a scan, which lists, ms", lambda one: f"{one.listing:,.0f}")
-    add("  a later one, ms", lambda one: f"{one.bare:,.0f}")
-    add("first plan with the index, ms", lambda one: f"{one.opening:,.0f}")
-    add("  a later one, ms", lambda one: f"{one.indexed:,.0f}")
-    add("least and greatest key of each file, s", lambda one: f"{one.query[0]:.1f}")
-    add("  CPU ms a file", lambda one: f"{one.query[1] / one.files * 1e3:.1f}")
-    add("CREATE SIEVE INDEX, s", lambda one: f"{one.create[0]:.1f}")
-    add("  CPU ms a file", lambda one: f"{one.create[1] / one.files * 1e3:.1f}")
-    add("driver's heap before and after, MB", lambda one: f"{one.heap[0]:.0f}, {one.heap[1]:.0f}")
-    add(
-        "front end's peak before and after, MB",
-        lambda one: f"{one.front_end[0]:.0f}, {one.front_end[1]:.0f}",
-    )
-    add("index, bytes a file", lambda one: f"{one.index / one.files:.1f}")
+    for name, cell in rows.items():
+        table.add_row(name, *map(cell, found))
     return table
+
+
+_ROWS: Final[Mapping[str, Callable[[Measured], str]]] = {
+    "first plan of a scan, which lists, ms": lambda one: f"{one.listing:,.0f}",
+    "a later one, ms": lambda one: f"{one.bare:,.0f}",
+    "first plan with the index, ms": lambda one: f"{one.opening:,.0f}",
+    "a later one with it, ms": lambda one: f"{one.indexed:,.0f}",
+    "least and greatest key of each file, s": lambda one: f"{one.query[0]:.1f}",
+    "CPU of the query, ms a file": lambda one: f"{one.query[1] / one.files * 1e3:.1f}",
+    "CREATE SIEVE INDEX, s": lambda one: f"{one.create[0]:.1f}",
+    "CPU of CREATE, ms a file": lambda one: f"{one.create[1] / one.files * 1e3:.1f}",
+    "driver's heap before and after, MB": lambda one: "{:.0f}, {:.0f}".format(*one.heap),
+    "front end's peak before and after, MB": lambda one: "{:.0f}, {:.0f}".format(*one.front_end),
+    "index, bytes a file": lambda one: f"{one.index / one.files:.1f}",
+}
 
 
 if __name__ == "__main__":

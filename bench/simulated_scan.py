@@ -18,16 +18,15 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import DataFrame
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from bench.many_files import MASTER, live_heap
+from bench.many_files import MASTER, by_size, live_heap
 from bench.memory import timed
 from bench.session import start_session
 from sieve.indexing.build_run import build_run
@@ -84,7 +83,8 @@ def main() -> None:
         if done.returncode:
             raise SystemExit(f"a Spark failed; see {FOLDER}/spark/spark.log")
         found.append(Measured(**json.loads(done.stdout.strip().rpartition("\n")[2])))
-    Console(width=None if sys.stdout.isatty() else 110, highlight=False).print(_table(found))
+    console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+    console.print(by_size(f"{args.rows} rows a file", found, _ROWS))
 
 
 def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
@@ -138,21 +138,13 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _table(found: list[Measured]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for one in found:
-        table.add_column(f"{one.files:,} files", justify="right")
-
-    def add(title: str, cell: Callable[[Measured], str]) -> None:
-        table.add_row(title, *(cell(one) for one in found))
-
-    add("build, s", lambda one: f"{one.create[0]:.1f}")
-    add("  CPU ms a file", lambda one: f"{one.create[1] / one.files * 1e3:.2f}")
-    add("growth of the front end, MB", lambda one: f"{one.grown / 1e6:.0f}")
-    add("driver's heap before and after, MB", lambda one: f"{one.heap[0]:.0f}, {one.heap[1]:.0f}")
-    add("index, bytes a file", lambda one: f"{one.index / one.files:.1f}")
-    return table
+_ROWS: Final[Mapping[str, Callable[[Measured], str]]] = {
+    "build, s": lambda one: f"{one.create[0]:.1f}",
+    "CPU of all processes, ms a file": lambda one: f"{one.create[1] / one.files * 1e3:.2f}",
+    "growth of the front end, MB": lambda one: f"{one.grown / 1e6:.0f}",
+    "driver's heap before and after, MB": lambda one: "{:.0f}, {:.0f}".format(*one.heap),
+    "index, bytes a file": lambda one: f"{one.index / one.files:.1f}",
+}
 
 
 if __name__ == "__main__":
