@@ -16,13 +16,16 @@ _INCHES_A_QUERY, _INCHES_A_SYSTEM = 0.27, 1.05
 
 
 def draw(reports: Mapping[str, Report]) -> Figure:
-    """A panel a line of Spark: a row a query, a column a system, and the share in each field."""
+    """A panel a line of Spark: a row a query, a column a system, and the share in each field.
+
+    Without queries that some system cannot answer, such as those of the past.
+    """
+    systems = [list(dict.fromkeys(e.system for e in r.asked)) for r in reports.values()]
     asked = [
-        [each for each in report.by_query() if baseline(each[1]) in each[1]]
-        for report in reports.values()
+        [each for each in report.by_query() if len(each[1]) == len(names)]
+        for report, names in zip(reports.values(), systems, strict=True)
     ]
     heights = [len(queries) for queries in asked]
-    systems = [list(dict.fromkeys(e.system for e in r.asked)) for r in reports.values()]
     width = 3.2 + _INCHES_A_SYSTEM * max(map(len, systems))
     height = 1.6 * len(heights) + _INCHES_A_QUERY * sum(heights)
     figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
