@@ -1,6 +1,6 @@
 """What keys of a join take until a scan knows its files: ``python -m bench keys``.
 
-A table of 10,000 real files of scattered keys, and joins with sides of other keys. Told are, warm:
+A table of 10,000 real files of scattered keys, and joins with sides of other keys. Printed, warm:
 making a filter of values as they come, unsorted; and the call of the front end, from the filter to
 the files: question, transfer, look-up and answer.
 """
@@ -55,7 +55,10 @@ def main() -> None:
     for title in ("keys", "filter, ms", "least", "front end, ms", "least"):
         table.add_column(title, justify="right")
     for n in KEYS:
-        cells = [*_told(_filters(spark, n, rounds)), *_told(_calls(spark, n, rounds))]
+        cells = [
+            *_median_and_least(_filters(spark, n, rounds)),
+            *_median_and_least(_calls(spark, n, rounds)),
+        ]
         table.add_row(f"{n:,}", *cells)
     spark.stop()
     shutil.rmtree(FOLDER)
@@ -67,7 +70,7 @@ def _write(path: Path, keys: np.ndarray[Any, Any]) -> None:
     pq.write_table(pa.table({"id": keys, "n": np.arange(len(keys))}), path, store_schema=False)
 
 
-def _told(times: Sequence[float]) -> tuple[str, str]:
+def _median_and_least(times: Sequence[float]) -> tuple[str, str]:
     return f"{np.median(times):.1f}", f"{min(times):.1f}"
 
 
@@ -95,11 +98,11 @@ def _calls(spark: SparkSession, n: int, rounds: int) -> list[float]:
         before = _status(spark)
         joined = f"FROM t JOIN keys{n} AS k ON t.id = k.id WHERE k.n >= 0"
         (rows,) = spark.sql(f"SELECT /*+ BROADCAST(k) */ count(*) {joined}").collect()[0]
-        told = {name: value - before[name] for name, value in _status(spark).items()}
+        counted = {name: value - before[name] for name, value in _status(spark).items()}
         assert rows == 0, rows
-        assert told["prune_calls"] == 1, told
-        assert told["keys_received"] > 0, told
-        times.append(float(told["prune_ms"]))
+        assert counted["prune_calls"] == 1, counted
+        assert counted["keys_received"] > 0, counted
+        times.append(float(counted["prune_ms"]))
     return times[1:]
 
 

@@ -3,7 +3,7 @@
 The rows come from `range`, and say of which file they are; so there is neither listing nor file,
 and all else is that of a build: the column is sampled, read and cut, the run is written and
 measured, and the list of files is stored. Executors run in processes of their own; this process is
-what the front end is otherwise. Told of each number of files: seconds, CPU milliseconds of all
+what the front end is otherwise. Printed for each number of files: seconds, CPU milliseconds of all
 processes a file, what this process grows by at its peak, beyond the list of files that it starts
 with, and the live heap of the driver before and after.
 """
