@@ -30,10 +30,20 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=50_000, help="of each file of the star")
     parser.add_argument("--scale", type=float, default=1, help="factor of TPC-H and TPC-DS")
     parser.add_argument("--only", type=int, nargs="*", default=[], help="numbers of queries")
+    first, *others = SETTINGS
+    parser.add_argument(
+        "--settings",
+        nargs="+",
+        choices=list(SETTINGS),
+        default=[first],
+        help=f"of Spark; all but '{first}' take a run of each query, without --runs",
+    )
     parser.add_argument(
         "--all-settings",
-        action="store_true",
-        help="once more, a run each, without adaptive execution, without broadcasts, without both",
+        action="store_const",
+        const=[first, *others],
+        dest="settings",
+        help="all of them",
     )
     parser.add_argument("--picture", type=Path, help="SVG file for shares of TPC-H or TPC-DS")
     args = parser.parse_args()
@@ -42,17 +52,17 @@ def main() -> None:
         star.measure(console, args.rows, args.runs)
         return
     logging.disable()  # PySpark logs the error of a query with the whole query and both stacks
-    suite = Suite(args.suite, args.scale, console)
+    suite = Suite(args.suite, args.scale, args.only, console)
     faults = 0
     try:
-        for number, setting in enumerate(SETTINGS if args.all_settings else list(SETTINGS)[:1]):
+        for setting in args.settings:
             measured = []
             head(console, setting)
-            for one in suite.measure(setting, 0 if number else args.runs, args.only):
+            for one in suite.measure(setting, args.runs if setting == first else 0):
                 measured.append(one)
                 line(console, one)
             summary(console, measured)
-            if args.picture and not number:
+            if args.picture and setting == first:
                 title = f"{args.suite} at scale {args.scale:g}, {setting}"
                 draw(title, shares(measured)).savefig(args.picture)
             faults += sum(bool(one.fault) for one in measured)

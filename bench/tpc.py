@@ -51,9 +51,16 @@ class Measured:
 
 
 class Suite:
-    """A session with a suite's tables and indexes."""
+    """A session with a suite's tables, and indexes for its queries, or only some of these."""
 
-    def __init__(self, suite: str, scale: float, console: Console) -> None:
+    def __init__(self, suite: str, scale: float, only: Collection[int], console: Console) -> None:
+        # Spark quotes names as in MySQL.
+        self._texts = {
+            number: text.replace('"', "`")
+            for number, text in query_texts(suite).items()
+            if not only or number in only
+        }
+        named = set(re.findall(r"\w+", " ".join(self._texts.values()).lower()))
         with console.status("") as status:
             data = generate(FOLDER, suite, scale, status.update)
             status.update("starting Spark")
@@ -65,11 +72,7 @@ class Suite:
             self._indexed: dict[str, list[str]] = {}
             for table in sorted(data.iterdir()):
                 status.update(f"indexing {table.name}")
-                self._add(table, table.name in ARRIVALS[suite])
-        # Spark quotes names as in MySQL.
-        self._texts = {
-            number: text.replace('"', "`") for number, text in query_texts(suite).items()
-        }
+                self._add(table, named if table.name in ARRIVALS[suite] else ())
         self._scans = KeyedScans(self.spark, self._indexed)
 
     def close(self) -> None:
@@ -77,26 +80,27 @@ class Suite:
         self.spark.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def measure(self, setting: str, runs: int, only: Collection[int]) -> Iterator[Measured]:
-        """Measures each query, or only some, in one of `SETTINGS`."""
+    def measure(self, setting: str, runs: int) -> Iterator[Measured]:
+        """Measures each query in one of `SETTINGS`."""
         first = setting == next(iter(SETTINGS))
         with with_settings(self.spark, SETTINGS[setting]):
             for number, text in self._texts.items():
-                if not only or number in only:
-                    yield self._measure(number, text, runs, look=first)
-                    self._release()
+                yield self._measure(number, text, runs, look=first)
+                self._release()
 
     def _release(self) -> None:
         """Lets go of broadcasts, which live as long as data frames, until Spark has no room."""
         gc.collect()
         self.spark._jvm.java.lang.System.gc()  # noqa: SLF001 - no public API
 
-    def _add(self, folder: Path, is_fact: bool) -> None:
+    def _add(self, folder: Path, named: Collection[str]) -> None:
+        """Adds a table with an index on each of its keys and dates among some names."""
         spark, name = self.spark, folder.name
         spark.sql(f"CREATE TABLE {name} USING parquet LOCATION '{folder}'")
-        if is_fact:
-            self._indexed[name] = [c for c in spark.table(name).columns if _KEY.fullmatch(c)]
-            spark.sql(f"CREATE SIEVE INDEX ON {name} ({', '.join(self._indexed[name])})").collect()
+        columns = [c for c in spark.table(name).columns if _KEY.fullmatch(c) and c in named]
+        if columns:
+            self._indexed[name] = columns
+            spark.sql(f"CREATE SIEVE INDEX ON {name} ({', '.join(columns)})").collect()
 
     def _measure(self, number: int, text: str, runs: int, *, look: bool) -> Measured:
         try:
