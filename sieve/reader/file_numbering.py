@@ -166,6 +166,11 @@ class NumberedVersions:
         own[ordinals[known]] = groups[known]
         of_sure = np.ones(len(counts.rows), np.bool_)
         of_sure[ordinals[known & ~sure]] = False
+        if version.manifest.format_name == "hudi":
+            # A reader of log files may show fewer rows than are counted.
+            of_sure &= ~version.logged()
+            # The extents of a slice in several runs are those of its first run.
+            own[version.placement().all_rows.flags()] = -1
         one_value = version.encoder.exact and version.manifest.type not in _TWO_ZEROS
         found = needed(order, extents, counts, own, of_sure, one_value=one_value)
         return None if found is None else self._renumbered(version, found, unknown=True)

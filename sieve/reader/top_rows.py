@@ -28,8 +28,8 @@ from sieve.metadata.file_ranges import FileRanges
 from sieve.predicate.tree import Column, Predicate
 from sieve.reader.extents import Extents, bounds
 
-BOUNDING_FORMATS: Final = frozenset(("parquet", "orc"))
-"""Formats whose files give every query the rows that the file list counts."""
+BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi"))
+"""Formats whose files, or slices without log files, give queries all rows that the list counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

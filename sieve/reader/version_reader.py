@@ -90,6 +90,14 @@ class OpenIndex:
         )
         return counts
 
+    def logged(self) -> Flags:
+        """bool[n]: the version's Hudi slices that have log files; raises as `open_version`."""
+        logged: Flags = self.cache.get(
+            (self.directory, self.manifest.locations.parts, "logged"),
+            lambda: self.locations().mtimes != 0,
+        )
+        return logged
+
     def _part(self, part: PartRef) -> _Stored:
         stored: _Stored = self.cache.get(
             (locations_file(self.directory, part.name), part.sha256),

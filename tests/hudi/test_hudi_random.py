@@ -152,7 +152,7 @@ class History(RuleBasedStateMachine):
 
     @invariant()
     def queries_have_their_rows(self) -> None:
-        """Points and ranges of both columns, now and at some instant; a key that surely occurs."""
+        """Points, ranges and first rows of both columns, now and at some instant."""
         instant = self.chance.choice(tables.instants(self.lab)[-4:])
         for source in ("t", f"t TIMESTAMP AS OF '{instant}'"):
             try:
@@ -170,6 +170,14 @@ class History(RuleBasedStateMachine):
                 f"id < {self.chance.randrange(60)} AND amount > {least}",
             ):
                 self.lab.check(f"SELECT id, amount, word, ts FROM {source} WHERE {condition}")
+            rows = self.chance.choice((1, 7, 150))
+            first = (
+                f"SELECT id, amount FROM {source} ORDER BY amount, id LIMIT {rows}",
+                f"SELECT id, amount FROM {source} ORDER BY id DESC, amount LIMIT {rows}",
+                f"SELECT id, amount FROM {source} WHERE id > {key} ORDER BY id, amount LIMIT 7",
+                f"SELECT min(amount), max(id) FROM {source} GROUP BY part",
+            )
+            self.lab.check(" UNION ALL ".join(f"({query})" for query in first))
 
     def teardown(self) -> None:
         with self.stack:

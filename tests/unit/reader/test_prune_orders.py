@@ -14,6 +14,7 @@ import pytest
 
 from sieve.metadata.manifest import render_manifest
 from sieve.reader import version_reader
+from tests.made_index import plain_locations
 from tests.unit.reader.indexed_table import LEFT, N, Table, equals
 from tests.wire import flags, paths_of
 
@@ -121,19 +122,46 @@ def test_what_bounds_nothing_reads_all(table: Table, monkeypatch: pytest.MonkeyP
     assert ("skip" in answer, answer["reasons"]) == (False, {"no-predicate": 1})
 
 
-@pytest.mark.parametrize(
-    ("format_name", "files"),
-    [("parquet", [0]), ("orc", [0]), *((name, list(range(N))) for name in ("hudi", "delta"))],
-)
-def test_formats_whose_counts_are_no_promise(
-    table: Table, format_name: str, files: list[int]
-) -> None:
-    """Rows of slices may be replaced, and of other files deleted."""
+def of_format(table: Table, format_name: str) -> Table:
+    """The table in another format."""
     path = table.root / LEFT / "versions" / "1.json"
     path.write_bytes(
         render_manifest(dataclasses.replace(table.versions[0], format_name=format_name))
     )
-    assert kept(table, asked(table, order())) == files
+    return table
+
+
+@pytest.mark.parametrize(
+    ("format_name", "files"), [("parquet", [0]), ("orc", [0]), ("delta", list(range(N)))]
+)
+def test_formats_whose_counts_are_no_promise(
+    table: Table, format_name: str, files: list[int]
+) -> None:
+    """Deletion vectors hide rows of files."""
+    assert kept(table, asked(of_format(table, format_name), order())) == files
+
+
+def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
+    """Log files hide rows of 0 and 1: 2 bounds the others, and these two may come before it."""
+    listed = plain_locations(N)
+    times = np.array([7, 7, *[0] * (N - 2)])
+    table = of_format(Table(tmp_path, dataclasses.replace(listed, mtimes=times)), "hudi")
+    assert kept(table, asked(table, order(10))) == [0, 1, 2]
+    assert kept(table, asked(table, order(10, descending=True))) == [7]
+    all_logged = dataclasses.replace(listed, mtimes=np.full(N, 7))
+    table = of_format(Table(tmp_path / "all", all_logged), "hudi")
+    assert kept(table, asked(table, order(1))) == list(range(N))
+
+
+def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
+    """The extents of file 5 are those of its first run."""
+    also = np.full((N, 1), -1)
+    also[5] = 0
+    times = np.array([0, 0, 0, 0, 0, 7, 0, 0])
+    listed = dataclasses.replace(plain_locations(N), mtimes=times, also=also)
+    table = of_format(Table(tmp_path, listed), "hudi")
+    assert kept(table, asked(table, order(10))) == [0, 5]
+    assert kept(table, asked(table, order(10, descending=True))) == [5, 7]
 
 
 def test_a_damaged_index_bounds_nothing(table: Table) -> None:

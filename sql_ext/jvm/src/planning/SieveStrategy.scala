@@ -36,7 +36,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       TopRows.within(top)(executing.sessionState.planner.plan(plan).next())
     }
 
-  /** The indexed columns of a relation that gives the rows of its files, and no others. */
+  /** The indexed columns of a relation whose rows an index has counted. */
   private def columns(scan: LogicalRelation): Seq[String] => Boolean =
     entry(scan).filter(_ => SieveStrategy.isOfFiles(scan)).fold((_: Seq[String]) => false)(_.columns.contains)
 
@@ -96,7 +96,7 @@ object SieveStrategy {
   }
 
   private def isOfFiles(scan: LogicalRelation): Boolean = scan.relation match {
-    case fs: HadoopFsRelation => listings(fs.location.getClass.getName)
+    case fs: HadoopFsRelation => Hudi.is(fs.location) || listings(fs.location.getClass.getName)
     case _ => false
   }
 

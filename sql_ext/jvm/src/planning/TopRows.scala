@@ -109,7 +109,9 @@ object TopRows extends OnceLogging {
           .transform { case a: Attribute => own.getOrElse(a, a) }.asInstanceOf[FirstRows]
         val filters = Filters.of(relation.output, fs)
         lazy val isIndexed = indexed(relation)
-        val holds = bare.groups.forall(filters.isPartition) &&
+        // Hudi may read partition columns from files, whose values are others than those of paths.
+        val groups = bare.groups.isEmpty || !Hudi.is(fs.location)
+        val holds = groups && bare.groups.forall(filters.isPartition) &&
           bare.orders.forall(o => filters.column(o.child).exists(isIndexed))
         if (holds) Some(bare) else None
       case _ => None

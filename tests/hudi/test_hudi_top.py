@@ -1,0 +1,99 @@
+"""ORDER BY ... LIMIT, MIN and MAX of Hudi tables: a bound rests on slices without log files."""
+
+from __future__ import annotations
+
+import pytest
+import tables
+from spark_session import Lab
+
+pytestmark = pytest.mark.hudi
+
+FIRST = "SELECT id, word FROM t ORDER BY id LIMIT 5"
+LAST = "SELECT id, word FROM t ORDER BY id DESC LIMIT 5"
+ENDS = "SELECT min(id), max(id) FROM t"
+
+
+def indexed(lab: Lab, kind: str) -> None:
+    """A slice of a hundred ascending keys in each of four partitions."""
+    tables.create(lab, kind, parts=True)
+    tables.fill(lab, 0, 400)
+    lab.sql("CREATE SIEVE INDEX ON t (id, amount)")
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
+    """One slice at each end, the next page, and a bound for each partition."""
+    with lab.database("hudi_top"):
+        indexed(lab, kind)
+        lab.check(FIRST, exactly=1)
+        lab.check(LAST, exactly=1)
+        lab.check(ENDS, exactly=2)
+        lab.check("SELECT id FROM t WHERE id > 150 ORDER BY id LIMIT 5", exactly=2)
+        lab.check("SELECT id FROM t ORDER BY id LIMIT 5 OFFSET 98", exactly=2)
+        lab.check("SELECT part, max(amount) FROM t GROUP BY part", exactly=4)
+        lab.check("SELECT id FROM t WHERE word > 'w3' ORDER BY id LIMIT 5", exactly=4)
+
+
+def test_a_new_base_file_is_read_until_it_is_known(lab: Lab) -> None:
+    """Copy-on-write: a row of another slice becomes the least, the least rows go."""
+    with lab.database("hudi_top_cow"):
+        indexed(lab, "cow")
+        lab.sql("DELETE FROM t WHERE id < 3")
+        lab.check(FIRST, exactly=2)
+        tables.upsert(lab, "SELECT -1, 0, 'least', 9, 3")
+        lab.check(FIRST, exactly=3)
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        lab.check(FIRST, exactly=2)
+        assert lab.run(ENDS).rows.keys() == {"(-1, 399)"}
+
+
+def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
+    """Merge-on-read: nearly all of the first slice is deleted, before a REFRESH and after it."""
+    with lab.database("hudi_top_deletes"):
+        indexed(lab, "mor")
+        lab.sql("DELETE FROM t WHERE id < 99")
+        lab.check(FIRST, exactly=2)
+        lab.check(LAST, exactly=2)
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        lab.check(FIRST, exactly=2)
+        # All that is left of the first slice comes after the bound.
+        lab.check(LAST, exactly=1)
+        tables.compact(lab)
+        lab.sql("REFRESH TABLE t")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        lab.check("SELECT id FROM t ORDER BY id LIMIT 1", exactly=1)
+
+
+def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
+    """Its counts are sums, and its least key may be among the appended records."""
+    with lab.database("hudi_top_news"):
+        indexed(lab, "mor")
+        lab.sql("UPDATE t SET amount = -7 WHERE id = 250")
+        lab.sql("UPDATE t SET amount = 5000 WHERE id = 251")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert lab.check("SELECT min(amount) FROM t", at_most=3).rows.keys() == {"(-7,)"}
+        assert lab.check("SELECT max(amount) FROM t", at_most=3).rows.keys() == {"(5000,)"}
+        lab.check("SELECT id, amount FROM t ORDER BY amount LIMIT 3")
+        lab.check(FIRST, exactly=2)
+
+
+def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
+    """Most of a slice's least amounts grow in log files that the index has read by themselves."""
+    with lab.database("hudi_top_updates"):
+        indexed(lab, "mor")
+        lab.sql("UPDATE t SET amount = amount + 2000 WHERE part = 1 AND amount < 300")
+        for _ in range(2):
+            lab.check("SELECT id, amount FROM t WHERE part > 0 ORDER BY amount, id LIMIT 10")
+            lab.check("SELECT part, min(amount), max(amount) FROM t GROUP BY part")
+            lab.sql("REFRESH SIEVE INDEX ON t")
+
+
+def test_an_earlier_instant_has_no_bound(lab: Lab) -> None:
+    """Which rows it shows of a slice, counts of today do not tell."""
+    with lab.database("hudi_top_past"):
+        indexed(lab, "cow")
+        before = lab.sql("SELECT max(_hoodie_commit_time) FROM t")[0][0]
+        lab.sql("DELETE FROM t WHERE id < 3")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        past = lab.check(f"SELECT min(id) FROM t TIMESTAMP AS OF '{before}'", exactly=4)
+        assert past.rows.keys() == {"(0,)"}
