@@ -64,7 +64,7 @@ class Suite:
         with console.status("") as status:
             data = generate(FOLDER, suite, scale, status.update)
             status.update("starting Spark")
-            self._folder = FOLDER / f"session-{suite}"
+            self._folder = FOLDER / f"session-{suite}-{scale:g}"
             shutil.rmtree(self._folder, ignore_errors=True)
             # A busy machine is measured, not timed out: strict mode would fail there.
             own = {"spark.sieve.prune.timeout": "10s", "spark.driver.memory": "6g"}

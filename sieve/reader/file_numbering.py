@@ -158,6 +158,7 @@ class NumberedVersions:
         with _blaming(version):
             counts = version.counts()
             extents = version.extents(descending=order.descending)
+            logged, several = version.merged_slices()
         if extents is None or version.manifest.format_name not in BOUNDING_FORMATS:
             return None
         known = ordinals >= 0
@@ -166,11 +167,10 @@ class NumberedVersions:
         own[ordinals[known]] = groups[known]
         of_sure = np.ones(len(counts.rows), np.bool_)
         of_sure[ordinals[known & ~sure]] = False
-        if version.manifest.format_name == "hudi":
-            # A reader of log files may show fewer rows than are counted.
-            of_sure &= ~version.logged()
-            # The extents of a slice in several runs are those of its first run.
-            own[version.placement().all_rows.flags()] = -1
+        # A reader of log files may show fewer rows than are counted.
+        of_sure[logged] = False
+        # The extents of a slice in several runs are those of its first run.
+        own[several] = -1
         one_value = version.encoder.exact and version.manifest.type not in _TWO_ZEROS
         found = needed(order, extents, counts, own, of_sure, one_value=one_value)
         return None if found is None else self._renumbered(version, found, unknown=True)

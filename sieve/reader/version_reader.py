@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from sieve.arrays.dtypes import Flags
+from sieve.arrays.dtypes import Counts, Flags
 from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
 from sieve.metadata.file_list import Locations, check_list, merge, parse_locations
@@ -90,13 +90,18 @@ class OpenIndex:
         )
         return counts
 
-    def logged(self) -> Flags:
-        """bool[n]: the version's Hudi slices that have log files; raises as `open_version`."""
-        logged: Flags = self.cache.get(
+    def merged_slices(self) -> tuple[Counts, Counts]:
+        """The ordinals of Hudi slices with log files, and of those among them in several runs.
+
+        Both int64[k], and empty for a table of another format; raises as `open_version`.
+        """
+        if self.manifest.format_name != "hudi":
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        logged: Counts = self.cache.get(
             (self.directory, self.manifest.locations.parts, "logged"),
-            lambda: self.locations().mtimes != 0,
+            lambda: np.flatnonzero(self.locations().mtimes),
         )
-        return logged
+        return logged, np.flatnonzero(self.placement().all_rows.flags())
 
     def _part(self, part: PartRef) -> _Stored:
         stored: _Stored = self.cache.get(

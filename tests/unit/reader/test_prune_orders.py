@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sieve.errors import UnavailableError
 from sieve.metadata.manifest import render_manifest
 from sieve.reader import version_reader
+from sieve.reader.version_reader import OpenIndex
 from tests.made_index import plain_locations
 from tests.unit.reader.indexed_table import LEFT, N, Table, equals
 from tests.wire import flags, paths_of
@@ -162,6 +164,20 @@ def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
     table = of_format(Table(tmp_path, listed), "hudi")
     assert kept(table, asked(table, order(10))) == [0, 5]
     assert kept(table, asked(table, order(10, descending=True))) == [5, 7]
+
+
+def test_a_list_of_slices_that_cannot_be_read(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The filter's index serves on where that of the order fails."""
+
+    def fail(_: OpenIndex) -> None:
+        raise UnavailableError("SIEVE_UNREACHABLE", "the store is away")
+
+    monkeypatch.setattr(OpenIndex, "merged_slices", fail)
+    answer = asked(table, order(10), predicate=equals("y", 25))
+    assert (kept(table, answer), answer["used"]) == ([2], ["y@1"])
+    assert answer["reasons"] == {"error": 1, "unbounded": 1}
 
 
 def test_a_damaged_index_bounds_nothing(table: Table) -> None:
