@@ -40,6 +40,7 @@ def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
         encoder=Encoder(type_),
         counts=lambda: whole_files(ones, ones * 0, ones * 0),
         extents=lambda descending: extents(ends, ones) if not descending else None,
+        merged_slices=lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)),
     )
     files: Any = SimpleNamespace(n=6, ordinals={"v": gather(np.array([0, 0, 1, 2, -1, 3]))})
     over = NumberedVersions((version,), files, partial=False)
