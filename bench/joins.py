@@ -29,6 +29,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="of each query in each mode")
     parser.add_argument("--rows", type=int, default=50_000, help="of each file of the star")
     parser.add_argument("--scale", type=float, default=1, help="factor of TPC-H and TPC-DS")
+    parser.add_argument(
+        "--pruning", choices=["auto", "always"], default="auto", help="spark.sieve.join.pruning"
+    )
     parser.add_argument("--only", type=int, nargs="*", default=[], help="numbers of queries")
     first, *others = SETTINGS
     parser.add_argument(
@@ -52,7 +55,7 @@ def main() -> None:
         star.measure(console, args.rows, args.runs)
         return
     logging.disable()  # PySpark logs the error of a query with the whole query and both stacks
-    suite = Suite(args.suite, args.scale, args.only, console)
+    suite = Suite(args.suite, args.scale, args.only, args.pruning, console)
     faults = 0
     try:
         for setting in args.settings:

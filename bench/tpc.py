@@ -53,7 +53,9 @@ class Measured:
 class Suite:
     """A session with a suite's tables, and indexes for its queries, or only some of these."""
 
-    def __init__(self, suite: str, scale: float, only: Collection[int], console: Console) -> None:
+    def __init__(
+        self, suite: str, scale: float, only: Collection[int], pruning: str, console: Console
+    ) -> None:
         # Spark quotes names as in MySQL.
         self._texts = {
             number: text.replace('"', "`")
@@ -68,6 +70,7 @@ class Suite:
             shutil.rmtree(self._folder, ignore_errors=True)
             # A busy machine is measured, not timed out: strict mode would fail there.
             own = {"spark.sieve.prune.timeout": "10s", "spark.driver.memory": "6g"}
+            own["spark.sieve.join.pruning"] = pruning
             self.spark = start_session(self._folder, COUNTED_READS | own)
             self._indexed: dict[str, list[str]] = {}
             for table in sorted(data.iterdir()):
