@@ -56,6 +56,7 @@ class Suite:
     def __init__(
         self, suite: str, scale: float, only: Collection[int], pruning: str, console: Console
     ) -> None:
+        self._modes = MODES | {"Sieve": MODES["Sieve"] | {"spark.sieve.join.pruning": pruning}}
         # Spark quotes names as in MySQL.
         self._texts = {
             number: text.replace('"', "`")
@@ -70,7 +71,6 @@ class Suite:
             shutil.rmtree(self._folder, ignore_errors=True)
             # A busy machine is measured, not timed out: strict mode would fail there.
             own = {"spark.sieve.prune.timeout": "10s", "spark.driver.memory": "6g"}
-            own["spark.sieve.join.pruning"] = pruning
             self.spark = start_session(self._folder, COUNTED_READS | own)
             self._indexed: dict[str, list[str]] = {}
             for table in sorted(data.iterdir()):
@@ -107,8 +107,8 @@ class Suite:
 
     def _measure(self, number: int, text: str, runs: int, *, look: bool) -> Measured:
         try:
-            turns, fault = in_turns(self.spark, text, MODES, runs), ""
-            if turns.differing and self._differs(text, MODES):
+            turns, fault = in_turns(self.spark, text, self._modes, runs), ""
+            if turns.differing and self._differs(text, self._modes):
                 fault = f"other rows: {turns.differing}"
             scans = tuple(self._keyed(text)) if look else ()
             unkeyed = tuple(self._unkeyed(text)) if look else ()
@@ -122,13 +122,13 @@ class Suite:
         return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
 
     def _keyed(self, text: str) -> Iterator[KeyedScan]:
-        with with_settings(self.spark, MODES["Sieve"]):
+        with with_settings(self.spark, self._modes["Sieve"]):
             frame = self.spark.sql(text)
             frame.collect()
             yield from self._scans.of(frame)
 
     def _unkeyed(self, text: str) -> Iterator[str]:
-        with with_settings(self.spark, MODES["Sieve"]):
+        with with_settings(self.spark, self._modes["Sieve"]):
             for scan in self.spark.sql(f"EXPLAIN SIEVE {text}").collect():
                 table = scan["table"].rpartition(".")[2]
                 if table in self._indexed and _KEYED not in (scan["predicate"] or ""):
