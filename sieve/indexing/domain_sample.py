@@ -115,7 +115,8 @@ def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSa
     ends = np.clip(asked.ravel(), query_model.codes[0], query_model.codes[-1])
     begin = np.append(begin, query_model.up_to(ends) - share / _STRATA / 2)
     # A window ends with a key if the key's own weight does, so that all keys are equally likely.
-    first, last = _code_at(query_model, begin), _code_at(query_model, begin + share / _STRATA)
+    both = np.concatenate([begin, begin + share / _STRATA])
+    first, last = np.split(_code_at(query_model, both), 2)
     first += first < last
     heavy = query_model.codes[_heavy(query_model)]
     first, last = np.concatenate([first, heavy, ends]), np.concatenate([last, heavy, ends])

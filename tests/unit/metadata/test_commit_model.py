@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 
@@ -29,8 +30,7 @@ BY = CreatedBy("0.1.0", "4.1.4")
 Rule = Callable[[Step, Answer], Step | End]
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(NamedTuple):
     """A statement at work.
 
     Attributes:
@@ -48,8 +48,7 @@ class Writer:
     lost: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """All that there is.
 
     Attributes:
@@ -140,28 +139,28 @@ class Model:
             free = {n for n in flying if self._versions[n].version > len(state.chain)}
             flying = frozenset(free) if state.folder else frozenset()
         if flying != state.flying:
-            state = replace(state, flying=flying)
+            state = state._replace(flying=flying)
         if any(w.steps and isinstance(w.doing, End) for w in state.writers):
-            ended = (replace(w, steps=0) if isinstance(w.doing, End) else w for w in state.writers)
-            state = replace(state, writers=tuple(ended))
+            ended = (w._replace(steps=0) if isinstance(w.doing, End) else w for w in state.writers)
+            state = state._replace(writers=tuple(ended))
         return state
 
     def _next(self, state: State) -> Iterator[State]:
         for name in state.flying:
             # Those that never take effect are those of which this is never played.
-            yield replace(self._land(state, name), flying=state.flying - {name})
+            yield self._land(state, name)._replace(flying=state.flying - {name})
         if state.foreign == 2:
-            yield replace(state, copied=state.registered, foreign=1)
+            yield state._replace(copied=state.registered, foreign=1)
         if state.foreign == 1 and state.copied is not None:
-            yield replace(state, registered=state.copied, copied=None, foreign=0)
+            yield state._replace(registered=state.copied, copied=None, foreign=0)
         for number, writer in enumerate(state.writers):
             if writer.steps < STEPS and not isinstance(writer.doing, End):
                 for environment, now in self._act(state, number, writer):
                     writers = (*state.writers[:number], now, *state.writers[number + 1 :])
-                    yield replace(environment, writers=writers)
+                    yield environment._replace(writers=writers)
 
     def _act(self, state: State, number: int, writer: Writer) -> Iterator[tuple[State, Writer]]:
-        writer = replace(writer, steps=writer.steps + 1)
+        writer = writer._replace(steps=writer.steps + 1)
         match writer.doing:
             case Create():
                 for environment, answer in self._create(state, writer.proposed):
@@ -171,27 +170,27 @@ class Model:
                     yield self._went_on(state, number, writer, answer)
             case "plan":
                 if not state.folder:
-                    yield state, replace(writer, doing=End.REFUSED)
+                    yield state, writer._replace(doing=End.REFUSED)
                     return
                 newest = self._versions[state.chain[-1]]
                 try:
                     proposed = self._plan(number, writer.kind, newest)
                 except ConflictError:
-                    yield self._ended(state, number, replace(writer, doing=End.LOST))
+                    yield self._ended(state, number, writer._replace(doing=End.LOST))
                     return
                 doing = End.PUBLISHED if proposed == newest.id else FIRST
-                yield state, replace(writer, proposed=proposed, doing=doing)
+                yield state, writer._replace(proposed=proposed, doing=doing)
             case "unregister":
                 doing = "delete" if self._tombstone else End.PUBLISHED
-                yield replace(state, registered=False), replace(writer, doing=doing)
+                yield state._replace(registered=False), writer._replace(doing=doing)
             case "delete":
-                yield replace(state, folder=False), replace(writer, doing=End.PUBLISHED)
+                yield state._replace(folder=False), writer._replace(doing=End.PUBLISHED)
 
     def _create(self, state: State, name: str) -> Iterator[tuple[State, Answer]]:
         yield state, Answer.REFUSED
         if not state.folder:
             return
-        yield replace(state, flying=state.flying | {name}), Answer.NO_REPLY
+        yield state._replace(flying=state.flying | {name}), Answer.NO_REPLY
         landed = self._land(state, name)
         yield landed, Answer.NO_REPLY
         yield landed, Answer.TAKEN if landed is state else Answer.MADE
@@ -201,7 +200,7 @@ class Model:
         number = self._versions[name].version
         if not state.folder or (self._if_absent and number <= len(state.chain)):
             return state
-        return replace(state, chain=(*state.chain[: number - 1], name, *state.chain[number:]))
+        return state._replace(chain=(*state.chain[: number - 1], name, *state.chain[number:]))
 
     def _look(self, state: State, name: str) -> Answer:
         number = self._versions[name].version
@@ -216,20 +215,20 @@ class Model:
         doing = self._rule(writer.doing, answer)
         if doing is End.LOST:
             lost = (*writer.lost, writer.proposed)
-            return state, replace(writer, doing="plan", lost=lost)
+            return state, writer._replace(doing="plan", lost=lost)
         if doing is End.PUBLISHED and writer.kind == "d":
-            return state, replace(writer, doing="unregister")
-        return self._ended(state, number, replace(writer, doing=doing))
+            return state, writer._replace(doing="unregister")
+        return self._ended(state, number, writer._replace(doing=doing))
 
     def _ended(self, state: State, number: int, writer: Writer) -> tuple[State, Writer]:
         """What a refresh that failed for certain has built is deleted at once."""
         failed = writer.doing in (End.LOST, End.REFUSED)
         failed |= writer.doing is End.UNKNOWN and not self._keep_unknown
         if writer.doing is End.REFUSED:
-            writer = replace(writer, lost=(*writer.lost, writer.proposed))
+            writer = writer._replace(lost=(*writer.lost, writer.proposed))
         if failed and writer.kind == "r":
             made = {_part_of(number)} if self._keep_shared else {_part_of(number), _SHARED.name}
-            state = replace(state, deleted=state.deleted | made)
+            state = state._replace(deleted=state.deleted | made)
         return state, writer
 
     def _check(self, state: State) -> None:
