@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import queue
+import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from spark_session import Lab, scans
+from spark_session import Answer, Lab, scans
 
 FETCHED = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -196,6 +198,24 @@ def test_a_side_that_gives_keys_gets_keys(star: Lab) -> None:
             for _ in range(scan.metrics().apply("numFiles").value())
         )
         assert (read["fact"], read["parts"]) == (10 + 5, 5)
+
+
+def test_a_query_for_keys_may_wait_for_another_query(star: Lab) -> None:
+    """The side that gives keys is pruned itself by a query, which shows the whole plan."""
+    query = (
+        "SELECT p.k, f.v FROM parts p FULL JOIN (SELECT * FROM parts WHERE k < 42) f ON p.k = f.k "
+        "JOIN dim d ON p.p = d.attr AND d.k < 100"
+    )
+    with star.setting("spark.sieve.enabled", "false"):
+        rows = star.run(query).rows
+    alone = {
+        "spark.sql.autoBroadcastJoinThreshold": "10MB",
+        "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly": "false",
+    }
+    answers: queue.Queue[Answer] = queue.Queue()
+    with star.settings(FETCHED | alone):
+        threading.Thread(target=lambda: answers.put(star.run(query)), daemon=True).start()
+        assert answers.get(timeout=60).rows == rows
 
 
 def test_texts_outlive_their_rows(star: Lab) -> None:

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.{ExecSubqueryExpression, FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.types.StructType
@@ -31,18 +31,29 @@ trait CountedScan extends FileSourceScanExec {
 
   private def awaitsKeys: Boolean = dataFilters.exists(RunTimeFilters.awaits)
 
-  /** Spark waits here for the results of the scan's subqueries. */
+  /**
+   * Spark waits here for the results of the scan's subqueries. It holds the scan's lock, which each thread that prints
+   * the plan may need, and an adaptive subquery prints it before its result is there: so they have their results first.
+   */
   override protected def waitForSubqueries(): Unit = relation.location match {
     case index: SieveFileIndex if awaitsKeys =>
       val start = System.nanoTime
       // The error of a side that fails is the one that the join would have: Spark puts another around it.
-      try super.waitForSubqueries()
+      try awaitResults()
       catch {
         case e: SparkException if fetchesKeys && e.getCause.isInstanceOf[ExecutionException] => throw e.getCause.getCause
       }
+      super.waitForSubqueries()
       index.waited(System.nanoTime - start)
-    case _ => super.waitForSubqueries()
+    case _ =>
+      awaitResults()
+      super.waitForSubqueries()
   }
+
+  private def awaitResults(): Unit = expressions.foreach(_.foreach {
+    case subquery: ExecSubqueryExpression => subquery.plan.executeCollect()
+    case _ =>
+  })
 
   private def fetchesKeys: Boolean = dataFilters.exists(_.isInstanceOf[AmongKeys])
 
