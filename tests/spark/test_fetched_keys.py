@@ -33,6 +33,7 @@ def star(lab: Lab) -> Iterator[Lab]:
             f"CREATE TABLE parts USING parquet PARTITIONED BY (p) AS {fact}, id DIV 500 AS p "
             "FROM range(0, 1000, 1, 10)"
         )
+        lab.sql("CREATE TABLE plain_parts USING parquet PARTITIONED BY (p) AS SELECT * FROM parts")
         dimension = "SELECT id * 20 AS k, id % 10 AS attr, id / 2 AS d, lpad(id * 20, 9, '0') AS s"
         rows = "FROM range(0, 50, 1, 1)"
         lab.sql(f"CREATE TABLE dim USING parquet AS {dimension} {rows}")
@@ -60,11 +61,11 @@ AGAIN = {
     "a filter": "SELECT k FROM dim WHERE attr = 7",
     "groups": "SELECT k, max(s) FROM dim WHERE attr = 7 GROUP BY k, d HAVING sum(attr) > 0",
     "a sum of decimals": "SELECT k FROM dim GROUP BY k HAVING sum(CAST(d AS DECIMAL(27, 2))) > 3",
-    "a subquery": "SELECT k FROM dim WHERE attr = (SELECT max(attr) FROM dim)",
     "some partitions": "SELECT k FROM parts WHERE p = 1 AND v = 3",
     "a union": "SELECT k FROM dim WHERE attr = 7 UNION ALL SELECT explode(array(id)) FROM range(3)",
 }
 OTHERWISE = {
+    "a subquery": "SELECT k FROM dim WHERE attr = (SELECT max(attr) FROM dim)",
     "text": "SELECT k FROM text_dim WHERE attr = 7",
     "a lenient reader": "SELECT k FROM lenient_dim WHERE attr = 7",
     "all partitions": "SELECT k FROM parts WHERE v = 3",
@@ -200,22 +201,44 @@ def test_a_side_that_gives_keys_gets_keys(star: Lab) -> None:
         assert (read["fact"], read["parts"]) == (10 + 5, 5)
 
 
-def test_a_query_for_keys_may_wait_for_another_query(star: Lab) -> None:
-    """The side that gives keys is pruned itself by a query, which shows the whole plan."""
+def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str]:
+    """Of a query that may wait for ever; queue.Empty."""
+    answers: queue.Queue[Answer] = queue.Queue()
+    with lab.settings(conf):
+        threading.Thread(target=lambda: answers.put(lab.run(query)), daemon=True).start()
+        return answers.get(timeout=60).rows
+
+
+@pytest.mark.parametrize("table", ["parts", "plain_parts"])
+def test_a_side_that_gives_keys_may_await_its_partitions(star: Lab, table: str) -> None:
+    """A query within that for keys would show the whole plan, and wait for its scans' locks."""
     query = (
-        "SELECT p.k, f.v FROM parts p FULL JOIN (SELECT * FROM parts WHERE k < 42) f ON p.k = f.k "
-        "JOIN dim d ON p.p = d.attr AND d.k < 100"
+        f"SELECT p.k, f.v FROM {table} p FULL JOIN (SELECT * FROM parts WHERE k < 42) f "
+        "ON p.k = f.k JOIN dim d ON p.p = d.attr AND d.k < 100"
     )
     with star.setting("spark.sieve.enabled", "false"):
         rows = star.run(query).rows
-    alone = {
+    conf = {
         "spark.sql.autoBroadcastJoinThreshold": "10MB",
         "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly": "false",
     }
-    answers: queue.Queue[Answer] = queue.Queue()
-    with star.settings(FETCHED | alone):
-        threading.Thread(target=lambda: answers.put(star.run(query)), daemon=True).start()
-        assert answers.get(timeout=60).rows == rows
+    assert _rows_in_a_minute(star, query, FETCHED | conf) == rows
+
+
+def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
+    """Spark has 16 threads for all subqueries: those that await others would hold each of them."""
+    sums = (
+        f"(SELECT sum(f.v) FROM fact f JOIN dim d ON f.k = d.k WHERE d.attr > {n})"
+        for n in range(20)
+    )
+    query = f"SELECT {', '.join(sums)}"
+    with star.setting("spark.sieve.enabled", "false"):
+        rows = star.run(query).rows
+    assert _rows_in_a_minute(star, query, FETCHED) == rows
+    broadcast = FETCHED | {"spark.sql.autoBroadcastJoinThreshold": "10MB"}
+    for conf, keys in ((FETCHED, "amongkeys"), (broadcast, "dynamicpruning")):
+        with star.settings(conf):
+            assert (keys in _plan(star, query)) is (conf is broadcast)
 
 
 def test_texts_outlive_their_rows(star: Lab) -> None:

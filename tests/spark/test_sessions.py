@@ -44,6 +44,20 @@ def opened(lab: Lab, number: int) -> list[Lab]:
     return sessions
 
 
+@pytest.mark.usefixtures("index")
+def test_a_thread_without_a_session_gets_the_rows_of_an_rdd(lab: Lab) -> None:
+    """Spark asks an RDD for its rows in the thread that wants them; its own scans need no more."""
+    frame = lab.spark.sql(POINT)
+
+    def rows() -> list[Any]:
+        return frame.rdd.collect()
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(rows).result() == ROWS
+    (scan,) = scans(frame._jdf.queryExecution().executedPlan())
+    assert scan.metrics().apply("numFiles").value() == 1
+
+
 def test_open_sessions_see_create_disable_enable_and_drop(lab: Lab, table: str) -> None:
     """Whichever session types a statement, every open one prunes, or stops, with its next query."""
     first, second = opened(lab, 2)

@@ -25,9 +25,12 @@ trait CountedScan extends FileSourceScanExec {
   override lazy val driverMetrics: Map[String, SQLMetric] = relation.location match {
     case index: SieveFileIndex =>
       val ofKeys = if (awaitsKeys) index.keyMetrics else Map.empty
-      copy().driverMetrics ++ index.metrics ++ ofKeys
-    case _ => copy().driverMetrics
+      inSession(copy().driverMetrics) ++ index.metrics ++ ofKeys
+    case _ => inSession(copy().driverMetrics)
   }
+
+  /** A node takes its session from the thread that makes it, which may have none where rows of an RDD are asked for. */
+  private def inSession[A](made: => A): A = if (session == null) made else session.withActive(made)
 
   private def awaitsKeys: Boolean = dataFilters.exists(RunTimeFilters.awaits)
 
@@ -59,10 +62,9 @@ trait CountedScan extends FileSourceScanExec {
 
   /** Spark copies a node by the constructor arguments of its class, which only its own scan has. */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
-    def made(): SparkPlan = copy().makeCopy(arguments) match {
+    val counted = inSession(copy().makeCopy(arguments) match {
       case scan: FileSourceScanExec => new SieveScan(scan)
-    }
-    val counted = if (session == null) made() else session.withActive(made())
+    })
     counted.copyTagsFrom(this)
     counted
   }
@@ -76,7 +78,7 @@ trait CountedScan extends FileSourceScanExec {
       case index: SieveFileIndex => index.received(resolved)
       case _ =>
     }
-    val own = copy(relation = listing, dataFilters = resolved.filters)
+    val own = inSession(copy(relation = listing, dataFilters = resolved.filters))
     own.selectedPartitions
     counts(own)
     own
@@ -121,7 +123,7 @@ trait CountedScan extends FileSourceScanExec {
   }
 
   private def withoutBound: RDD[InternalRow] = {
-    val all = new SieveScan(copy(dataFilters = FirstRows.without(dataFilters)))
+    val all = inSession(new SieveScan(copy(dataFilters = FirstRows.without(dataFilters))))
     val read = all.inputRDD
     counts(all)
     read

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.sieve
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, PlanExpression, SubqueryExpression}
+import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression, PlanExpression, SubqueryExpression}
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution._
@@ -20,14 +20,18 @@ object FetchedKeys {
   /**
    * Whether a plan gives the very same rows when it is run again at once. Only what is known to do so:
    * a key that the second run has and the first had not would be a lost row. Hence none that may list
-   * other files by then, choose among equals (a window, a limit), or round differently.
+   * other files by then, choose among equals (a window, a limit), or round differently. Nor one with a
+   * subquery: Spark runs them all in one pool, where those that wait for others may hold every thread.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
-    !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists(e => !e.deterministic || mayDiffer(e) || e.exists {
-      case s: SubqueryExpression => !isRepeatable(s.plan)
-      case _ => false
-    })
+    !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>
+      !e.deterministic || mayDiffer(e) || e.exists(isSubquery)
+    }
   }
+
+  /** Spark's keys of partitions wait for a broadcast, or are none (`JoinKeys`). */
+  private def isSubquery(e: Expression): Boolean =
+    e.isInstanceOf[SubqueryExpression] && !e.isInstanceOf[DynamicPruningSubquery]
 
   private def isKnown(node: LogicalPlan): Boolean = node match {
     case _: Project | _: Filter | _: Join | _: Aggregate | _: Union | _: Generate | _: Expand => true

@@ -22,8 +22,13 @@ import org.apache.spark.sql.sieve.Reason.Reason
 final case class KeySource(
     side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
     isShared: Boolean, alone: Boolean) {
-  /** The keys by a job of their own; one for all scans that they prune. */
-  private lazy val collected = DistinctKeys.of(build, pairs.map(_._2))
+  /**
+   * The keys by a job of their own; one for all scans that they prune. What Spark asks for partitions there
+   * comes from a broadcast or not at all: a query within this one would hold a second thread of Spark's pool.
+   */
+  private lazy val collected = DistinctKeys.of(build.transformAllExpressions {
+    case partitions: DynamicPruningSubquery => partitions.copy(onlyInBroadcast = true)
+  }, pairs.map(_._2))
 
   /** A filter of a scan by one of the keys. */
   def filter(key: Expression, at: Int): Expression =
@@ -54,8 +59,10 @@ final case class KeySource(
  *
  * A broadcast side that has been given as keys is never changed afterwards, nor is one whose keys
  * prune partitions already: Spark would take it for another plan and reuse no broadcast.
+ *
+ * @param fetches whether keys may be collected by a subquery
  */
-class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelper {
+class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) extends PredicateHelper {
   /** What Spark's own dynamic partition pruning takes keys from. */
   private lazy val frozen: Set[LogicalPlan] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Set.empty
@@ -127,7 +134,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan) extends PredicateHelp
       Seq(BuildLeft, BuildRight).filter(JoinKeys.mayPruneByKeysOf(join.joinType, _)).map(source) match {
         // To ask the other side would save no more than a table that is broadcast.
         case both if both.exists(_.isShared) => both.filter(_.isShared)
-        case fetched => fetched.sortBy(_.build.stats.sizeInBytes)
+        case fetched if fetches => fetched.sortBy(_.build.stats.sizeInBytes)
+        case _ => Nil
       }
     case _ => Nil
   }

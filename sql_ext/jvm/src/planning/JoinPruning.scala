@@ -46,20 +46,23 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
     // Spark optimizes these by themselves, and later merges those that are alike.
     case _: Subquery => plan
     case _ if plan.isStreaming || !JoinPruning.isOn(session) => plan
-    case _ => JoinPruning.orUnchanged(plan)(withSubqueries(plan))
+    case _ => JoinPruning.orUnchanged(plan)(withSubqueries(plan, fetches = true))
   }
 
-  /** Subqueries first: they may be part of what a join broadcasts, which no change may follow. */
-  private def withSubqueries(plan: LogicalPlan): LogicalPlan =
+  /**
+   * Subqueries first: they may be part of what a join broadcasts, which no change may follow. None of them
+   * fetches keys: each runs in a thread of Spark's pool, and so would the query for the keys that it waits for.
+   */
+  private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
     else new JoinKeys(session, plan.containsPattern(SCALAR_SUBQUERY) match {
       // Spark has keys of broadcasts already, maybe of some with subqueries.
       case true if !plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY) => plan.transformAllExpressions {
         case scalar: ScalarSubquery if !scalar.isCorrelated =>
-          scalar.withNewPlan(withSubqueries(scalar.plan))
+          scalar.withNewPlan(withSubqueries(scalar.plan, fetches = false))
       }
       case _ => plan
-    }).filtered
+    }, fetches).filtered
 }
 
 object JoinPruning extends OnceLogging {
