@@ -1,7 +1,7 @@
 """Encoder: maps the values of one column, and constants of queries, to order-preserving key codes.
 
 Every run stores the encoder that it was built with, because prefix, split points and window depend
-on the data. A query encodes its constants with each run's own encoder.
+on the data. All runs of a version have the one of its base, by which a query encodes its constants.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class LocationsRef:
     Attributes:
         parts: its parts in order; versions share them. The entry of a path in a later part replaces
             the entries in earlier ones.
-        count: number of locations.
+        count: number of files.
     """
 
     parts: tuple[PartRef, ...]

@@ -67,7 +67,7 @@ class Placement:
     def check(self, n_files: int, n_slots: int) -> None:
         """Raises CorruptError unless there are so many files, with positions below `n_slots`."""
         if self.files.n != n_files:
-            raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {n_files} locations")
+            raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {n_files} files")
         if self.slots_end > n_slots:
             raise CorruptError(
                 "SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown place"

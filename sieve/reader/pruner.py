@@ -1,16 +1,16 @@
 """The read path: which files of a table a scan may skip. ``docs/read-path.md`` has an example.
 
-``prune(PruneRequest) -> PruneAnswer`` is a pipeline of stages:
+``prune(PruneRequest) -> PruneAnswer`` is a pipeline of these steps, stages 4 to 9 of that page:
 
-1. `select`: the indexes on the columns that the predicate names.
-2. `Bulkhead.blocked`: excludes indexes on which other scans block.
-3. `Pruner._resolve`: the versions of an index that serve this scan, or the reason why none does.
-4. `FileNumberings.of`: one numbering of all files that these versions know.
-5. `might_match`: evaluates the predicate over the versions, to one flag a file.
-6. `Pruner._needed`: for a scan that wants the first rows in an order, the files that can hold one.
-7. `rest_after`: how many of the next scans alike need not ask.
+- `select`: the indexes on the columns that the predicate names.
+- `Bulkhead.blocked`: excludes indexes on which other scans block.
+- `Pruner._resolve`: the versions of an index that serve this scan, or the reason why none does.
+- `FileNumberings.of`: one numbering of all files that these versions know.
+- `might_match`: evaluates the predicate over the versions, to one flag a file.
+- `Pruner._needed`: for a scan that wants the first rows in an order, the files that can hold one.
+- `rest_after`: how many of the next scans alike need not ask.
 
-A stage can only reduce the set of skipped files: an unknown, refused or broken part is read.
+A step can only reduce the set of skipped files: an unknown, refused or broken part is read.
 """
 
 from __future__ import annotations

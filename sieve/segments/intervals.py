@@ -108,7 +108,7 @@ def cut_location(
 def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
     """A threshold for `cut_location` below every threshold that the budget can lead to.
 
-    An interval takes at least about a byte, so a gap that saves less than a byte costs at the least
+    An interval takes two bytes at least, so a gap that saves less than one byte costs at the least
     price is never kept. `overprovisioned_most` bounds how many intervals pass this threshold.
     """
     return least_price(locations, budget_bytes)

@@ -34,7 +34,7 @@ class Request:
 
     Attributes:
         id: its number, unique in the driver.
-        kind: parse, statement, function, prune, dictionary, event or page.
+        kind: parse, statement, function, prune, dictionary, event, page or history.
         body: the other members of the request.
         gateway: the driver's side, for calls on behalf of this request.
     """

@@ -36,7 +36,7 @@ class Background(Protocol):
     """Automatic refreshes, which run in the background without a statement."""
 
     def state(self, database: str, table: str) -> str:
-        """``refreshing``, ``failed: why``, or ""."""
+        """``refreshing``, ``failed: why``, ``stale: why``, or ""."""
         ...
 
     def clear(self, database: str, table: str) -> None:
@@ -69,7 +69,7 @@ class StatementContext:
         send_code: makes executors able to run builds, the first time.
         invalidate: makes scans reload an index, given its folder.
         background: the automatic refreshes.
-        cache: the version cache of scans.
+        cache: the cache of index files that scans read.
         idle: the indexes that scans rest from asking.
         watch: measures the time that the statement spends on each index.
     """

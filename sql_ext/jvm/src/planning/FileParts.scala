@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode
 
 /**
  * The files of an answer of which some ranges are read: where they are cut, and which ranges are skipped.
- * The driver learns cuts from answers alone, as record 45 has it.
+ * The driver learns cuts from answers alone, as record 50 has it.
  *
  * @param numbers of the files, ascending
  * @param ends    how many ranges the files have up to each

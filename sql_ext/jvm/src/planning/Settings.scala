@@ -65,7 +65,7 @@ object Settings extends OnceLogging {
   def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout")
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout")
   def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl")
-  /** Bytes that a task reads at least of files restricted to ranges; what no long holds is all there are. */
+  /** Bytes of files restricted to ranges that a task reads at the most; what no long holds is all there are. */
   def taskBytes(s: SparkSession): Long =
     Try(JavaUtils.byteStringAsBytes(valid(s, "spark.sieve.tasks.bytes").replaceAll("\\s", "")))
       .getOrElse(Long.MaxValue)
