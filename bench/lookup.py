@@ -29,7 +29,7 @@ from sieve.predicate.key_ranges import KeyRanges, key_ranges
 from sieve.predicate.tree import Leaf, parse
 from sieve.reader.cache import Cache
 from sieve.reader.pruner import Pruner
-from sieve.reader.version_reader import OpenIndex, open_version
+from sieve.reader.version_reader import OpenVersion, open_version
 from sql_ext.driver.roots import Roots
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
@@ -116,7 +116,7 @@ def _measure(made: Made, rounds: int) -> tuple[Opened, list[Measured]]:
     return opened, found
 
 
-def _open(made: Made) -> tuple[OpenIndex, Opened]:
+def _open(made: Made) -> tuple[OpenVersion, Opened]:
     store, cache = CountingStore(), Cache(ROOM)
     folder = f"file:{made.root}/{made.manifest.index}"
     started = time.perf_counter()
@@ -161,7 +161,7 @@ def _between(low: int, high: int) -> dict[str, Any]:
     }
 
 
-def _required(index: OpenIndex, predicate: dict[str, Any]) -> KeyRanges:
+def _required(index: OpenVersion, predicate: dict[str, Any]) -> KeyRanges:
     """The key ranges of a predicate."""
     if predicate["op"] in ("=", "in"):
         leaf = parse(predicate)

@@ -50,3 +50,10 @@ class DeniedError(UnavailableError):
 
 class CorruptError(SieveError):
     """Bytes read back are not what was written: wrong length, checksum or structure."""
+
+
+def corrupt_segment(problem: str) -> CorruptError:
+    """The error for a segment whose payload breaks a rule of its format."""
+    return CorruptError(
+        "SIEVE_CORRUPT_SEGMENT", f"a segment's payload {problem}; REFRESH the index FULL"
+    )

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.dtypes import Words
-from sieve.errors import CorruptError
+from sieve.errors import corrupt_segment
 
 Bytes = bytes | memoryview
 
@@ -76,21 +76,21 @@ def unpack(payload: Bytes, at: int, count: int) -> tuple[Words, int]:
         CorruptError: the bytes end too early, or `pack` cannot have made them.
     """
     if at + _HEAD.size > len(payload):
-        raise _corrupt("ends inside an array")
+        raise corrupt_segment("ends inside an array")
     bits, exceptions = _HEAD.unpack_from(payload, at)
     if bits > MAX_BITS or exceptions > count:
-        raise _corrupt("has an array with an impossible head")
+        raise corrupt_segment("has an array with an impossible head")
     at += _HEAD.size
     end = at + (count * bits + 7) // 8
     after = end + exceptions * EXCEPTION_BYTES
     if after > len(payload):
-        raise _corrupt("ends inside an array")
+        raise corrupt_segment("ends inside an array")
     padded = byte_words(bytes(payload[at:end]) + bytes(8))
     values = bits_at(padded, bits, np.arange(count, dtype=np.uint64))
     if exceptions:
         places = np.frombuffer(payload, "<u4", exceptions, end)
         if places[-1] >= count or np.any(places[1:] <= places[:-1]):
-            raise _corrupt("has an array with misplaced exceptions")
+            raise corrupt_segment("has an array with misplaced exceptions")
         values[places] = np.frombuffer(payload, "<u8", exceptions, end + 4 * exceptions)
     return values, after
 
@@ -129,9 +129,3 @@ def _sizes(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     widths = np.arange(MAX_BITS + 1)
     sizes: npt.NDArray[np.int64] = (len(lengths) * widths + 7) // 8 + EXCEPTION_BYTES * longer
     return sizes
-
-
-def _corrupt(problem: str) -> CorruptError:
-    return CorruptError(
-        "SIEVE_CORRUPT_SEGMENT", f"a segment's payload {problem}; REFRESH the index FULL"
-    )

@@ -21,7 +21,7 @@ from sieve.encoding.hashing import hash_codes
 from sieve.indexing import hash_map_tasks
 from sieve.indexing.batches import Batches, together
 from sieve.indexing.domain_sample import DomainSample
-from sieve.indexing.packed_cuts import pack
+from sieve.indexing.packed_intervals import pack
 from sieve.segments.intervals import Intervals, cut_location, overprovisioned_most
 from sieve.segments.query_model import QueryModel
 

@@ -71,7 +71,7 @@ def is_current(known: Locations, snapshot: Snapshot) -> bool:
     A file that was racy and still is counts as unchanged.
     """
     found = zip(file_statuses(known, snapshot.files), snapshot.stable, strict=True)
-    same = all(status in AS_IT_WAS if stable else status == "unsettled" for status, stable in found)
+    same = all(status in AS_IT_WAS if stable else status == "racy" for status, stable in found)
     return same and len(known.paths) == len(snapshot.files)
 
 

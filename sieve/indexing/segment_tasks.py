@@ -19,7 +19,7 @@ from sieve.arrays.dtypes import Codes, Numbers
 from sieve.errors import UnavailableError
 from sieve.indexing.batches import Batches
 from sieve.indexing.even_partitions import partition_keys
-from sieve.indexing.packed_cuts import pack, unpack
+from sieve.indexing.packed_intervals import pack, unpack
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.blocks.key_groups import Chunk

@@ -30,7 +30,7 @@ from sieve.metadata.paths import run_file
 from sieve.operations.registered_index import Usable
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import verified
-from sieve.reader.version_reader import OpenIndex, open_version
+from sieve.reader.version_reader import OpenVersion, open_version
 from sieve.tables.column import Column
 from sieve.tables.file_status import FileStatus, file_statuses
 from sieve.tables.table import LOCATION, CatalogTable
@@ -47,7 +47,7 @@ OUTDATED: Final = (
 _WHY: Final[Mapping[FileStatus, str]] = {
     "same": "",
     "new": "new since the index was built",
-    "unsettled": "too young to be relied on when the index was built",
+    "racy": "too young to be relied on when the index was built",
     "unproven": "proved nothing when the index was built, as a file without rows or with a damaged "
     "record does",
     "changed": CHANGED,
@@ -161,7 +161,7 @@ def refuse_losses(label: str, checked: Sequence[CheckedFile]) -> None:
 
 def _read(
     table: CatalogTable,
-    index: OpenIndex,
+    index: OpenVersion,
     numbers: Sequence[int],
     tiling: Tiling,
     places: Counts,
@@ -195,7 +195,7 @@ def _read(
 
 
 def _lines(
-    values: DataFrame, index: OpenIndex, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
+    values: DataFrame, index: OpenVersion, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, int, int, int, int, str | None]]:
     """Ordinal of the file, rows, NULLs, NaNs, missed rows, corrupt records, one lost key."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
@@ -209,7 +209,7 @@ def _lines(
 
 @contextlib.contextmanager
 def _sent(
-    frame: DataFrame, index: OpenIndex, asked: Sequence[Round]
+    frame: DataFrame, index: OpenVersion, asked: Sequence[Round]
 ) -> Iterator[Callable[[], Mapping[str, bytes]]]:
     """The run files of rounds, verified and sent to executors, until the block ends."""
     files: dict[str, bytes] = {}
@@ -225,7 +225,7 @@ def _sent(
         sent.destroy()
 
 
-def _loss(index: OpenIndex, place: int, seen: _Seen) -> str:
+def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
     """The rows of a location, by its position, that queries lose, in words; empty if none."""
     if seen.damaged:
         return "the rows of a damaged record, which differ from query to query,"

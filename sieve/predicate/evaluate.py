@@ -31,37 +31,11 @@ from sieve.predicate.key_ranges import KeyRanges, intersect, key_ranges, unite
 from sieve.predicate.tree import (
     And,
     Column,
-    Comparison,
     Constant,
-    Leaf,
-    Membership,
-    NullTest,
     Or,
     Predicate,
-    StartsWith,
     Unknown,
-    parse,
 )
-
-__all__ = [
-    "And",
-    "Column",
-    "Comparison",
-    "Constant",
-    "KeyRanges",
-    "Leaf",
-    "LocationIndex",
-    "Membership",
-    "NullTest",
-    "Or",
-    "Predicate",
-    "StartsWith",
-    "Unknown",
-    "Verdict",
-    "evaluate",
-    "key_ranges",
-    "parse",
-]
 
 
 class LocationIndex(Protocol):

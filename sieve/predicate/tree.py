@@ -12,7 +12,6 @@ The filter ``day >= 3 OR day IS NULL``, as JSON and as records:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -22,7 +21,6 @@ from sieve.errors import InvalidInputError
 MAX_DEPTH: Final = 200
 MAX_NODES: Final = 10_000
 MAX_VALUES: Final = 200_000
-MAX_BYTES: Final = 32 << 20
 MAX_NAME_PARTS: Final = 100
 
 Column: TypeAlias = tuple[str, ...]
@@ -117,23 +115,14 @@ def columns(predicate: Predicate) -> frozenset[Column]:
 
 
 def parse(tree: object) -> Predicate:
-    """Parses a predicate tree from JSON text, or from the result of `json.loads`.
+    """Parses a predicate tree from the result of `json.loads`.
 
-    A part that exceeds a limit (depth, nodes, values, bytes) becomes `Unknown`: it costs reads,
+    A part that exceeds a limit (depth, nodes, values) becomes `Unknown`: it costs reads,
     never rows.
 
     Raises:
         InvalidInputError: the tree is not in the form of the protocol.
     """
-    if isinstance(tree, str | bytes):
-        if len(tree) > MAX_BYTES:
-            return Unknown("the predicate is too long")
-        try:
-            tree = json.loads(tree)
-        except RecursionError:
-            return Unknown("the predicate is nested too deeply")
-        except ValueError as error:
-            raise _malformed(f"it is not JSON: {error}") from None
     return _Reader().read(tree, 1)
 
 

@@ -34,7 +34,7 @@ from sieve.reader.cache import FileCache
 from sieve.reader.gather import Gather, gather
 from sieve.reader.packed_files import Files, PackedFiles
 from sieve.reader.top_rows import BOUNDING_FORMATS, Order, needed
-from sieve.reader.version_reader import OpenIndex
+from sieve.reader.version_reader import OpenVersion
 
 MAX_NUMBERINGS = 256
 _TWO_ZEROS: Final = frozenset(("float", "double"))
@@ -51,7 +51,7 @@ class UnreadableIndexError(Exception):
 
 
 @contextlib.contextmanager
-def _blaming(index: OpenIndex) -> Iterator[None]:
+def _blaming(index: OpenVersion) -> Iterator[None]:
     try:
         yield
     except SieveError as error:
@@ -96,7 +96,7 @@ class NumberedVersions:
         partial: whether the scan may see rows that are hidden from other queries.
     """
 
-    versions: tuple[OpenIndex, ...]
+    versions: tuple[OpenVersion, ...]
     files: FileNumbering
     partial: bool
 
@@ -119,7 +119,7 @@ class NumberedVersions:
         found = [self._keep(version, key_ranges) for version in self.versions]
         return found[0] if len(found) == 1 else np.logical_and.reduce(found)
 
-    def _keep(self, version: OpenIndex, key_ranges: KeyRanges) -> Flags:
+    def _keep(self, version: OpenVersion, key_ranges: KeyRanges) -> Flags:
         with _blaming(version):
             found = version.keep(key_ranges)
             if self.partial:
@@ -175,7 +175,7 @@ class NumberedVersions:
         found = needed(order, extents, counts, own, of_sure, one_value=one_value)
         return None if found is None else self._renumbered(version, found, unknown=True)
 
-    def _renumbered(self, version: OpenIndex, flags: Flags, *, unknown: bool) -> Flags:
+    def _renumbered(self, version: OpenVersion, flags: Flags, *, unknown: bool) -> Flags:
         return self.files.ordinals[version.manifest.id].take(flags, absent=unknown)
 
 
@@ -190,9 +190,9 @@ class FileNumberings:
         self._cache = cache
         self._lock = threading.Lock()
         # The versions behind each numbering; they outlive the cached numbering.
-        self._versions: OrderedDict[str, tuple[OpenIndex, ...]] = OrderedDict()
+        self._versions: OrderedDict[str, tuple[OpenVersion, ...]] = OrderedDict()
 
-    def of(self, asked: Sequence[OpenIndex], known: Sequence[OpenIndex]) -> FileNumbering:
+    def of(self, asked: Sequence[OpenVersion], known: Sequence[OpenVersion]) -> FileNumbering:
         """A numbering of the files that the asked versions know, and perhaps others.
 
         The most recent numbering that includes all asked versions is reused. Therefore a new
@@ -238,13 +238,13 @@ class FileNumberings:
         except UnreadableIndexError as failed:
             raise failed.cause from failed
 
-    def _load(self, name: str, versions: Sequence[OpenIndex]) -> FileNumbering:
+    def _load(self, name: str, versions: Sequence[OpenVersion]) -> FileNumbering:
         found: FileNumbering = self._cache.get(name, lambda: _number(name, versions))
         return found
 
     def _latest(
-        self, wanted: AbstractSet[VersionId], otherwise: Sequence[OpenIndex]
-    ) -> tuple[str, tuple[OpenIndex, ...]]:
+        self, wanted: AbstractSet[VersionId], otherwise: Sequence[OpenVersion]
+    ) -> tuple[str, tuple[OpenVersion, ...]]:
         with self._lock:
             name = next(
                 (
@@ -264,18 +264,18 @@ class FileNumberings:
             return name, self._versions[name]
 
 
-def _in_order(indexes: Iterable[OpenIndex]) -> tuple[OpenIndex, ...]:
+def _in_order(indexes: Iterable[OpenVersion]) -> tuple[OpenVersion, ...]:
     """The order in which versions are numbered."""
     return tuple(sorted(indexes, key=lambda index: index.manifest.id))
 
 
-def _name_of(indexes: Sequence[OpenIndex]) -> str:
+def _name_of(indexes: Sequence[OpenVersion]) -> str:
     """The identity of the numbering of these versions, 64 hex digits."""
     ids = json.dumps([index.manifest.id for index in indexes])
     return hashlib.sha256(ids.encode()).hexdigest()
 
 
-def _number(name: str, indexes: Sequence[OpenIndex]) -> FileNumbering:
+def _number(name: str, indexes: Sequence[OpenVersion]) -> FileNumbering:
     """Numbers the files of several versions, of one or more indexes.
 
     Raises:

@@ -51,7 +51,7 @@ from sieve.reader.reason import Reason
 from sieve.reader.request import PartialVisibility, PruneAnswer, PruneRequest, Skip
 from sieve.reader.top_rows import Present
 from sieve.reader.version_cache import VersionCache, Versions, reason_of, why_unusable
-from sieve.reader.version_reader import OpenIndex
+from sieve.reader.version_reader import OpenVersion
 from sieve.storage.interface import Store
 
 
@@ -177,7 +177,7 @@ class Pruner:
     def _answer(
         self,
         usable: Mapping[Column, Versions],
-        others: Mapping[Column, OpenIndex],
+        others: Mapping[Column, OpenVersion],
         request: PruneRequest,
         unused: _Unused,
     ) -> PruneAnswer:
@@ -293,7 +293,7 @@ def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
 
 def by_encoder(versions: Versions) -> list[Versions]:
     """Versions grouped by encoder, the newest first."""
-    groups: dict[Encoder, list[OpenIndex]] = {}
+    groups: dict[Encoder, list[OpenVersion]] = {}
     for version in reversed(versions):
         groups.setdefault(version.encoder, []).append(version)
     return [tuple(group) for group in groups.values()]

@@ -23,7 +23,7 @@ from sieve.predicate.tree import Column
 from sieve.reader.cache import Cache, FileCache
 from sieve.reader.reason import Reason
 from sieve.reader.request import PruneRequest
-from sieve.reader.version_reader import OpenIndex, open_version
+from sieve.reader.version_reader import OpenVersion, open_version
 from sieve.storage.interface import GoneError, Store
 
 MAX_INDEXES = 256
@@ -31,7 +31,7 @@ MAX_INSTANTS = 4096
 MAX_VERSIONS = 8
 """Maximum number of versions that a scan of partially visible file slices uses, per index."""
 
-Versions = tuple[OpenIndex, ...]
+Versions = tuple[OpenVersion, ...]
 _PastVersion = tuple[str, int]
 """Folder of an index and number of a version."""
 
@@ -46,7 +46,7 @@ class CachedVersion:
         detail: the reason as text.
     """
 
-    index: OpenIndex | None
+    index: OpenVersion | None
     reason: Reason | None = None
     detail: str = ""
 
@@ -63,7 +63,7 @@ class VersionCache:
         self._open_store = open_store
         self._files = files
         self._newest = Cache[str, CachedVersion](max_entries=MAX_INDEXES)
-        self._past = Cache[_PastVersion, OpenIndex](max_entries=MAX_INDEXES)
+        self._past = Cache[_PastVersion, OpenVersion](max_entries=MAX_INDEXES)
         self._instants = Cache[_PastVersion, str](max_entries=MAX_INSTANTS)
 
     def invalidate(self, directory: str) -> None:
@@ -81,7 +81,7 @@ class VersionCache:
 
     def in_memory(
         self, registrations: Iterable[Registration | None], request: PruneRequest
-    ) -> dict[Column, OpenIndex]:
+    ) -> dict[Column, OpenVersion]:
         """The indexes of a table that are in memory already and that a scan may use."""
         cached = [self._newest.peek(one.directory) for one in registrations if one is not None]
         indexes = [one.index for one in cached if one is not None and one.index is not None]
@@ -91,21 +91,21 @@ class VersionCache:
             if why_unusable(index.manifest, request) is None
         }
 
-    def versions_for(self, newest: OpenIndex, request: PruneRequest) -> Versions:
+    def versions_for(self, newest: OpenVersion, request: PruneRequest) -> Versions:
         """The versions that a scan uses, out of those that it may use.
 
         This is the newest version, or for a scan of an earlier instant the version of that instant.
         A scan of partially visible file slices also uses later versions, which indexed the log
         files that were appended later.
         """
-        found: list[OpenIndex] = []
+        found: list[OpenVersion] = []
         partial = request.partially_visible
         if request.instant is not None and newest.manifest.state == "ready":
             found = self._as_of(newest, request.instant, MAX_VERSIONS - 1 if partial else 1)
         usable = [one for one in (*found, newest) if why_unusable(one.manifest, request) is None]
         return tuple(usable if partial else usable[:1])
 
-    def _as_of(self, newest: OpenIndex, instant: str, most: int) -> list[OpenIndex]:
+    def _as_of(self, newest: OpenVersion, instant: str, most: int) -> list[OpenVersion]:
         """At most ``most`` earlier versions: the last one up to an instant, and those after it.
 
         Every version is safe at any instant, because a location's own identity decides whether a
@@ -124,7 +124,7 @@ class VersionCache:
         except SieveError:
             return []
 
-        def version(number: int) -> OpenIndex | None:
+        def version(number: int) -> OpenVersion | None:
             # The other versions may serve without this one.
             with contextlib.suppress(SieveError):
                 return self._past.get(
@@ -140,13 +140,13 @@ class VersionCache:
                 found = list(pool.map(version, chosen))
         return [one for one in found if one is not None]
 
-    def _instant_of(self, newest: OpenIndex, number: int) -> str:
+    def _instant_of(self, newest: OpenVersion, number: int) -> str:
         store, directory = newest.store, newest.directory
         return self._instants.get(
             (directory, number), lambda: read_version(store, directory, number).instant
         )
 
-    def _open(self, store: Store, directory: str, number: int) -> OpenIndex:
+    def _open(self, store: Store, directory: str, number: int) -> OpenVersion:
         return open_version(store, directory, read_version(store, directory, number), self._files)
 
     def _read(self, registration: Registration, known: CachedVersion | None) -> CachedVersion:

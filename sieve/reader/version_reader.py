@@ -46,8 +46,8 @@ class _Stored:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OpenIndex:
-    """One version of an index; look-ups read its files lazily.
+class OpenVersion:
+    """A version of an index that is open; look-ups read its files lazily.
 
     The files are held in `cache` only.
     """
@@ -184,7 +184,7 @@ class OpenIndex:
         return all(first <= least and greatest <= last for least, greatest in spans)
 
 
-def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCache) -> OpenIndex:
+def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCache) -> OpenVersion:
     """Opens a version and reads its file list; look-ups read its run files lazily.
 
     Args:
@@ -206,7 +206,7 @@ def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCa
         )
     runs = tuple(Run(store, index_dir, run, cache) for run in manifest.runs)
     encoder = encoders.pop() if encoders else Encoder(manifest.type)
-    index = OpenIndex(store, index_dir, manifest, encoder, runs, cache)
+    index = OpenVersion(store, index_dir, manifest, encoder, runs, cache)
     index.placement().check(manifest.locations.count, _slots(manifest))
     return index
 

@@ -8,12 +8,12 @@ from typing import Final, Literal
 from sieve.metadata.file_list import FileState, Locations
 from sieve.tables.data_file import DataFile
 
-FileStatus = Literal["same", "unproven", "unsettled", "changed", "new"]
+FileStatus = Literal["same", "unproven", "racy", "changed", "new"]
 """The status of a file.
 
 - ``same``: length and time are those at the build.
 - ``unproven``: the time is the same, but the file proves nothing (`UNPROVEN` in the file list).
-- ``unsettled``: the time is the same, but the file was racy when the index was built, and not read.
+- ``racy``: the time is the same, but the file was racy when the index was built, and not read.
 - ``changed``: another length or time.
 - ``new``: not in the file list.
 """
@@ -39,4 +39,4 @@ def _status_of(file: DataFile, fact: tuple[int, int, int] | None) -> FileStatus:
         return "changed"
     if state == FileState.READ:
         return "same" if length == file.length else "changed"
-    return "unproven" if state == FileState.UNPROVEN else "unsettled"
+    return "unproven" if state == FileState.UNPROVEN else "racy"

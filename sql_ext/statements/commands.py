@@ -130,7 +130,7 @@ class DisableIndex(_AlterIndex):
 
 @dataclass(frozen=True, slots=True)
 class SetIndexOptions(_AlterIndex):
-    """``ALTER SIEVE INDEX ... SET OPTIONS``: ``refresh`` applies at once, others from the next refresh on."""
+    """``ALTER SIEVE INDEX ... SET OPTIONS``: ``refresh`` at once, others from the next REFRESH."""
 
     options: Mapping[str, OptionValue]
 

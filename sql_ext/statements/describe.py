@@ -31,7 +31,7 @@ _KINDS = {
 _WHOLE = {"delta": "files of Delta tables", "hudi": "file slices of Hudi tables"}
 """What is always read whole."""
 
-_SHOWN = {"new": "new", "unsettled": "new", "changed": "changed"}
+_SHOWN = {"new": "new", "racy": "new", "changed": "changed"}
 """File statuses as DESCRIBE shows them; every other status counts as indexed."""
 
 MOST_FILES_FROM = 8

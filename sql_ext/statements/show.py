@@ -30,7 +30,7 @@ from sieve.operations.registered_index import (
     store_of,
     usable,
 )
-from sieve.predicate.evaluate import parse
+from sieve.predicate.tree import parse
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable
 from sieve.tables.table_info import resolve_column

@@ -19,17 +19,12 @@ from processes import wait_until
 
 from sieve.client.spark_home import find_spark
 from sql_ext.launcher import metastore
+from tests.ports import free_ports
 
 
 def never(_: bytes) -> bool:
     """Matches no request."""
     return False
-
-
-def free_port() -> int:
-    """A free TCP port."""
-    with socket.create_server(("localhost", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 class CutMetastore:
@@ -46,7 +41,7 @@ class CutMetastore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._port, self._outer = free_port(), free_port()
+        self._port, self._outer = free_ports(2)
         self._door: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._open: set[socket.socket] = set()

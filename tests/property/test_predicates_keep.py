@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import Encoder
-from sieve.predicate.evaluate import evaluate, parse
+from sieve.predicate.evaluate import evaluate
+from sieve.predicate.tree import parse
 from sieve.reader.entry_table import assemble
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.ports import free_ports
 
 USER = "hive"
 PASSWORD = "not 'one' to & guess"
@@ -71,7 +72,7 @@ def started() -> Iterator[Postgres]:
             *("-E", "UTF8", "--locale", "C", "--no-sync"),
             **own,
         )
-        port = _free_port()
+        (port,) = free_ports(1)
         # Nothing here outlives the test, hence no syncs.
         options = f"-h 127.0.0.1 -p {port} -k '{folder}' -c fsync=off"
         control = (programs / "pg_ctl", "-D", str(data), "-w")
@@ -105,11 +106,6 @@ def _account() -> pwd.struct_passwd:
         return pwd.getpwuid(os.geteuid())
     accounts = {account.pw_name: account for account in pwd.getpwall()}
     return accounts.get("postgres") or accounts["nobody"]
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def _run(program: Path, *args: str, **how: Any) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import free_ports
 from tests.services.jars import FOLDER, jar
 
 START_SECONDS = 60
@@ -99,7 +100,7 @@ def started(folder: Path) -> Iterator[Gate]:
     programs = sorted(FOLDER.glob("moto-*/bin/moto_server"))
     if not programs:
         pytest.fail(f"{FOLDER} has no moto: run `make test-services`.", pytrace=False)
-    port, log = free_port(), folder / "moto.log"
+    (port,), log = free_ports(1), folder / "moto.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
             [str(programs[-1]), "-H", "127.0.0.1", "-p", str(port)],
@@ -205,9 +206,3 @@ def answers(port: int) -> bool:
     """Whether something accepts connections there."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from client_smoke import cells, check, tour
 from command import sieve
 from pymetastore.metastore import HMS
 
+from tests.ports import free_ports
 from tests.services import postgres
 from tests.services.jars import jar
 from tests.services.postgres import Postgres
@@ -37,18 +37,12 @@ def metastore(folder: Path, port: int, database: Postgres) -> Iterator[list[str]
         sieve(folder, "metastore", "stop", "--port", str(port))
 
 
-def free_port() -> int:
-    """A TCP port that nothing listens on."""
-    with socket.create_server(("localhost", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 def test_registrations_live_in_postgresql(postgresql: Postgres, tmp_path: Path) -> None:
     """An index made by spark-sql is used by the next one, after the server was started anew.
 
     Its registration is what a foreign client of the metastore reads, and what PostgreSQL holds.
     """
-    port = free_port()
+    (port,) = free_ports(1)
     table = "in_postgres"
     statements = tour(table)
     rows = (

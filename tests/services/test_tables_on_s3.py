@@ -21,8 +21,9 @@ from processes import wait_until
 
 from sieve.client.spark_home import find_spark, shim_jar
 from sql_ext.launcher import metastore
+from tests.ports import free_ports
 from tests.services.jars import jar
-from tests.services.s3 import HEEDLESS, KEEPING, Fault, Gate, answers, free_port, jars
+from tests.services.s3 import HEEDLESS, KEEPING, Fault, Gate, answers, jars
 
 pytestmark = pytest.mark.services
 
@@ -62,7 +63,7 @@ class serving:  # noqa: N801 - read as a word: with serving(...) as port
     """A metastore on Derby that knows the way to S3."""
 
     def __init__(self, folder: Path, gate: Gate) -> None:
-        site, self._port = folder / "site", free_port()
+        site, (self._port,) = folder / "site", free_ports(1)
         derby = metastore.derby_in(folder)
         metastore.write_site(site / "hive-site.xml", derby, folder / "warehouse")
         (site / "core-site.xml").write_text(

@@ -22,7 +22,7 @@ from spark_session import Lab
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing import hash_map_tasks, segment_tasks
-from sieve.indexing.packed_cuts import pack
+from sieve.indexing.packed_intervals import pack
 from sieve.metadata.commit import newest, publish, read_version
 from sieve.metadata.file_list import FileState, Locations, render_locations
 from sieve.metadata.paths import locations_file

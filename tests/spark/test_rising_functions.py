@@ -20,8 +20,9 @@ from spark_session import Lab
 
 from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import Encoder
-from sieve.predicate.evaluate import evaluate, parse
+from sieve.predicate.evaluate import evaluate
 from sieve.predicate.key_ranges import KeyRanges
+from sieve.predicate.tree import parse
 
 TWICE = "TIMESTAMP_NTZ '2024-11-03 00:20:00'"
 

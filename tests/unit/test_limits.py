@@ -43,9 +43,9 @@ MIB = 1 << 20
         ("format", "127 at most", [127], [split_points.WIDEST_ALPHABET]),
         (
             "read-path",
-            "200 levels, 10,000 nodes, 200,000 values, 32 MiB",
-            [200, 10_000, 200_000, 32 * MIB],
-            [tree.MAX_DEPTH, tree.MAX_NODES, tree.MAX_VALUES, tree.MAX_BYTES],
+            "200 levels, 10,000 nodes, 200,000 values",
+            [200, 10_000, 200_000],
+            [tree.MAX_DEPTH, tree.MAX_NODES, tree.MAX_VALUES],
         ),
     ],
 )

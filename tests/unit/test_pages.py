@@ -12,6 +12,7 @@ import pytest
 from sieve.encoding.encoder import Encoder
 from sieve.predicate.evaluate import evaluate
 from sieve.predicate.tree import parse
+from sieve.reader.extents import LocationEnds, bounds, extents
 from tests.wire import flags
 
 HOME = Path(__file__).resolve().parents[2]
@@ -82,8 +83,9 @@ class Example:
         )
 
 
+RANGES = [[(1, 400), (7000, 7000)], [(401, 800)], [(801, 1200)]]
 INDEXES = {
-    ("id",): Example("bigint", [[(1, 400), (7000, 7000)], [(401, 800)], [(801, 1200)]], [0, 0, 0]),
+    ("id",): Example("bigint", RANGES, [0, 0, 0]),
     ("day",): Example("date", [[(100, 103)], [(104, 107)], [(108, 111)]], [0, 3, 0]),
 }
 
@@ -135,6 +137,20 @@ def test_variations_of_the_example_are_true(tree, skipped: str) -> None:
     names = [name for name, kept in zip("abc", _keep(tree), strict=True) if not kept]
     assert (", ".join(names) or "none") == skipped
     assert f"| {skipped} |" in READ_PATH
+
+
+def test_the_bounds_of_the_read_path_are_true() -> None:
+    """Of LIMIT 1, 2 and 10 over the files of the example; the page names the codes."""
+    spans = [(*span, at) for at, spans in enumerate(RANGES) for span in spans]
+    low, high, location = np.array(spans).T
+    apart, known = low < high, np.ones(len(spans), np.bool_)
+    ends = LocationEnds(np.stack([low, low, high, high]), location, known, known, apart)
+    steps = extents(ends, np.array([401, 400, 400])).steps
+    found = [bounds(steps, np.zeros(3, np.int64), np.array([k]))[0][0] for k in (1, 2, 10)]
+    assert found == [1, 400, 800]
+    said = READ_PATH.partition("## First rows")[2]
+    assert "800 is a bound, and c" in said
+    assert "`LIMIT 1` has the bound 1, `LIMIT 2` the bound 400" in said
 
 
 SITE = (HOME / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.bit_packing import pack, unpack
-from sieve.errors import CorruptError, UnsupportedError
+from sieve.errors import UnsupportedError, corrupt_segment
 
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
@@ -104,7 +104,7 @@ def decode_segment(payload: bytes) -> Segment:
         CorruptError: `encode_segment` cannot have made this payload.
     """
     if len(payload) < _HEAD.size:
-        raise _corrupt("is too short")
+        raise corrupt_segment("is too short")
     shape, version, first, last, width, n_blocks, n_postings, base = _HEAD.unpack_from(payload)
     if shape > SHAPE_SIEVE or version > LAYOUT_VERSION:
         raise UnsupportedError(
@@ -112,47 +112,41 @@ def decode_segment(payload: bytes) -> Segment:
             f"a segment has shape {shape}, layout {version}; upgrade Sieve or REFRESH the index",
         )
     if shape != SHAPE_SIEVE or version != LAYOUT_VERSION:
-        raise _corrupt(f"claims shape {shape}, layout {version}")
+        raise corrupt_segment(f"claims shape {shape}, layout {version}")
     if not 1 <= n_blocks <= MAX_BLOCKS or not 1 <= n_postings <= MAX_POSTINGS:
-        raise _corrupt(f"claims {n_blocks} blocks and {n_postings} postings")
+        raise corrupt_segment(f"claims {n_blocks} blocks and {n_postings} postings")
     if first > last or width < 1 or (last - first) // width + 1 != n_blocks:
-        raise _corrupt("has bounds that do not agree with its blocks")
+        raise corrupt_segment("has bounds that do not agree with its blocks")
     counts, at = unpack(payload, _HEAD.size, n_blocks)
     deltas, at = unpack(payload, at, n_postings)
     rows, at = unpack(payload, at, n_postings)
     if at != len(payload):
-        raise _corrupt("is too long")
+        raise corrupt_segment("is too long")
     blocks = CSR(_offsets(counts, n_postings), _locations(base, deltas), _rows(rows))
     falls = blocks.locations[1:] <= blocks.locations[:-1]
     inner = blocks.offsets[1:-1]
     falls[inner[(inner > 0) & (inner < n_postings)] - 1] = False
     if np.any(falls):
-        raise _corrupt("has a block whose locations do not ascend")
+        raise corrupt_segment("has a block whose locations do not ascend")
     return Segment(first, last, width, blocks)
 
 
 def _offsets(counts: npt.NDArray[np.uint64], n_postings: int) -> npt.NDArray[np.int64]:
     # A sum of counts this small cannot overflow.
     if np.any(counts > n_postings) or int(counts.sum()) != n_postings:
-        raise _corrupt("has blocks that do not add up")
+        raise corrupt_segment("has blocks that do not add up")
     if counts[0] == 0 or counts[-1] == 0:
-        raise _corrupt("has an empty block at an end")
+        raise corrupt_segment("has an empty block at an end")
     return np.concatenate([[0], np.cumsum(counts.astype(np.int64))])
 
 
 def _locations(base: int, deltas: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
     if base >= _LOCATIONS or np.any(deltas >= _LOCATIONS - base):
-        raise _corrupt("names a location out of range")
+        raise corrupt_segment("names a location out of range")
     return (deltas + np.uint64(base)).astype(np.int32)
 
 
 def _rows(less_one: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     if np.any(less_one >= (1 << 63) - 1):
-        raise _corrupt("counts rows out of range")
+        raise corrupt_segment("counts rows out of range")
     return less_one.astype(np.int64) + 1
-
-
-def _corrupt(problem: str) -> CorruptError:
-    return CorruptError(
-        "SIEVE_CORRUPT_SEGMENT", f"a segment's payload {problem}; REFRESH the index FULL"
-    )

@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.dtypes import Codes, Flags, Words
-from sieve.errors import CorruptError, UnsupportedError
+from sieve.errors import UnsupportedError, corrupt_segment
 from sieve.segments.blocks.format import SHAPE_SIEVE, decode_segment
 from sieve.segments.shapes import integer_coding
 from sieve.segments.shapes.grid import Grid, join, short_widths
@@ -234,7 +234,7 @@ def decode_ends(payload: bytes) -> Ends:
 def _shape(payload: bytes) -> int:
     """The shape of a payload, which this release can read; raises as `decode`."""
     if len(payload) < 2:
-        raise _corrupt("is too short")
+        raise corrupt_segment("is too short")
     shape, version = payload[0], payload[1]
     if shape > max(SHAPE_NAMES) or version > LAYOUT_VERSION:
         raise UnsupportedError(
@@ -244,16 +244,16 @@ def _shape(payload: bytes) -> int:
     if shape == SHAPE_SIEVE:
         return shape
     if shape not in SHAPE_NAMES or version != LAYOUT_VERSION or len(payload) < _HEAD.size:
-        raise _corrupt(f"claims shape {shape}, layout {version}")
+        raise corrupt_segment(f"claims shape {shape}, layout {version}")
     return shape
 
 
 def _of_cells(payload: bytes) -> Cells:
     shape, _, first, last, n, base, count, order, pieces = _HEAD.unpack_from(payload)
     if first > last or not 1 <= n <= MAX_ENTRIES or order > _APART:
-        raise _corrupt("has a head that cannot be")
+        raise corrupt_segment("has a head that cannot be")
     if count < 1 or base + count > _LOCATIONS:
-        raise _corrupt("names a location out of range")
+        raise corrupt_segment("names a location out of range")
     grid, at = _grid(payload, first, last, pieces + 1)
     blocks: tuple[Words, Words] | None = None
     most = grid.cells - 1
@@ -270,9 +270,9 @@ def _of_cells(payload: bytes) -> Cells:
         located = _located(steps, apart, count)
     lengths, at = integer_coding.decode(payload, at, n)
     if at != len(payload):
-        raise _corrupt("is too long")
+        raise corrupt_segment("is too long")
     if np.any(lengths > np.uint64(most) - begin):
-        raise _corrupt("has an entry that ends outside it")
+        raise corrupt_segment("has an entry that ends outside it")
     end = begin + lengths
     if blocks is not None:
         begin, end = blocks[0][begin.astype(np.int64)], blocks[1][end.astype(np.int64)]
@@ -283,30 +283,30 @@ def _grid(payload: bytes, first: int, last: int, pieces: int) -> tuple[Grid, int
     """The grid, and the offset of the bytes after it."""
     at, after = _HEAD.size, _HEAD.size + 3 * pieces - 2
     if after > len(payload):
-        raise _corrupt("is too short")
+        raise corrupt_segment("is too short")
     shift = np.frombuffer(payload, np.uint8, pieces, at)
     mantissa = payload[at + pieces : at + 2 * pieces - 1]
     exponent = payload[at + 2 * pieces - 1 : after]
     start = [0]
     for m, e in zip(mantissa, exponent, strict=True):
         if m < 1 or e > 63:
-            raise _corrupt("has a grid that cannot be")
+            raise corrupt_segment("has a grid that cannot be")
         start.append(start[-1] + (m << e))
     if start[-1] > last - first or np.any(shift > 63):
-        raise _corrupt("has a grid that cannot be")
+        raise corrupt_segment("has a grid that cannot be")
     grid = Grid.of(first, last, np.array(start, np.uint64), shift)
     if grid is None:
-        raise _corrupt("has a grid of too many cells")
+        raise corrupt_segment("has a grid of too many cells")
     return grid, after
 
 
 def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], int]:
     """First and last cell of each block of `runs`, and the offset of the bytes after them."""
     if at + _BLOCKS.size > len(payload):
-        raise _corrupt("is too short")
+        raise corrupt_segment("is too short")
     (n,) = _BLOCKS.unpack_from(payload, at)
     if not 1 <= n <= 2 * MAX_ENTRIES:
-        raise _corrupt(f"claims {n} blocks")
+        raise corrupt_segment(f"claims {n} blocks")
     sizes, at = integer_coding.decode(payload, at + _BLOCKS.size, n)
     # The last cell of the first block is its size less one; every other block adds its size.
     ends = _summed(sizes, most, 1)
@@ -316,7 +316,7 @@ def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], in
 def _located(steps: Words, apart: Words, count: int) -> Words:
     """Locations less base, from their differences within one begin."""
     if np.any(apart >= count):
-        raise _corrupt("names a location out of range")
+        raise corrupt_segment("names a location out of range")
     fresh = steps > 0
     fresh[0] = True
     sums: Words = np.cumsum(apart, dtype=np.uint64)
@@ -325,7 +325,7 @@ def _located(steps: Words, apart: Words, count: int) -> Words:
     before = sums[start] - apart[start]
     located = sums - np.repeat(before, np.diff(start, append=len(apart)))
     if np.any(located >= count):
-        raise _corrupt("names a location out of range")
+        raise corrupt_segment("names a location out of range")
     return located
 
 
@@ -350,17 +350,11 @@ def _steps(ascending: Words) -> Words:
 def _summed(steps: Words, most: int, more: int) -> Words:
     """Cumulative sums that must not exceed `most`; `more` is added to each step but the first."""
     if np.any(steps > min(most, (1 << 64) - 1)):
-        raise _corrupt("has a cell out of range")
+        raise corrupt_segment("has a cell out of range")
     sums = np.cumsum(steps, dtype=np.uint64)
     if more:
         sums += np.arange(len(sums), dtype=np.uint64)
     # No step can wrap a sum past itself, so a wrapped sum is below the one before.
     if np.any(sums[1:] < sums[:-1]) or int(sums[-1]) > most:
-        raise _corrupt("has a cell out of range")
+        raise corrupt_segment("has a cell out of range")
     return sums
-
-
-def _corrupt(problem: str) -> CorruptError:
-    return CorruptError(
-        "SIEVE_CORRUPT_SEGMENT", f"a segment's payload {problem}; REFRESH the index FULL"
-    )

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from sieve.arrays.bit_packing import bit_lengths, pack, packed_size, unpack
 from sieve.arrays.dtypes import Words
-from sieve.errors import CorruptError
+from sieve.errors import corrupt_segment
 
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
@@ -76,22 +76,22 @@ def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
         CorruptError: the bytes end too early, or `encode` cannot have made them.
     """
     if at >= len(payload):
-        raise _corrupt("ends inside an array")
+        raise corrupt_segment("ends inside an array")
     mode = payload[at]
     if mode == _PACKED:
         return unpack(payload, at + 1, count)
     if mode not in {_CLASSES, _BYTES} or at + _SIZE.size > len(payload):
-        raise _corrupt("has an array with an impossible head")
+        raise corrupt_segment("has an array with an impossible head")
     (size,) = struct.unpack_from("<I", payload, at + 1)
     at += _SIZE.size
     if at + size > len(payload):
-        raise _corrupt("ends inside an array")
+        raise corrupt_segment("ends inside an array")
     symbols = _inflated(payload[at : at + size], count)
     at += size
     if mode == _BYTES:
         return symbols.astype(np.uint64), at
     if np.any(symbols > 64):
-        raise _corrupt("has an array with an impossible class")
+        raise corrupt_segment("has an array with an impossible class")
     return _with_low_bits(payload, at, symbols)
 
 
@@ -111,9 +111,9 @@ def _inflated(data: bytes, count: int) -> npt.NDArray[np.uint8]:
         # here.
         found = decoder.decompress(data, count + 1)
     except zlib.error as error:
-        raise _corrupt(f"has an array that does not inflate ({error})") from error
+        raise corrupt_segment(f"has an array that does not inflate ({error})") from error
     if len(found) != count or not decoder.eof or decoder.unused_data:
-        raise _corrupt("has an array of another length")
+        raise corrupt_segment("has an array of another length")
     return np.frombuffer(found, np.uint8)
 
 
@@ -133,7 +133,7 @@ def _with_low_bits(payload: bytes, at: int, classes: npt.NDArray[np.uint8]) -> t
     ends = np.cumsum(sizes, dtype=np.int64)
     after = at + (int(ends[-1]) + 7) // 8 if len(ends) else at
     if after > len(payload):
-        raise _corrupt("ends inside an array")
+        raise corrupt_segment("ends inside an array")
     padded = np.frombuffer(payload[at:after] + bytes(16), np.uint8)
     words: Words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))
     starts = ends - sizes
@@ -146,9 +146,3 @@ def _with_low_bits(payload: bytes, at: int, classes: npt.NDArray[np.uint8]) -> t
         values[long] = values[long] & _BELOW[_WINDOW + 1] | above << np.uint64(_WINDOW)
     values |= _FIRST[classes]
     return values, after
-
-
-def _corrupt(problem: str) -> CorruptError:
-    return CorruptError(
-        "SIEVE_CORRUPT_SEGMENT", f"a segment's payload {problem}; REFRESH the index FULL"
-    )

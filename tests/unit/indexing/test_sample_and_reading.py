@@ -14,7 +14,7 @@ from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.indexing import column_sample
 from sieve.indexing.column_profile import ColumnProfile, Profile, column_profile
 from sieve.indexing.column_sample import Sample, take_sample
-from sieve.indexing.packed_cuts import unpack
+from sieve.indexing.packed_intervals import unpack
 from sieve.indexing.probes import Probes
 from sieve.indexing.read_column import read_cuts
 from sieve.indexing.seen import Seen

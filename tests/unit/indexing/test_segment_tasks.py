@@ -8,7 +8,7 @@ import pytest
 
 from sieve.indexing.cut_tasks import DAMAGED, KEY, ROWS, pack_cuts
 from sieve.indexing.even_partitions import partition_keys
-from sieve.indexing.packed_cuts import pack, unpack
+from sieve.indexing.packed_intervals import pack, unpack
 from sieve.indexing.segment_tasks import _stretches, segment_pairs, split_cuts, write_whole
 from sieve.segments.blocks.format import decode_segment
 from sieve.segments.budget import prices_for

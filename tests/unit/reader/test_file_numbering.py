@@ -29,7 +29,7 @@ from sieve.reader.file_numbering import (
 from sieve.reader.gather import gather
 from sieve.reader.packed_files import Files
 from sieve.reader.placement import Bits
-from sieve.reader.version_reader import OpenIndex, open_version
+from sieve.reader.version_reader import OpenVersion, open_version
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
 from tests.made_index import plain_locations, write_version
@@ -58,7 +58,7 @@ def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
     )
 
 
-def opened(folder: Path, name: str, locations: Locations) -> OpenIndex:
+def opened(folder: Path, name: str, locations: Locations) -> OpenVersion:
     """A version without keys over these locations."""
     (folder / name).mkdir()
     version: Manifest = replace(
@@ -74,12 +74,12 @@ def told(files: FileNumbering) -> list[tuple[str, int]]:
     return list(zip(places, of.range_starts.tolist(), strict=True))
 
 
-def ordinals(files: FileNumbering, index: OpenIndex) -> list[int]:
+def ordinals(files: FileNumbering, index: OpenVersion) -> list[int]:
     """The ordinals of a version."""
     return files.ordinals[index.manifest.id].positions().tolist()
 
 
-def numbered(*indexes: OpenIndex) -> FileNumbering:
+def numbered(*indexes: OpenVersion) -> FileNumbering:
     """Their common numbering."""
     return FileNumberings(FileCache(1 << 20)).of(indexes, indexes)
 

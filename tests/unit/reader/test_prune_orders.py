@@ -15,7 +15,7 @@ import pytest
 from sieve.errors import UnavailableError
 from sieve.metadata.manifest import render_manifest
 from sieve.reader import version_reader
-from sieve.reader.version_reader import OpenIndex
+from sieve.reader.version_reader import OpenVersion
 from tests.made_index import plain_locations
 from tests.unit.reader.indexed_table import LEFT, N, Table, equals
 from tests.wire import flags, paths_of
@@ -171,10 +171,10 @@ def test_a_list_of_slices_that_cannot_be_read(
 ) -> None:
     """The filter's index serves on where that of the order fails."""
 
-    def fail(_: OpenIndex) -> None:
+    def fail(_: OpenVersion) -> None:
         raise UnavailableError("SIEVE_UNREACHABLE", "the store is away")
 
-    monkeypatch.setattr(OpenIndex, "merged_slices", fail)
+    monkeypatch.setattr(OpenVersion, "merged_slices", fail)
     answer = asked(table, order(10), predicate=equals("y", 25))
     assert (kept(table, answer), answer["used"]) == ([2], ["y@1"])
     assert answer["reasons"] == {"error": 1, "unbounded": 1}

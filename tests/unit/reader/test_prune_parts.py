@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sieve.reader.version_reader import OpenIndex
+from sieve.reader.version_reader import OpenVersion
 from tests.unit.reader.indexed_table import Table, cut_locations, equals
 from tests.wire import Part, files_of, flags, parts_of
 
@@ -88,17 +88,17 @@ def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
 
 def test_hidden_rows_are_told_by_file(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is skipped or known if all its ranges are."""
-    real = OpenIndex.placement
+    real = OpenVersion.placement
     rows = np.array([True, True, True, False, True, True, False, True])
 
-    def placement(index: OpenIndex) -> Any:
+    def placement(index: OpenVersion) -> Any:
         placed = real(index)
         return type(placed)(
             placed.files, placed.slots, placed.slots_end, placed.keys, placed.nulls, placed.nans,
             type(placed.all_rows).of(rows),
         )  # fmt: skip
 
-    monkeypatch.setattr(OpenIndex, "placement", placement)
+    monkeypatch.setattr(OpenVersion, "placement", placement)
     answer = table.prune(equals("x", 45), {"in_part": True})
     assert skipped(answer) == [True, True, False, True]
     assert flags(answer["skip_in_part"], 4).tolist() == [True, False, False, False]

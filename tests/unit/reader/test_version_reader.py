@@ -20,7 +20,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import Cache
-from sieve.reader.version_reader import OpenIndex, open_version
+from sieve.reader.version_reader import OpenVersion, open_version
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import GoneError
@@ -47,7 +47,7 @@ def version(tmp_path: Path) -> Manifest:
     return write_version(tmp_path, [run_of(tmp_path, 0)], plain_locations(N))
 
 
-def opened(version: Manifest, folder: Path) -> OpenIndex:
+def opened(version: Manifest, folder: Path) -> OpenVersion:
     """The version, nothing of it held yet."""
     return open_version(LocalStore(), f"file:{folder}", version, Cache(1 << 20))
 
