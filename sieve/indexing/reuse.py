@@ -24,7 +24,7 @@ from sieve.tables.snapshot import Snapshot
 MOST_DELTAS: Final = 8
 """Maximum number of runs beside the base; one more merges them (minor compaction).
 
-A refresh's new data is then read again at most once before it is an eighth of its run.
+Data that a refresh adds is read once more when eight deltas are merged.
 """
 LEAST_BASE: Final = 0.5
 """Minimum share of the table's bytes, and of its own locations, that the base must retain.

@@ -82,7 +82,7 @@ class LocationEnds:
     apart: Flags
 
     def falling(self) -> LocationEnds:
-        """In the opposite order: of two codes the greater becomes the less."""
+        """The same ends for a descending order: their codes are negated."""
         turned = ~self.codes[::-1]
         return LocationEnds(turned, self.locations, self.finishes, self.begins, self.apart)
 

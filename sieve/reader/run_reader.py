@@ -32,7 +32,8 @@ _DECODED: Final = 6
 """Bytes of decoded entries for each that is stored, at the least where segments are long."""
 
 _MANY: Final = 2
-"""Of a large run, chunks are decoded as one where a look-up needs more than one of so many."""
+"""If a look-up needs more than one chunk in so many of a large run's file, the file is decoded as one
+chunk."""
 
 SPARK_SCHEMA = (
     "shape STRING, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT, blocks BIGINT, "

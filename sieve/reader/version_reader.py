@@ -28,8 +28,8 @@ from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 512 << 10
-"""Bytes of run files up to which extents are found out, for which all entries are decoded: some
-hundred thousand, which take a fraction of the time that a scan waits."""
+"""Bytes of run files above which first rows get no bound: all entries are decoded for it, and more
+than some hundred thousand take too long for a scan that waits."""
 
 _NO_FLAGS: Final = np.zeros(0, np.bool_)
 

@@ -58,7 +58,7 @@ def test_it_says_what_the_list_says(*, ranges: bool) -> None:
         with pytest.raises(CorruptError, match="unknown place"):
             placed.check(9, most)
         for n in (8, 10):
-            with pytest.raises(CorruptError, match=f"not of {n} locations"):
+            with pytest.raises(CorruptError, match=f"not of {n} files"):
                 placed.check(n, most + 1)
 
 

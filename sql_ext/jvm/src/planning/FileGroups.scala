@@ -36,7 +36,7 @@ object FileGroups {
     encoded(groups.map(group => if (group == twice) absent else group))
   }
 
-  /** Values that are equal to Spark are of one group, or of several, which keeps more files. */
+  /** Values that Spark takes for equal may be of several groups, which only keeps more files. */
   private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
     of.map { case column: Attribute =>
       val k = relation.partitionSchema.fieldIndex(column.name)

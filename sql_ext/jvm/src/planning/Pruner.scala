@@ -23,7 +23,7 @@ import org.apache.spark.sql.sieve.Reason.Reason
  * @param rangesOf how many ranges a file of the listing has; else why no index knows the file
  * @param detail   says more of a reason
  * @param narrows  whether the indexes took more of the filter than IS NOT NULL
- * @param rest     how many of the next scans alike need not ask if this one skips nothing; None where asking told nothing
+ * @param rest     how many of the next scans alike need not ask if this one skips nothing; None if the answer does not count as one in vain
  */
 final case class Pruned(
     kept: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
