@@ -2,8 +2,8 @@
 
 The default build reads the column twice: first a sample, which estimates the skip probability of
 gaps between keys; then all of it, and cuts each location's keys at the worthwhile gaps where they
-are read. The intermediate data is a few times the budget, whatever the table's size. The seed's
-shape needs every key instead.
+are read. The intermediate data is a few times the budget, whatever the table's size. The shape
+`sieve` needs every key instead.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
 
 
 def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
-    """A step from sorted (code, location, rows) pairs to rows of a run file of the seed's shape.
+    """A step from sorted (code, location, rows) pairs to rows of a run file of the shape `sieve`.
 
     Args:
         error: bound of the shrinking cone.

@@ -32,8 +32,7 @@ _DECODED: Final = 6
 """Bytes of decoded entries for each that is stored, at the least where segments are long."""
 
 _MANY: Final = 2
-"""If a look-up needs more than one chunk in so many of a large run's file, the file is decoded as one
-chunk."""
+"""A file of a large run is decoded as one chunk if a look-up needs more than one in so many."""
 
 SPARK_SCHEMA = (
     "shape STRING, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT, blocks BIGINT, "
