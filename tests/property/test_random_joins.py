@@ -220,4 +220,4 @@ def test_many_random_joins_give_the_rows_of_spark(lab: Lab) -> None:
         sys.stdout.write(f"star {seed}: {dict(found)}\n")
     assert found["given values"] >= 2_500, found
     assert found["skip by them"] >= 1_500, found
-    assert found["fail in Spark"] <= 100, found
+    assert found["fail in Spark"] <= 400, found
