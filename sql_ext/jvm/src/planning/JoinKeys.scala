@@ -27,7 +27,7 @@ final case class KeySource(
    * comes from a broadcast or not at all: a query within this one would hold a second thread of Spark's pool.
    */
   private lazy val collected = DistinctKeys.of(build.transformAllExpressions {
-    case partitions: DynamicPruningSubquery => partitions.copy(onlyInBroadcast = true)
+    case partitions: DynamicPruningSubquery if !partitions.onlyInBroadcast => Literal.TrueLiteral
   }, pairs.map(_._2))
 
   /** A filter of a scan by one of the keys. */
