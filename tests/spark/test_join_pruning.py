@@ -220,9 +220,12 @@ OUTER = {
 def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: str) -> None:
     """By the broadcast of the other side; by a job for its keys where it is shuffled."""
     query, files = PRUNED[kind]
-    # Where keys are fetched from the table itself, that is a scan of it, too.
-    again = 1 if kind == "with itself" and mode.startswith("fetched") else 0
-    _check(star, query, files + again, MODES[mode])
+    if mode.startswith("fetched"):
+        # Where keys are fetched from the table itself, that is a scan of it, too.
+        files += kind == "with itself"
+        # A subquery fetches none: Spark has few threads for them.
+        files = FILES if kind == "in a subquery" else files
+    _check(star, query, files, MODES[mode])
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
