@@ -239,6 +239,8 @@ def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
     for conf, keys in ((FETCHED, "amongkeys"), (broadcast, "dynamicpruning")):
         with star.settings(conf):
             assert (keys in _plan(star, query)) is (conf is broadcast)
+            reasons = {scan["reasons"] for scan in star.explain(query)}
+            assert any("join-not-repeatable" in (why or "") for why in reasons) is (conf is FETCHED)
 
 
 def test_texts_outlive_their_rows(star: Lab) -> None:

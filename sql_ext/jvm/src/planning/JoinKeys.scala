@@ -134,8 +134,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       Seq(BuildLeft, BuildRight).filter(JoinKeys.mayPruneByKeysOf(join.joinType, _)).map(source) match {
         // To ask the other side would save no more than a table that is broadcast.
         case both if both.exists(_.isShared) => both.filter(_.isShared)
-        case fetched if fetches => fetched.sortBy(_.build.stats.sizeInBytes)
-        case _ => Nil
+        case fetched => fetched.sortBy(_.build.stats.sizeInBytes)
       }
     case _ => Nil
   }
@@ -147,7 +146,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   /** Why the keys of a side are not worth asking for, or must not be relied on. */
   private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =
     if (!RunTimeFilters.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
-    else if (!source.isShared && !FetchedKeys.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
+    else if (!source.isShared && !(fetches && FetchedKeys.isRepeatable(source.build))) Some(Reason.JoinNotRepeatable)
     else if (Settings.joinAlways(session)) None
     else if (!isSelective(source.build)) Some(Reason.JoinNotSelective)
     else if (!source.isShared && !FetchedKeys.isCheap(source.build, scans)) Some(Reason.JoinTooCostly)
