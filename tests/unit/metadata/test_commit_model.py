@@ -100,6 +100,7 @@ class Model:
         self._keep_unknown, self._keep_shared = keep_unknown, keep_shared
         self._tombstone = tombstone
         self._versions: dict[str, Manifest] = {"1": replace(SAMPLE, id=VersionId("1"))}
+        self._parts_named: dict[tuple[str, ...], frozenset[str]] = {}
 
     def explore(self, kinds: str) -> set[State]:
         """Every state of these writers; raises BrokenError at the first that must not be."""
@@ -232,27 +233,33 @@ class Model:
         return state, writer
 
     def _check(self, state: State) -> None:
-        chain = [self._versions[name] for name in state.chain]
-        for before, version in itertools.pairwise(chain):
-            try:
-                check_successor(before, version)
-            except (ConflictError, ValueError) as error:
-                raise BrokenError(f"no chain: {error}") from error
-        made_by = [name[0] for name in state.chain[1:]]
-        if len(set(made_by)) < len(made_by):
-            raise BrokenError("a change was applied twice")
-        named = {part.name for version in chain for part in version.locations.parts}
-        if state.folder and named & state.deleted:
+        if state.chain not in self._parts_named:
+            self._parts_named[state.chain] = self._checked(state.chain)
+        if state.folder and not state.deleted.isdisjoint(self._parts_named[state.chain]):
             raise BrokenError("a version names what was deleted")
+        newest = self._versions[state.chain[-1]]
         for writer in state.writers:
             won = writer.doing is End.PUBLISHED or writer.doing in ("unregister", "delete")
             if won and writer.proposed not in state.chain:
                 raise BrokenError("a version that was reported is not there")
             if set(writer.lost) & set(state.chain):
                 raise BrokenError("a version that was given up is there")
-            in_use = state.registered and state.folder and chain[-1].state == "ready"
+            in_use = state.registered and state.folder and newest.state == "ready"
             if in_use and writer.kind == "d" and writer.doing is End.PUBLISHED:
                 raise BrokenError("a dropped index is in use again")
+
+    def _checked(self, names: tuple[str, ...]) -> frozenset[str]:
+        """The parts that a chain's versions name; many states have the same chain."""
+        chain = [self._versions[name] for name in names]
+        for before, version in itertools.pairwise(chain):
+            try:
+                check_successor(before, version)
+            except (ConflictError, ValueError) as error:
+                raise BrokenError(f"no chain: {error}") from error
+        made_by = [name[0] for name in names[1:]]
+        if len(set(made_by)) < len(made_by):
+            raise BrokenError("a change was applied twice")
+        return frozenset(part.name for version in chain for part in version.locations.parts)
 
 
 def _change(kind: str, number: int) -> Change:

@@ -114,7 +114,7 @@ def test_many_locations():
 def test_long_intervals_at_most_double_the_entries():
     """Entries that reach over many segments are repeated in each, yet never outweigh the others."""
     rng = np.random.default_rng(2)
-    long = [np.array([0, 10_000_000])] * 5_000
+    long = [np.array([0, 10_000_000])] * 2_000
     short = [rng.integers(0, 10_000_000, 400) for _ in range(200)]
     intervals, query_model = column(short)
     wide = concatenated(
@@ -127,7 +127,7 @@ def test_long_intervals_at_most_double_the_entries():
     entries = len(intervals) + len(wide)
     assert len(segments) > 2
     assert entries <= sum(s.postings for s in segments) <= 2 * entries
-    assert {200, 5199} <= found(segments, 5_000_000)
+    assert {200, 2199} <= found(segments, 5_000_000)
 
 
 def test_all_keys_equal():
