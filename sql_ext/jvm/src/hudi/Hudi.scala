@@ -22,6 +22,10 @@ object Hudi {
   /** Listings of snapshots, now or at an instant; those of changes between instants are others. */
   def is(location: FileIndex): Boolean = location.getClass.getName == "org.apache.hudi.HoodieFileIndex"
 
+  /** Whether Hudi's own rule has listed the partitions of a query, so that sizes are known and kept. */
+  def isListed(location: FileIndex): Boolean =
+    is(location) && call(location, "hasPredicatesPushedDown") == true && location.sizeInBytes < Long.MaxValue
+
   /** Whether readers ignore a setting, of a session or an option of a table. */
   def isHarmless(setting: String): Boolean = {
     val key = setting.toLowerCase(Locale.ROOT)

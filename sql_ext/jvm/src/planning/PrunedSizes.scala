@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.catalyst.trees.TreePattern.JOIN
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, InMemoryFileIndex, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.{DataSourceStrategy, FileIndex, HadoopFsRelation, InMemoryFileIndex, LogicalRelation}
 
 /**
  * Tells the planner of joins how much of a table an index leaves, so that a table of which few files are
@@ -29,16 +29,19 @@ class PrunedSizes(session: SparkSession) extends Rule[LogicalPlan] {
   private def estimate(scan: LogicalRelation, filters: Seq[Expression]): Option[LogicalRelation] =
     (scan.relation, scan.catalogTable) match {
       case (files: HadoopFsRelation, Some(table))
-          if SieveStrategy.known(files) && files.location.isInstanceOf[InMemoryFileIndex] && isWanted(scan) =>
+          if SieveStrategy.known(files) && isListed(files.location) && isWanted(scan) =>
         for {
           entry <- Registry.find(executing, table)
           partitions = files.partitionSchema.fieldNames.toSet
-          asked = Filters.evaluable(filters).filter(_.references.forall(a => !partitions(a.name)))
+          known = Filters.evaluable(DataSourceStrategy.normalizeExprs(filters, scan.output))
+          asked = known.filter(_.references.forall(a => !partitions(a.name)))
           if asked.exists(isSelective(_, entry.columns.map(_.head)))
+          ofPartitions = known.filter(f => f.references.nonEmpty && f.references.forall(a => partitions(a.name)))
           index = new SieveFileIndex(scan, files, table, entry, executing, showsSplits = false)
-          (kept, all, question) <- index.estimate(asked) if kept < all
+          (kept, all, question) <- index.estimate(ofPartitions, asked) if kept < all
         } yield {
-          val bytes = (scan.stats.sizeInBytes * kept / all).max(1)
+          // Hudi's size is of all partitions that it has listed.
+          val bytes = (scan.stats.sizeInBytes * kept / all.max(files.location.sizeInBytes)).max(1)
           val own = scan.copy(catalogTable = Some(table.copy(stats = Some(CatalogStatistics(bytes)))))
           own.copyTagsFrom(scan)
           question.foreach(own.setTagValue(PrunedSizes.asked, _))
@@ -46,6 +49,10 @@ class PrunedSizes(session: SparkSession) extends Rule[LogicalPlan] {
         }
       case _ => None
     }
+
+  /** Whether listing asks no storage: Spark's rules have pruned it by partitions, or Hudi's have. */
+  private def isListed(location: FileIndex): Boolean =
+    location.isInstanceOf[InMemoryFileIndex] || Hudi.isListed(location)
 
   /** Spark asks each side of a join for its keys' being there. */
   private def isSelective(filter: Expression, indexed: Set[String]): Boolean =

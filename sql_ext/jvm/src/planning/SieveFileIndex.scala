@@ -44,12 +44,13 @@ class SieveFileIndex(
    * Bytes that an index leaves to read, and all, with the question whose answer says so: a scan that will
    * ask the same takes this one. None where no index is asked.
    */
-  def estimate(filters: Seq[Expression]): Option[(Long, Long, Option[Prefetch])] =
+  def estimate(
+      partitionFilters: Seq[Expression], filters: Seq[Expression]): Option[(Long, Long, Option[Prefetch])] =
     if (Resting.rests(this, filters)) None
     else {
       val question = Pruner.prefetch(this, filters, None, None)
       prefetched.set(question)
-      val listed = delegate.listFiles(Nil, Nil)
+      val listed = delegate.listFiles(partitionFilters, Nil)
       val pruned = Pruner.prune(this, listed, filters, inRanges = true)
       Some((Pruned.bytes(pruned.kept), Pruned.bytes(listed), question))
     }

@@ -1,0 +1,48 @@
+"""The join planner learns what an index leaves of a Hudi table, as of one in plain files."""
+
+from __future__ import annotations
+
+import pytest
+import tables
+from spark_session import Lab
+
+pytestmark = pytest.mark.hudi
+
+JOIN = "SELECT a.id, b.word FROM t a JOIN t b ON a.amount = b.amount WHERE a.id {}"
+
+
+def _joins(lab: Lab, query: str) -> tuple[set[str], int]:
+    """How Spark will join, by its plan before anything has run, and bytes of `t` by its estimate."""
+    execution = lab.spark.sql(query)._jdf.queryExecution()
+    plan = execution.sparkPlan().toString()
+    leaves = execution.optimizedPlan().collectLeaves()
+    sizes = [int(str(leaves.apply(k).stats().sizeInBytes())) for k in range(leaves.size())]
+    return {kind for kind in ("BroadcastHashJoin", "SortMergeJoin") if kind in plan}, min(sizes)
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.parametrize("parts", [False, True])
+def test_a_table_of_which_one_slice_is_read_is_broadcast(lab: Lab, kind: str, parts: bool) -> None:
+    """By its size, also where another slice has log files, and with a predicate on partitions."""
+    with lab.database("hudi_sizes"):
+        tables.create(lab, kind, parts=parts)
+        tables.fill_sorted(lab, 0, 400)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql("UPDATE t SET word = 'new' WHERE id = 350")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        with lab.setting("spark.sieve.enabled", "false"):
+            _, whole = _joins(lab, JOIN.format("= 5"))
+        # Spark estimates a table by the widths of the columns that are wanted, of all that it has.
+        with lab.setting("spark.sql.autoBroadcastJoinThreshold", str(whole // 10)):
+            kinds, left = _joins(lab, JOIN.format("= 5"))
+            assert (kinds, left < whole / 4) == ({"BroadcastHashJoin"}, True)
+            assert _joins(lab, JOIN.format(">= 0"))[0] == {"SortMergeJoin"}
+            with lab.setting("spark.sieve.join.pruning", "off"):
+                assert _joins(lab, JOIN.format("= 5")) == ({"SortMergeJoin"}, whole)
+            lab.check(JOIN.format("= 5"), at_most=9)
+            if parts:
+                # One of the two slices of the partition, of eight in all.
+                of_partition = JOIN.format("BETWEEN 300 AND 320 AND a.PART = 3")
+                kinds, left = _joins(lab, of_partition)
+                assert (kinds, left < whole / 6) == ({"BroadcastHashJoin"}, True)
+                lab.check(of_partition, at_most=9)
