@@ -25,10 +25,11 @@ _COPIED = (
     "CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE mkdocs.yml Makefile"
 ).split()
 _TESTS = ("tests/unit", "tests/property")
-# Reading, surveying and writing run on executors, which no unit test has.
+# Reading, surveying and writing run on executors, the Hadoop store in a JVM, which no unit test
+# has.
 _SPARK_TESTS = [
     f"tests/spark/test_{name}.py"
-    for name in ("create", "refresh", "shapes", "completeness", "estimate", "check")
+    for name in ("hadoop_store", "create", "refresh", "shapes", "completeness", "estimate", "check")
 ]
 _SPARK_S = 1800.0
 # They start a Spark, and are in the folder of those that need none.
