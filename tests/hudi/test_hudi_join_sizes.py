@@ -12,7 +12,7 @@ JOIN = "SELECT a.id, b.word FROM t a JOIN t b ON a.amount = b.amount WHERE a.id 
 
 
 def _joins(lab: Lab, query: str) -> tuple[set[str], int]:
-    """How Spark will join, by its plan before anything has run, and bytes of `t` by its estimate."""
+    """How Spark will join, by its plan before anything has run, and the size of `t` by estimate."""
     execution = lab.spark.sql(query)._jdf.queryExecution()
     plan = execution.sparkPlan().toString()
     leaves = execution.optimizedPlan().collectLeaves()
