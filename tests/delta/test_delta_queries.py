@@ -246,6 +246,25 @@ def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
     lab.check(both, exactly=2)
 
 
+def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
+    """Where Delta's own rule has not pinned the other side, it lists what is newest, twice."""
+    create(lab)
+    insert(lab, ROWS)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    create(lab, "d")
+    insert(lab, ROWS, "d", files=2)
+    query = "SELECT t.* FROM t JOIN d USING (id) WHERE d.v = 'v3'"
+    fetched = {
+        "spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always",
+    }  # fmt: skip
+    with lab.settings(fetched):
+        lab.check(query, exactly=2 + 2 * 2)
+        with lab.setting("spark.databricks.delta.stats.skipping", "false"):
+            lab.check(query, exactly=12)
+            reasons = [scan["reasons"] for scan in lab.explain(query)]
+            assert any("join-not-repeatable" in (one or "") for one in reasons)
+
+
 def test_a_clone_is_a_table_of_its_own(lab: Lab) -> None:
     """The files of a shallow clone lie in the folder of its source."""
     create(lab)

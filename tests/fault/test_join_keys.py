@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from processes import alive, front_ends, wait_until
 from pyspark.errors import PySparkException
-from spark_session import Lab
+from spark_session import Lab, scans
 
 FETCHED = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
 MODES = {"broadcast": {}, "fetched": FETCHED}
@@ -92,3 +93,23 @@ def test_a_build_side_that_fails_fails_with_the_error_of_spark(
     assert conditions[0] == conditions[1]
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
+
+
+def test_a_scan_takes_the_answer_that_its_size_came_from(lab: Lab, jvm: int, table: str) -> None:
+    """It is broadcast for few files, so these are read although the front end has died since."""
+    query = (
+        f"SELECT a.s FROM {table} a JOIN {table} b ON a.r = b.r WHERE a.id = 123 AND b.s > 'k99'"
+    )
+    with lab.setting("spark.sieve.enabled", "false"):
+        expected = lab.run(query).rows
+    with lab.settings({"spark.sql.autoBroadcastJoinThreshold": "20KB"}):
+        lab.check(query, exactly=1 + 10)
+        frame = lab.spark.sql(query)
+        assert "BroadcastHashJoin" in frame._jdf.queryExecution().sparkPlan().toString()
+        (pid,) = front_ends(jvm)
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not alive(pid), "the front end is dead")
+        assert Counter(repr(tuple(row)) for row in frame.collect()) == expected
+        executed = frame._jdf.queryExecution().executedPlan()
+        read = sorted(scan.metrics().apply("numFiles").value() for scan in scans(executed))
+        assert read == [1, 10]

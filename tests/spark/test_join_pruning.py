@@ -15,7 +15,10 @@ JOIN = "SELECT fact.k, v, attr FROM fact JOIN dim ON fact.k = dim.k"
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """Forty files of a hundred keys each, ascending; a dimension of every twentieth key."""
+    """Forty files of a hundred keys each, ascending; a dimension of every twentieth key.
+
+    And as many files in four partitions.
+    """
     with lab.database("joined"):
         lab.sql(
             "CREATE TABLE fact USING parquet AS SELECT id AS k, CAST(id AS INT) AS i, "
@@ -29,7 +32,12 @@ def star(lab: Lab) -> Iterator[Lab]:
             "CAST(id * 20 AS STRING) AS s, CAST(id * 20 AS SMALLINT) AS i FROM range(0, 200, 1, 2) "
             "UNION ALL SELECT NULL, 77, NULL, NULL"
         )
+        lab.sql(
+            "CREATE TABLE parted USING parquet PARTITIONED BY (p) AS SELECT id AS k, id % 7 AS v, "
+            f"id DIV 1000 AS p FROM range(0, 4000, 1, {FILES})"
+        )
         lab.sql("CREATE SIEVE INDEX ON fact (k, i, s, d, st.n, day)")
+        lab.sql("CREATE SIEVE INDEX ON parted (k)")
         yield lab
 
 
@@ -535,18 +543,52 @@ def test_a_table_of_which_few_files_are_read_is_broadcast(
         _check(star, f"{few} AND g.k = 7", 2 + 1, LIMITED | conf)
 
 
+def _size(lab: Lab, table: str, query: str) -> int:
+    """The bytes of the only scan of a table by Spark's estimate."""
+    leaves = lab.spark.sql(query)._jdf.queryExecution().optimizedPlan().collectLeaves()
+    found = (leaves.apply(k) for k in range(leaves.size()))
+    (scan,) = (leaf for leaf in found if f"joined.{table}[" in leaf.toString())
+    return int(str(scan.stats().sizeInBytes()))
+
+
 def test_explain_cost_shows_the_size_of_what_is_left(star: Lab) -> None:
     """Of the files that are read, and not of the whole table."""
     query = "SELECT f.v FROM fact f JOIN dim ON f.v = attr WHERE f.k BETWEEN 110 AND 250"
     sizes = []
     for enabled in ("true", "false"):
         with star.settings(LIMITED | {"spark.sieve.enabled": enabled}):
-            frame = star.spark.sql(query)
-            leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
-            found = (leaves.apply(k) for k in range(leaves.size()))
-            (fact,) = (leaf for leaf in found if "joined.fact[" in leaf.toString())
-            sizes.append(int(str(fact.stats().sizeInBytes())))
+            sizes.append(_size(star, "fact", query))
             ((text,),) = star.sql(f"EXPLAIN COST {query}")
             assert "sizeInBytes" in text
     left, whole = sizes
     assert whole / 40 < left < whole / 10
+
+
+def test_the_size_of_a_partition_is_of_what_its_index_leaves(star: Lab) -> None:
+    """A predicate on partitions leaves ten files, one on keys two of these."""
+    query = "SELECT f.v FROM parted f JOIN dim ON f.v = attr WHERE f.P = 1 AND f.k {}"
+    with star.setting("spark.sql.autoBroadcastJoinThreshold", "1KB"):
+        whole, left = (_size(star, "parted", query.format(by)) for by in ("> 0", "IN (1110, 1250)"))
+    assert whole / 10 < left < whole / 3
+    star.check(query.format("IN (1110, 1250)"), at_most=2 + 3)
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_side_whose_partitions_a_join_above_picks_is_broadcast_once(
+    star: Lab, adaptive: str
+) -> None:
+    """Planned apart from that join it would read all partitions, for another broadcast."""
+    query = (
+        "SELECT /*+ BROADCAST(p), BROADCAST(d) */ f.v FROM fact f JOIN parted p ON f.k = p.k "
+        "JOIN (SELECT k DIV 1000 AS q FROM dim WHERE attr = 77) d ON p.p = d.q"
+    )
+    with star.settings({"spark.sql.adaptive.enabled": adaptive, "spark.sieve.strict": "true"}):
+        frame = star.spark.sql(query)
+        rows = Counter(repr(tuple(row)) for row in frame.collect())
+        read = [
+            scan.metrics().apply("numFiles").value()
+            for scan in scans(frame._jdf.queryExecution().executedPlan())
+            if scan.tableIdentifier().get().table() == "parted"
+        ]
+    assert rows == _without(star, query)
+    assert read == [20]

@@ -24,6 +24,9 @@ class Locations {
   def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
     Some(Location(file.getPath, Some(State(file.getLen, file.getModificationTime))))
 
+  /** The bytes to read of a listed file. */
+  def bytes(values: InternalRow, file: FileStatusWithMetadata): Long = FileRanges.bytes(file)
+
   /** The file in a directory of its own, whose values are those of `schema` and one more. */
   def alone(
       values: InternalRow, file: FileStatusWithMetadata, schema: StructType,

@@ -125,6 +125,10 @@ object Delta extends OnceLogging {
     case other => other
   }
 
+  /** Whether each listing is of one version. A table's own is of the newest, until Delta's rule prepares a query's scan. */
+  def isPinned(location: FileIndex): Boolean =
+    !is(location) || !has(location, "isTimeTravelQuery") || call(location, "isTimeTravelQuery") == true
+
   /** Whether a query is of an earlier version of the table. */
   def isAsOf(location: FileIndex): Boolean = is(location) && earlier(location).nonEmpty
 

@@ -48,6 +48,10 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     }
   }
 
+  /** Those of all its files: Hudi lists what it takes a slice with log files for as one base file. */
+  override def bytes(values: InternalRow, file: FileStatusWithMetadata): Long =
+    of(values, file).flatMap(one => one.written.orElse(one.shown)).fold(super.bytes(values, file))(_.length)
+
   override def alone(
       values: InternalRow, file: FileStatusWithMetadata, schema: StructType,
       more: Any): PartitionDirectory = {

@@ -4,8 +4,9 @@ import java.lang.reflect.Method
 import java.util.{Date, List => JList, Locale, Map => JMap, Properties}
 import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileIndex, HadoopFsRelation, PartitionDirectory}
 
 /**
  * Hudi tables as Spark reads them: a relation of files whose listing is a class of Hudi's own. Its
@@ -21,10 +22,6 @@ object Hudi {
 
   /** Listings of snapshots, now or at an instant; those of changes between instants are others. */
   def is(location: FileIndex): Boolean = location.getClass.getName == "org.apache.hudi.HoodieFileIndex"
-
-  /** Whether Hudi's own rule has listed the partitions of a query, so that sizes are known and kept. */
-  def isListed(location: FileIndex): Boolean =
-    is(location) && call(location, "hasPredicatesPushedDown") == true && location.sizeInBytes < Long.MaxValue
 
   /** Whether readers ignore a setting, of a session or an option of a table. */
   def isHarmless(setting: String): Boolean = {
@@ -109,11 +106,31 @@ object Hudi {
     val wanted = java.lang.reflect.Array.newInstance(kind, partitions.size).asInstanceOf[Array[AnyRef]]
     partitions.map(path.invoke(location, _)).copyToArray(wanted)
     val found = slices.invoke(location, wanted).asInstanceOf[JMap[AnyRef, JList[AnyRef]]].asScala.toSeq
+    directories(location, prepare, found.map { case (partition, inside) => (partition, inside.asScala.toSeq) })
+  }
+
+  /**
+   * What `listFiles` would give for filters but for Hudi's own skipping of files, as its rule lists it, and keeps it, while
+   * a query is optimized; None in releases that have no such way.
+   */
+  def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = for {
+    slices <- method(location, "filterFileSlices", 3)
+    prepare <- method(location, "prepareFileSlices")
+  } yield {
+    val (ofPartitions, others) =
+      DataSourceUtils.getPartitionFiltersAndDataFilters(location.partitionSchema, filters)
+    val found = slices.invoke(location, others, ofPartitions, Boolean.box(true))
+      .asInstanceOf[scala.collection.Seq[(Option[AnyRef], scala.collection.Seq[AnyRef])]].toSeq
+    directories(location, prepare, found.map { case (partition, inside) => (partition.get, inside.toSeq) })
+  }
+
+  private def directories(
+      location: FileIndex, prepare: Method, found: Seq[(AnyRef, Seq[AnyRef])]): Seq[PartitionDirectory] = {
     val rows = for {
       (partition, inside) <- found
       // A method returns the values from 1.2 on.
       values = field(partition, "values").asInstanceOf[Array[Any]].toSeq
-      slice <- inside.asScala if call(slice, "isEmpty") == false
+      slice <- inside if call(slice, "isEmpty") == false
     } yield (InternalRow.fromSeq(values), slice)
     prepare.invoke(location, rows).asInstanceOf[scala.collection.Seq[PartitionDirectory]].toSeq
   }
@@ -157,8 +174,8 @@ object Hudi {
     found.get(of)
   }
 
-  private def method(of: AnyRef, name: String): Option[Method] =
+  private def method(of: AnyRef, name: String, parameters: Int = 1): Option[Method] =
     Iterator.iterate[Class[_]](of.getClass)(_.getSuperclass).takeWhile(_ != null)
-      .flatMap(_.getDeclaredMethods).find(m => m.getName == name && m.getParameterCount == 1)
+      .flatMap(_.getDeclaredMethods).find(m => m.getName == name && m.getParameterCount == parameters)
       .map { m => m.setAccessible(true); m }
 }

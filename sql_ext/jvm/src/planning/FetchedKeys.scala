@@ -39,10 +39,11 @@ object FetchedKeys {
     case scan: RunTimeFilteredScan => isKnown(scan.child)
     case cached: InMemoryRelation => isRepeatable(cached.cachedPlan)
     case scan: LogicalRelation => scan.relation match {
-      // Each scan of a whole catalog table asks the metastore for the partitions that there are by then;
+      // Each scan of a whole catalog table asks the metastore for the partitions that there are by then, and one of
+      // a Delta table whose own rule has not prepared it for the newest version;
       // what a damaged record of a text shows depends on the columns that are read.
       case files: HadoopFsRelation =>
-        SieveStrategy.known(files) && !files.location.isInstanceOf[CatalogFileIndex] &&
+        SieveStrategy.known(files) && !files.location.isInstanceOf[CatalogFileIndex] && Delta.isPinned(files.location) &&
           !WholeRecords.isText(files) && !FirstRows.mayBeMissing(files)
       case _ => false
     }

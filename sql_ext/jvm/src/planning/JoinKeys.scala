@@ -58,7 +58,8 @@ final case class KeySource(
  *    is the projection in which Delta's MERGE numbers rows (`Delta.isOfMerge`).
  *
  * A broadcast side that has been given as keys is never changed afterwards, nor is one whose keys
- * prune partitions already: Spark would take it for another plan and reuse no broadcast.
+ * prune partitions already, nor has one keys whose own partitions are picked by a join above: Spark would
+ * take it for another plan and reuse no broadcast.
  *
  * @param fetches whether keys may be collected by a subquery
  */
@@ -125,7 +126,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) =>
       val built = broadcast(join)
       def source(side: BuildSide) = {
-        val isShared = built.contains(side) && !isReplanned(join.children(if (side == BuildLeft) 0 else 1))
+        val isShared = built.contains(side) && isFoundAgain(join.children(if (side == BuildLeft) 0 else 1))
         // Of a side that is broadcast the exchange stands between, too.
         if (side == BuildRight) {
           KeySource(side, join.left, join.right, left.zip(right), isShared, alone = isShared)
@@ -139,9 +140,21 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     case _ => Nil
   }
 
-  /** Whether the broadcast is not found again: adaptive execution plans a scan of a cached table again each time. */
-  private def isReplanned(build: LogicalPlan): Boolean =
-    session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation])
+  /** Whether the broadcast is found again: adaptive execution plans a scan of a cached table again each time. */
+  private def isFoundAgain(build: LogicalPlan): Boolean = !asksAbove(build) &&
+    !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))
+
+  /**
+   * Whether Spark picks partitions of this side by keys of a join above it. Planned apart from that join, the side
+   * reads all partitions: another broadcast.
+   */
+  private def asksAbove(build: LogicalPlan): Boolean = build.containsPattern(DYNAMIC_PRUNING_SUBQUERY) && {
+    val within = build.collect { case join: Join => join.children.map(_.canonicalized) }.flatten.toSet
+    build.exists(_.expressions.exists(_.exists {
+      case keys: DynamicPruningSubquery => !within(keys.buildQuery.canonicalized)
+      case _ => false
+    }))
+  }
 
   /** Why the keys of a side are not worth asking for, or must not be relied on. */
   private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =

@@ -67,15 +67,15 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
 
 object JoinPruning extends OnceLogging {
   /**
-   * Puts the rule into a session. There is no hook for rules that run last but `experimental`, which
+   * Puts the rule into a session, after that of sizes, which decide what is cheap. There is no hook for rules that run last but `experimental`, which
    * is not there yet while a session is made, and which its user may set, too.
    */
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>
     case methods => methods.synchronized {
-      // A cloned session has the rule of the one that it was cloned from.
-      val others = methods.extraOptimizations.filterNot(_.isInstanceOf[JoinPruning])
-      methods.extraOptimizations = others :+ new JoinPruning(session)
+      // A cloned session has the rules of the one that it was cloned from.
+      val others = methods.extraOptimizations.filterNot(r => r.isInstanceOf[PrunedSizes] || r.isInstanceOf[JoinPruning])
+      methods.extraOptimizations = others ++ Seq(new PrunedSizes(session), new JoinPruning(session))
     }
   }
 

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.sieve
 
-import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogStatistics
 import org.apache.spark.sql.catalyst.expressions.{Expression, IsNotNull}
 import org.apache.spark.sql.catalyst.planning.ScanOperation
@@ -8,14 +7,14 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.catalyst.trees.TreePattern.JOIN
-import org.apache.spark.sql.execution.datasources.{DataSourceStrategy, FileIndex, HadoopFsRelation, InMemoryFileIndex, LogicalRelation}
+import org.apache.spark.sql.execution.datasources._
 
 /**
  * Tells the planner of joins how much of a table an index leaves, so that a table of which few files are
  * read is broadcast. Only statistics change, as Spark's own pruning of partitions changes them: hints and
  * thresholds keep their meaning. The scan asks the same question and takes this answer.
  */
-class PrunedSizes(session: SparkSession) extends Rule[LogicalPlan] {
+class PrunedSizes(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (plan.isStreaming || !plan.containsPattern(JOIN) || !Settings.enabled(session) || !Settings.joinPruning(session)) plan
     else JoinPruning.orUnchanged(plan)(sized(plan))
@@ -28,20 +27,19 @@ class PrunedSizes(session: SparkSession) extends Rule[LogicalPlan] {
 
   private def estimate(scan: LogicalRelation, filters: Seq[Expression]): Option[LogicalRelation] =
     (scan.relation, scan.catalogTable) match {
-      case (files: HadoopFsRelation, Some(table))
-          if SieveStrategy.known(files) && isListed(files.location) && isWanted(scan) =>
+      case (files: HadoopFsRelation, Some(table)) if SieveStrategy.known(files) =>
         for {
-          entry <- Registry.find(executing, table)
+          entry <- Registry.find(session, table) if isWanted(scan)
           partitions = files.partitionSchema.fieldNames.toSet
           known = Filters.evaluable(DataSourceStrategy.normalizeExprs(filters, scan.output))
           asked = known.filter(_.references.forall(a => !partitions(a.name)))
           if asked.exists(isSelective(_, entry.columns.map(_.head)))
-          ofPartitions = known.filter(f => f.references.nonEmpty && f.references.forall(a => partitions(a.name)))
-          index = new SieveFileIndex(scan, files, table, entry, executing, showsSplits = false)
-          (kept, all, question) <- index.estimate(ofPartitions, asked) if kept < all
+          listed <- listed(files.location, known)
+          index = new SieveFileIndex(scan, files, table, entry, session, showsSplits = false)
+          (kept, question) <- index.estimate(listed, asked)
+          bytes = BigDecimal(kept * session.sessionState.conf.fileCompressionFactor).toBigInt.max(1)
+          if bytes < scan.stats.sizeInBytes
         } yield {
-          // Hudi's size is of all partitions that it has listed.
-          val bytes = (scan.stats.sizeInBytes * kept / all.max(files.location.sizeInBytes)).max(1)
           val own = scan.copy(catalogTable = Some(table.copy(stats = Some(CatalogStatistics(bytes)))))
           own.copyTagsFrom(scan)
           question.foreach(own.setTagValue(PrunedSizes.asked, _))
@@ -50,9 +48,13 @@ class PrunedSizes(session: SparkSession) extends Rule[LogicalPlan] {
       case _ => None
     }
 
-  /** Whether listing asks no storage: Spark's rules have pruned it by partitions, or Hudi's have. */
-  private def isListed(location: FileIndex): Boolean =
-    location.isInstanceOf[InMemoryFileIndex] || Hudi.isListed(location)
+  /** What the scan will list, where rules have listed it by now and kept it. */
+  private def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] =
+    location match {
+      case own: InMemoryFileIndex => Some(own.listFiles(Nil, Nil))
+      case own if Hudi.is(own) => Hudi.listed(own, filters)
+      case _ => None
+    }
 
   /** Spark asks each side of a join for its keys' being there. */
   private def isSelective(filter: Expression, indexed: Set[String]): Boolean =
@@ -65,8 +67,6 @@ class PrunedSizes(session: SparkSession) extends Rule[LogicalPlan] {
       !((conf.cboEnabled || conf.planStatsEnabled) && scan.stats.rowCount.nonEmpty) &&
       scan.stats.sizeInBytes > conf.autoBroadcastJoinThreshold
   }
-
-  private def executing: Compat.Session = session.asInstanceOf[Compat.Session]
 }
 
 object PrunedSizes {

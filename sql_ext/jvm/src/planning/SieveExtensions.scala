@@ -26,7 +26,6 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(session => new FunctionRows(session))
     extensions.injectPostHocResolutionRule(session => new DeclareLikeSource(session))
     extensions.injectPostHocResolutionRule(session => new InstallJoinPruning(session.asInstanceOf[Compat.Session]))
-    extensions.injectPreCBORule(session => new PrunedSizes(session))
     extensions.injectFunction((FunctionIdentifier("sieve_key"), SieveKey.info, SieveKey.build(_)))
     TableFunction.all.foreach { function =>
       extensions.injectTableFunction((FunctionIdentifier(function.name), function.info, function.call(_)))

@@ -41,18 +41,18 @@ class SieveFileIndex(
   }
 
   /**
-   * Bytes that an index leaves to read, and all, with the question whose answer says so: a scan that will
-   * ask the same takes this one. None where no index is asked.
+   * Bytes that an index leaves of what is listed, with the question whose answer says so: a scan that will
+   * ask the same takes this one. None where no index is asked, or none can be asked ahead.
    */
-  def estimate(
-      partitionFilters: Seq[Expression], filters: Seq[Expression]): Option[(Long, Long, Option[Prefetch])] =
-    if (Resting.rests(this, filters)) None
+  def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[(Long, Option[Prefetch])] =
+    if (Resting.rests(this, filters) || Locations.isAsOf(relation)) None
     else {
       val question = Pruner.prefetch(this, filters, None, None)
       prefetched.set(question)
-      val listed = delegate.listFiles(partitionFilters, Nil)
       val pruned = Pruner.prune(this, listed, filters, inRanges = true)
-      Some((Pruned.bytes(pruned.kept), Pruned.bytes(listed), question))
+      val locations = Locations.of(relation)
+      val kept = for (directory <- pruned.kept; file <- directory.files) yield locations.bytes(directory.values, file)
+      Some((kept.sum, question))
     }
 
   /** What was prefetched, once: a later listing is of another time. */
