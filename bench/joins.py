@@ -3,7 +3,7 @@
 ``star`` (the default) is a schema made for them; ``tpch`` and ``tpcds`` are the 22 and 99 queries
 of these benchmarks. Each query runs in three modes that take turns: Spark alone
 (``spark.sieve.enabled = false``), an index that only constants use (``spark.sieve.join.pruning =
-off``), and Sieve.
+off``; ``--without-constants`` leaves it out), and Sieve.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bench import star
-from bench.join_modes import SETTINGS
+from bench.join_modes import MODES, SETTINGS
 from bench.tpc import Suite
 from bench.tpc_picture import draw
 from bench.tpc_report import head, line, shares, summary
@@ -31,6 +31,9 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1, help="factor of TPC-H and TPC-DS")
     parser.add_argument(
         "--pruning", choices=["auto", "always"], default="auto", help="spark.sieve.join.pruning"
+    )
+    parser.add_argument(
+        "--without-constants", action="store_true", help="leave out the mode 'constants'"
     )
     parser.add_argument("--only", type=int, nargs="*", default=[], help="numbers of queries")
     first, *others = SETTINGS
@@ -55,12 +58,15 @@ def main() -> None:
         star.measure(console, args.rows, args.runs)
         return
     logging.disable()  # PySpark logs the error of a query with the whole query and both stacks
-    suite = Suite(args.suite, args.scale, args.only, args.pruning, console)
+    modes = MODES | {"Sieve": MODES["Sieve"] | {"spark.sieve.join.pruning": args.pruning}}
+    if args.without_constants:
+        del modes["constants"]
+    suite = Suite(args.suite, args.scale, args.only, modes, console)
     faults = 0
     try:
         for setting in args.settings:
             measured = []
-            head(console, setting)
+            head(console, setting, list(modes))
             for one in suite.measure(setting, args.runs if setting == first else 0):
                 measured.append(one)
                 line(console, one)

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from rich.console import Console
 
 from bench.in_turns import Turns, in_turns
-from bench.join_modes import MODES, SETTINGS
+from bench.join_modes import SETTINGS
 from bench.keyed_scans import KeyedScan, KeyedScans
 from bench.session import start_session, with_settings
 from bench.task_totals import COUNTED_READS
@@ -54,9 +54,14 @@ class Suite:
     """A session with a suite's tables, and indexes for its queries, or only some of these."""
 
     def __init__(
-        self, suite: str, scale: float, only: Collection[int], pruning: str, console: Console
+        self,
+        suite: str,
+        scale: float,
+        only: Collection[int],
+        modes: Mapping[str, Mapping[str, str]],
+        console: Console,
     ) -> None:
-        self._modes = MODES | {"Sieve": MODES["Sieve"] | {"spark.sieve.join.pruning": pruning}}
+        self._modes = modes
         # Spark quotes names as in MySQL.
         self._texts = {
             number: text.replace('"', "`")

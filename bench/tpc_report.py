@@ -17,16 +17,16 @@ SLOWER = 1.03
 """A query is slower if it takes so many times as long, and more than it varies by itself."""
 FEWER = 0.99
 """A query reads fewer bytes if it reads less than this share: footers are read again at times."""
-_SIEVE, _CONSTANTS, _SPARK = "Sieve", "constants", "Spark alone"
+_WIDTH = 8
+_SIEVE, _SPARK = "Sieve", "Spark alone"
 
 
-def head(console: Console, setting: str) -> None:
-    """Titles of the columns."""
-    console.print(f"\n[bold]{setting}[/bold]: C constants alone, S Sieve")
+def head(console: Console, setting: str, modes: Sequence[str]) -> None:
+    """Titles of the columns, of which there is one of each kind for each mode."""
+    console.print(f"\n[bold]{setting}[/bold]: {', '.join(modes)}")
+    kinds = "   ".join(f"{kind:<{_WIDTH * len(modes)}}" for kind in ("files", "MB", "ms"))
     console.print(
-        "query   files:  C       S   MB: Spark       C       S   ms: Spark       C       S"
-        "   scans with keys: files read, that hold a partner",
-        soft_wrap=True,
+        f"query   {kinds}   scans with keys: files read, that hold a partner", soft_wrap=True
     )
 
 
@@ -36,13 +36,12 @@ def line(console: Console, one: Measured) -> None:
     if turns is None:
         console.print(f"{one.number:>5}   [red]{one.fault}[/red]", soft_wrap=True)
         return
-    modes = (_SPARK, _CONSTANTS, _SIEVE)
-    sizes = "".join(f"{turns.tasks[mode].bytes / 1e6:8.1f}" for mode in modes)
-    times = "".join(f"{turns.ms[mode]:8,.0f}" for mode in modes)
+    files = "".join(f"{of:{_WIDTH},}" for of in turns.files.values())
+    sizes = "".join(f"{of.bytes / 1e6:{_WIDTH}.1f}" for of in turns.tasks.values())
+    times = "".join(f"{ms:{_WIDTH},.0f}" for ms in turns.ms.values())
     keys = "; ".join(f"{s.table}.{'+'.join(s.columns)} {s.read}, {s.least}" for s in one.scans)
-    files = f"{turns.files[_CONSTANTS]:10,} {turns.files[_SIEVE]:7,}"
     console.print(
-        f"{one.number:>5} {files}   {sizes}   {times}   {keys}  {one.fault}", soft_wrap=True
+        f"{one.number:>5}   {files}   {sizes}   {times}   {keys}  {one.fault}", soft_wrap=True
     )
 
 
@@ -62,7 +61,7 @@ def summary(console: Console, measured: Sequence[Measured]) -> None:
         sep="\n",
     )
     say(
-        f"fewer bytes than by constants alone: {len(fewer)} of {len(done)} queries; "
+        f"fewer bytes than {_others(done)[-1]}: {len(fewer)} of {len(done)} queries; "
         f"{thirds} of them skip a third or more"
     )
     for title, of in (
@@ -71,17 +70,17 @@ def summary(console: Console, measured: Sequence[Measured]) -> None:
         ("CPU of tasks, s", _cpu),
     ):
         totals = ", ".join(
-            f"{mode} {sum(of(t, mode) for _, t in done):,.1f}" for mode in _modes(done)
+            f"{mode} {sum(of(t, mode) for _, t in done):,.1f}" for mode in done[0][1].ms
         )
         say(f"{title}: {totals}")
-    _times(console, done, _CONSTANTS)
-    _times(console, done, _SPARK)
+    for other in reversed(_others(done)):
+        _times(console, done, other)
     _partners(console, measured)
     _unpruned(console, done)
 
 
 def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
-    """Why queries read what they read by constants alone, where that was looked for."""
+    """Why queries read what they read without keys, where that was looked for."""
     for one, turns in done:
         if _share(turns) >= FEWER and (one.scans or one.unkeyed):
             useless = [f"{s.table} (keys that occur in every file)" for s in one.scans]
@@ -124,12 +123,15 @@ def _partners(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _share(turns: Turns) -> float:
-    before = turns.tasks[_CONSTANTS].bytes
+    """Of the bytes that are read without keys."""
+    *_, before, _ = (totals.bytes for totals in turns.tasks.values())
     return turns.tasks[_SIEVE].bytes / before if before else 1.0
 
 
-def _modes(done: Sequence[tuple[Measured, Turns]]) -> Sequence[str]:
-    return tuple(done[0][1].ms)
+def _others(done: Sequence[tuple[Measured, Turns]]) -> Sequence[str]:
+    """Modes but Sieve, which is the last one."""
+    *others, _ = done[0][1].ms
+    return others
 
 
 def _megabytes(turns: Turns, mode: str) -> float:

@@ -114,7 +114,7 @@ object Hudi {
    * a query is optimized; None in releases that have no such way.
    */
   def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = for {
-    slices <- method(location, "filterFileSlices", 3)
+    slices <- method(location, "filterFileSlices", _.getParameterTypes.lastOption.contains(classOf[Boolean]))
     prepare <- method(location, "prepareFileSlices")
   } yield {
     val (ofPartitions, others) =
@@ -174,8 +174,9 @@ object Hudi {
     found.get(of)
   }
 
-  private def method(of: AnyRef, name: String, parameters: Int = 1): Option[Method] =
+  private def method(
+      of: AnyRef, name: String, isWanted: Method => Boolean = _.getParameterCount == 1): Option[Method] =
     Iterator.iterate[Class[_]](of.getClass)(_.getSuperclass).takeWhile(_ != null)
-      .flatMap(_.getDeclaredMethods).find(m => m.getName == name && m.getParameterCount == parameters)
+      .flatMap(_.getDeclaredMethods).find(m => m.getName == name && isWanted(m))
       .map { m => m.setAccessible(true); m }
 }
