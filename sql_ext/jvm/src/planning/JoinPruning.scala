@@ -67,8 +67,9 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
 
 object JoinPruning extends OnceLogging {
   /**
-   * Puts the rule into a session, after that of sizes, which decide what is cheap. There is no hook for rules that run last but `experimental`, which
-   * is not there yet while a session is made, and which its user may set, too.
+   * Puts the rule into a session, after that of sizes, which decide what is cheap. There is no hook for
+   * rules that run last but `experimental`, which is not there yet while a session is made, and which its
+   * user may set, too.
    */
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>

@@ -12,7 +12,8 @@ import org.apache.spark.sql.execution.datasources._
 /**
  * Tells the planner of joins how much of a table an index leaves, so that a table of which few files are
  * read is broadcast. Only statistics change, as Spark's own pruning of partitions changes them: hints and
- * thresholds keep their meaning. The scan asks the same question and takes this answer.
+ * thresholds keep their meaning. The scan asks the same question and takes this answer. `JoinPruning` puts
+ * it after Spark's rules: partitions are pruned by then.
  */
 class PrunedSizes(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
