@@ -1,6 +1,6 @@
 """Every order of three writers and a foreign tool, with lost requests, lost replies and deaths.
 
-The steps are those of production (`sieve.attempt.after`, `sieve.transitions`); the store, the
+The steps are those of production (`sieve.metadata.commit_protocol`, `transitions`); the store, the
 metastore's property and the orders of a statement's tail are modelled here. A writer that is not
 scheduled any more is one that was killed, so every death is among the orders.
 """
