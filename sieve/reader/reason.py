@@ -30,6 +30,7 @@ class Reason(StrEnum):
     WHOLE_FILE = "whole-file"
     # Reasons that concern keys of a join.
     KEYS_TOO_MANY = "keys-too-many"
+    KEYS_FAILED = "keys-failed"
     JOIN_NOT_SELECTIVE = "join-not-selective"
     JOIN_TOO_COSTLY = "join-too-costly"
     JOIN_NOT_REPEATABLE = "join-not-repeatable"

@@ -80,11 +80,7 @@ def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: 
 def test_a_build_side_that_fails_fails_with_the_error_of_spark(
     lab: Lab, mode: str, adaptive: str
 ) -> None:
-    """Of the same condition as without Sieve, whichever job of the query is the first to fail.
-
-    Adaptive execution tells of all stages that have failed by the time it looks: of the one that
-    waits for keys, too.
-    """
+    """Of the same condition as without Sieve, whichever job of the query is the first to fail."""
     query = f"{JOIN} AND 1 div (d.k - 123) < 5"
     conditions = []
     for enabled in ("false", "true"):
@@ -94,11 +90,54 @@ def test_a_build_side_that_fails_fails_with_the_error_of_spark(
             lab.sql(query)
         assert "DIVIDE_BY_ZERO" in str(failure.value)
         conditions.append(failure.value.getCondition())
-    several = "STAGE_MATERIALIZATION_MULTIPLE_FAILURES"
-    at_once = {several} if (mode, adaptive) == ("fetched", "true") else set()
-    assert conditions[1] in {conditions[0], *at_once}
+    assert conditions[1] == conditions[0]
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
+
+
+@pytest.mark.usefixtures("dimension")
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(lab: Lab, adaptive: str) -> None:
+    """The first row is there before Spark comes to the one that fails; for keys all are read."""
+    query = (
+        "SELECT /*+ BROADCAST(t) */ k, id FROM fault.d LEFT JOIN fault.t ON id = k "
+        "WHERE 1 div (a - 3) < 5 AND coalesce(id, 0) >= 0 LIMIT 1"
+    )
+    failed = "SELECT value FROM sieve_status() WHERE reason = 'keys-failed'"
+    conf = {"spark.sieve.join.pruning": "always", "spark.sql.ansi.enabled": "true"}
+    with lab.settings(conf | {"spark.sql.adaptive.enabled": adaptive}):
+        with lab.setting("spark.sieve.enabled", "false"):
+            expected = lab.run(query).rows
+        ((before,),) = lab.sql(failed)
+        answer = lab.run(query)
+        assert (answer.rows, answer.files) == (expected, 1 + 1 + 10)
+        assert lab.sql(failed) == [(before + 1,)]
+        with (
+            lab.setting("spark.sieve.require", "true"),
+            pytest.raises(Exception, match=r"SIEVE_REQUIRED.*keys-failed"),
+        ):
+            lab.sql(query)
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_query_that_is_cancelled_while_keys_are_read_ends(lab: Lab, adaptive: str) -> None:
+    """It does not go on without them."""
+    context, group = lab.spark.sparkContext, f"cancelled {adaptive}"
+    running = context.statusTracker().getJobIdsForGroup
+
+    def query() -> None:
+        context.setJobGroup(group, "reads keys")
+        lab.sql("SELECT * FROM fault.t JOIN range(100000000000) d ON t.id = d.id")
+
+    conf = FETCHED | {"spark.sql.adaptive.enabled": adaptive}
+    with lab.settings(conf), ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(query)
+        wait_until(lambda: len(running(group)) >= 1, "a job runs")
+        context.cancelJobGroup(group)
+        with pytest.raises(Exception, match="cancelled"):
+            asked.result(timeout=60)
+    wait_until(lambda: not context.statusTracker().getActiveJobsIds(), "all jobs have stopped")
 
 
 def test_a_scan_takes_the_answer_that_its_size_came_from(lab: Lab, jvm: int, table: str) -> None:

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.{ArrayData, TypeUtils}
 import org.apache.spark.sql.execution.{ExecSubqueryExpression, InSubqueryExec, ScalarSubquery => ScalarResult}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.sieve.Reason.Reason
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -28,13 +29,20 @@ object RunTimeFilters {
       val (later, now) = scan.dataFilters.partition(awaits)
       // Of other columns no index can say anything, and an audit would ask for fewer rows with them.
       val (indexed, stored) = (index.entry.columns.map(_.head), DeltaColumns.stored(index.relation))
-      val found = later.filter(_.references.exists(a => indexed(stored(Seq(a.name)).head))).flatMap(valued)
+      val wanted = later.filter(_.references.exists(a => indexed(stored(Seq(a.name)).head)))
+      val answers = wanted.map(filter => (filter, valued(filter)))
+      val found = answers.flatMap(_._2)
       if (found.nonEmpty) Counters.resolved(found.map(_.keys).sum)
       Resolved(
-        now ++ found.map(f => DynamicPruningExpression(f.filter)) ++ later, found.map(_.keys).sum,
-        found.exists(_.isOfMany))
-    case _ => Resolved(scan.dataFilters, 0, isOfMany = false)
+        now ++ found.map(f => DynamicPruningExpression(f.filter)) ++ withoutKeys(later), found.map(_.keys).sum,
+        if (answers.exists { case (filter, value) => filter.isInstanceOf[AmongKeys] && value.isEmpty }) Some(Reason.KeysFailed)
+        else if (found.exists(_.isOfMany)) Some(Reason.KeysTooMany)
+        else None)
+    case _ => Resolved(scan.dataFilters, 0, None)
   }
+
+  /** Readers are given the results of a scan's subqueries, and fail where one has none. */
+  def withoutKeys(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[AmongKeys])
 
   /** What a filter asks of a row now that its values are there; None while they are not. */
   private def valued(filter: Expression): Option[Valued] = filter match {
@@ -160,10 +168,10 @@ object RunTimeFilters {
 /**
  * A scan's filters once values have come.
  *
- * @param keys     how many values, or ranges of values, have come
- * @param isOfMany whether there are more than are looked up one by one
+ * @param keys   how many values, or ranges of values, have come
+ * @param reason why more may be read than the keys of joins ask for
  */
-final case class Resolved(filters: Seq[Expression], keys: Long, isOfMany: Boolean)
+final case class Resolved(filters: Seq[Expression], keys: Long, reason: Option[Reason])
 
-/** A filter with its values; the other fields are those of `Resolved`. */
+/** A filter with its values, how many there are, and whether these are more than are looked up one by one. */
 final case class Valued(filter: Expression, keys: Long, isOfMany: Boolean)

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.sieve
 
-import java.util.concurrent.ExecutionException
-import org.apache.spark.SparkException
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
@@ -35,30 +33,22 @@ trait CountedScan extends FileSourceScanExec {
   private def awaitsKeys: Boolean = dataFilters.exists(RunTimeFilters.awaits)
 
   /**
-   * Spark waits here for the results of the scan's subqueries. It holds the scan's lock, which each thread that prints
-   * the plan may need, and an adaptive subquery prints it before its result is there: so they have their results first.
+   * Spark waits here for the results of the scan's subqueries, and holds the scan's lock, which each thread that prints
+   * the plan may need. An adaptive subquery prints it before its result is there: so here nothing is locked.
    */
-  override protected def waitForSubqueries(): Unit = relation.location match {
-    case index: SieveFileIndex if awaitsKeys =>
-      val start = System.nanoTime
-      // The error of a side that fails is the one that the join would have: Spark puts another around it.
-      try awaitResults()
-      catch {
-        case e: SparkException if fetchesKeys && e.getCause.isInstanceOf[ExecutionException] => throw e.getCause.getCause
-      }
-      super.waitForSubqueries()
-      index.waited(System.nanoTime - start)
-    case _ =>
-      awaitResults()
-      super.waitForSubqueries()
+  override protected def waitForSubqueries(): Unit = {
+    val start = System.nanoTime
+    expressions.foreach {
+      case keys: AmongKeys => subqueries(keys).foreach(FetchedKeys.await)
+      case other => subqueries(other).foreach(_.updateResult())
+    }
+    relation.location match {
+      case index: SieveFileIndex if awaitsKeys => index.waited(System.nanoTime - start)
+      case _ =>
+    }
   }
 
-  private def awaitResults(): Unit = expressions.foreach(_.foreach {
-    case subquery: ExecSubqueryExpression => subquery.plan.executeCollect()
-    case _ =>
-  })
-
-  private def fetchesKeys: Boolean = dataFilters.exists(_.isInstanceOf[AmongKeys])
+  private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
   /** Spark copies a node by the constructor arguments of its class, which only its own scan has. */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
@@ -131,8 +121,9 @@ trait CountedScan extends FileSourceScanExec {
 
   private def ranges(files: Seq[(InternalRow, FileStatusWithMetadata)]): RDD[InternalRow] = {
     val (owner, format, options) = (relation.sparkSession, relation.fileFormat, relation.options)
+    val read = inSession(new SieveScan(copy(dataFilters = RunTimeFilters.withoutKeys(dataFilters))))
     val reader = format.buildReaderWithPartitionValues(
-      owner, relation.dataSchema, relation.partitionSchema, requiredSchema, pushedDownFilters,
+      owner, relation.dataSchema, relation.partitionSchema, requiredSchema, read.pushedDownFilters,
       options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
       owner.sessionState.newHadoopConfWithOptions(options))
     val tasks = new RangeTasks(owner, format.isSplitable(owner, options, _), Settings.taskBytes(session))

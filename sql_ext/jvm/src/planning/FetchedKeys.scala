@@ -1,5 +1,9 @@
 package org.apache.spark.sql.sieve
 
+import java.util.concurrent.ExecutionException
+import scala.annotation.tailrec
+import scala.util.control.NonFatal
+import org.apache.spark.SparkException
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression, PlanExpression, SubqueryExpression}
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -13,7 +17,7 @@ import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType,
  * The side of a join that is evaluated a second time, for its keys alone: when this gives the same
  * rows, and when it is worth its price.
  */
-object FetchedKeys {
+object FetchedKeys extends OnceLogging {
   private val share = Policy.limit("fetched_keys_share")
   private val job = Policy.limit("fetched_keys_job_bytes")
 
@@ -118,6 +122,24 @@ object FetchedKeys {
     val exchanges = build.collect { case node @ (_: Join | _: Aggregate) => node }.size
     val cost = build.collectLeaves().map(_.stats.sizeInBytes).sum * (1 + exchanges) + job
     cost * share <= scans.filter(isOfKnownSize).map(_.stats.sizeInBytes).sum
+  }
+
+  /**
+   * Waits for keys. If a task fails there are none, and the scan reads all files: a join whose other side is empty never
+   * reads the side that fails, and one that does fails by itself.
+   */
+  def await(keys: ExecSubqueryExpression): Unit =
+    try keys.updateResult()
+    catch {
+      case NonFatal(e) if isOfTask(e) => warnOnce(s"a join prunes no files, for its keys cannot be read: $e")
+      // Spark puts another around what a job ends with.
+      case e: SparkException if e.getCause.isInstanceOf[ExecutionException] => throw e.getCause.getCause
+    }
+
+  /** Whether an error comes of what a task ran. A job that was cancelled ends with an error of Spark's scheduler alone. */
+  @tailrec private def isOfTask(e: Throwable): Boolean = e.getCause match {
+    case null => !e.isInstanceOf[SparkException] && !e.isInstanceOf[InterruptedException]
+    case cause => isOfTask(cause)
   }
 
   /** Of partitions in a catalog that have not been listed yet Spark knows no size, and takes the greatest there is. */

@@ -22,6 +22,7 @@ object Reason extends Enumeration {
   val VersionTooOld = Value("version-too-old")
   val WholeFile = Value("whole-file")
   val KeysTooMany = Value("keys-too-many")
+  val KeysFailed = Value("keys-failed")
   val JoinNotSelective = Value("join-not-selective")
   val JoinTooCostly = Value("join-too-costly")
   val JoinNotRepeatable = Value("join-not-repeatable")

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+import org.apache.spark.sql.sieve.Reason.Reason
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -27,7 +28,7 @@ class SieveFileIndex(
   private lazy val pruneTime = SQLMetrics.createTimingMetric(context, "prune time")
   private lazy val keys = SQLMetrics.createMetric(context, "number of keys received")
   private lazy val keyTime = SQLMetrics.createTimingMetric(context, "time waiting for keys")
-  @volatile private var hasManyKeys = false
+  @volatile private var ofKeys: Option[Reason] = None
   /** The indexes that the last listing asked, as `name@version`. */
   @volatile var used: Seq[String] = Nil
   private val prefetched = new AtomicReference[Option[Prefetch]](None)
@@ -69,7 +70,7 @@ class SieveFileIndex(
   /** Notes what the next listing is told of values that have come. */
   def received(resolved: Resolved): Unit = {
     keys.set(resolved.keys)
-    hasManyKeys = resolved.isOfMany
+    ofKeys = resolved.reason
   }
 
   /** Notes how long a scan waited for values. */
@@ -102,8 +103,7 @@ class SieveFileIndex(
       Resting.note(this, listed, filters ++ bound, answered)
       answered
     }
-    val many = if (hasManyKeys) Some(Reason.KeysTooMany -> Pruned.files(answer.kept)) else None
-    val pruned = answer.copy(reasons = answer.reasons ++ many)
+    val pruned = answer.copy(reasons = answer.reasons ++ ofKeys.map(_ -> Pruned.files(answer.kept)))
     RequireCheck(this, pruned)
     val millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start)
     pruneTime.set(millis)
