@@ -112,6 +112,10 @@ def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(lab: Lab, ada
         answer = lab.run(query)
         assert (answer.rows, answer.files) == (expected, 1 + 1 + 10)
         assert lab.sql(failed) == [(before + 1,)]
+        planned = lab.spark.sql(query)
+        planned._jdf.queryExecution().executedPlan()
+        with lab.setting("spark.sieve.join.pruning", "off"):
+            assert Counter(repr(tuple(row)) for row in planned.collect()) == expected
         with (
             lab.setting("spark.sieve.require", "true"),
             pytest.raises(Exception, match=r"SIEVE_REQUIRED.*keys-failed"),

@@ -29,16 +29,12 @@ object RunTimeFilters {
       val (later, now) = scan.dataFilters.partition(awaits)
       // Of other columns no index can say anything, and an audit would ask for fewer rows with them.
       val (indexed, stored) = (index.entry.columns.map(_.head), DeltaColumns.stored(index.relation))
-      val wanted = later.filter(_.references.exists(a => indexed(stored(Seq(a.name)).head)))
-      val answers = wanted.map(filter => (filter, valued(filter)))
-      val found = answers.flatMap(_._2)
+      val found = later.filter(_.references.exists(a => indexed(stored(Seq(a.name)).head))).flatMap(valued)
       if (found.nonEmpty) Counters.resolved(found.map(_.keys).sum)
       Resolved(
         now ++ found.map(f => DynamicPruningExpression(f.filter)) ++ withoutKeys(later), found.map(_.keys).sum,
-        if (answers.exists { case (filter, value) => filter.isInstanceOf[AmongKeys] && value.isEmpty }) Some(Reason.KeysFailed)
-        else if (found.exists(_.isOfMany)) Some(Reason.KeysTooMany)
-        else None)
-    case _ => Resolved(scan.dataFilters, 0, None)
+        if (scan.lacksKeys) Some(Reason.KeysFailed) else if (found.exists(_.isOfMany)) Some(Reason.KeysTooMany) else None)
+    case _ => Resolved(withoutKeys(scan.dataFilters), 0, None)
   }
 
   /** Readers are given the results of a scan's subqueries, and fail where one has none. */

@@ -39,7 +39,7 @@ trait CountedScan extends FileSourceScanExec {
   override protected def waitForSubqueries(): Unit = {
     val start = System.nanoTime
     expressions.foreach {
-      case keys: AmongKeys => subqueries(keys).foreach(FetchedKeys.await)
+      case keys: AmongKeys => if (!subqueries(keys).forall(FetchedKeys.come)) lacksKeys = true
       case other => subqueries(other).foreach(_.updateResult())
     }
     relation.location match {
@@ -47,6 +47,9 @@ trait CountedScan extends FileSourceScanExec {
       case _ =>
     }
   }
+
+  /** Whether keys of a join could not be read. */
+  @volatile @transient private[sieve] var lacksKeys = false
 
   private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
@@ -174,10 +177,8 @@ object CountedScan {
   /** A plan whose scans have these filters, too, which have their values while the query runs. */
   def withFilters(plan: SparkPlan, filters: Seq[Expression]): SparkPlan =
     if (filters.isEmpty) plan
-    else plan.transform { case scan: FileSourceScanExec =>
+    else plan.transform { case scan: CountedScan =>
       val others = filters.filterNot(f => scan.dataFilters.exists(_.semanticEquals(f)))
-      def more = scan.copy(dataFilters = scan.dataFilters ++ others)
-      try if (scan.isInstanceOf[CountedScan]) new SieveScan(more) else more
-      catch { case _: LinkageError => scan }
+      new SieveScan(scan.copy(dataFilters = scan.dataFilters ++ others))
     }
 }

@@ -1,8 +1,9 @@
 package org.apache.spark.sql.sieve
 
-import java.util.concurrent.ExecutionException
-import scala.annotation.tailrec
+import java.util.concurrent.{CancellationException, ExecutionException, TimeoutException}
+import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
+import org.apache.commons.lang3.exception.ExceptionUtils
 import org.apache.spark.SparkException
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression, PlanExpression, SubqueryExpression}
 import org.apache.spark.sql.catalyst.expressions.aggregate._
@@ -125,22 +126,28 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys. If a task fails there are none, and the scan reads all files: a join whose other side is empty never
-   * reads the side that fails, and one that does fails by itself.
+   * Waits for keys, and tells whether they have come. If a task fails there are none, and the scan reads all files: a
+   * join whose other side is empty never reads the side that fails, and one that does fails by itself.
    */
-  def await(keys: ExecSubqueryExpression): Unit =
-    try keys.updateResult()
-    catch {
-      case NonFatal(e) if isOfTask(e) => warnOnce(s"a join prunes no files, for its keys cannot be read: $e")
-      // Spark puts another around what a job ends with.
-      case e: SparkException if e.getCause.isInstanceOf[ExecutionException] => throw e.getCause.getCause
+  def come(keys: ExecSubqueryExpression): Boolean =
+    try { keys.updateResult(); true }
+    catch { case NonFatal(e) =>
+      val causes = ExceptionUtils.getThrowableList(e).asScala
+      causes.collectFirst { case own: SieveException => own }.foreach(throw _)
+      if (isOfTask(causes.last)) {
+        warnOnce(s"a join prunes no files, for its keys cannot be read: ${causes.last}")
+        false
+      } else throw causes.find(!isWrapper(_)).getOrElse(e)
     }
 
-  /** Whether an error comes of what a task ran. A job that was cancelled ends with an error of Spark's scheduler alone. */
-  @tailrec private def isOfTask(e: Throwable): Boolean = e.getCause match {
-    case null => !e.isInstanceOf[SparkException] && !e.isInstanceOf[InterruptedException]
-    case cause => isOfTask(cause)
+  /** Whether a job ended for what a task ran. One that was cancelled ends with an error of Spark's scheduler alone. */
+  private def isOfTask(root: Throwable): Boolean = root match {
+    case _: SparkException | _: InterruptedException | _: CancellationException | _: TimeoutException => false
+    case _ => true
   }
+
+  /** What a thread that waits for a job puts around its error. */
+  private def isWrapper(e: Throwable): Boolean = e.isInstanceOf[ExecutionException] || e.getCause.isInstanceOf[ExecutionException]
 
   /** Of partitions in a catalog that have not been listed yet Spark knows no size, and takes the greatest there is. */
   private def isOfKnownSize(scan: LogicalRelation): Boolean = scan.relation match {
