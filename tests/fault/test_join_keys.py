@@ -98,9 +98,12 @@ def test_a_build_side_that_fails_fails_with_the_error_of_spark(
 @pytest.mark.usefixtures("dimension")
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(lab: Lab, adaptive: str) -> None:
-    """The first row is there before Spark comes to the one that fails; for keys all are read."""
+    """The first row is there before Spark comes to the one that fails; for keys all are read.
+
+    Of the last file of `fault.t` a range is read.
+    """
     query = (
-        "SELECT /*+ BROADCAST(t) */ k, id FROM fault.d LEFT JOIN fault.t ON id = k "
+        "SELECT /*+ BROADCAST(t) */ k, id FROM fault.d LEFT JOIN fault.t ON id = k AND id < 925 "
         "WHERE 1 div (a - 3) < 5 AND coalesce(id, 0) >= 0 LIMIT 1"
     )
     failed = "SELECT value FROM sieve_status() WHERE reason = 'keys-failed'"
@@ -137,10 +140,13 @@ def test_a_query_that_is_cancelled_while_keys_are_read_ends(lab: Lab, adaptive: 
     conf = FETCHED | {"spark.sql.adaptive.enabled": adaptive}
     with lab.settings(conf), ThreadPoolExecutor(1) as pool:
         asked = pool.submit(query)
-        wait_until(lambda: len(running(group)) >= 1, "a job runs")
-        context.cancelJobGroup(group)
-        with pytest.raises(Exception, match="cancelled"):
-            asked.result(timeout=60)
+        try:
+            wait_until(lambda: len(running(group)) >= 1, "a job runs")
+            context.cancelJobGroup(group)
+            with pytest.raises(Exception, match="cancelled"):
+                asked.result(timeout=60)
+        finally:
+            context.cancelAllJobs()
     wait_until(lambda: not context.statusTracker().getActiveJobsIds(), "all jobs have stopped")
 
 
