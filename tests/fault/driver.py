@@ -28,11 +28,9 @@ logger.sieve.level = info
 """
 RANGES = {
     "spark.sieve.range.bytes": "100",
-    "spark.hadoop.parquet.block.row.count.limit": "3",
+    "spark.hadoop.parquet.block.row.count.limit": "20",
 }
 """Settings of a driver that cut the small files of its tables into ranges."""
-CUT = {key.removeprefix("spark.hadoop."): value for key, value in RANGES.items()}
-"""The same for a session: builds and queries both need them, for readers depend on settings."""
 TESTS = Path(__file__).resolve().parent.parent
 
 

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from driver import CUT
 from processes import wait_until
-from spark_session import Lab
+from spark_session import INTERPRETED, Lab
 
 from sieve.metadata.manifest import FORMAT
 
+CUT = {"spark.sieve.range.bytes": "100", "parquet.block.row.count.limit": "3"}
+"""Settings that cut files of ten rows into ranges."""
+CREATE = "CREATE SIEVE INDEX ON t (id) OPTIONS (granularity = 'range')"
 FILES = 4
 QUERY = "SELECT * FROM t WHERE id = 5"
 ROWS = {"(5,)": 1}
@@ -23,9 +25,9 @@ ROWS = {"(5,)": 1}
 @pytest.fixture
 def small(lab: Lab) -> Iterator[Lab]:
     """An indexed table of four files of several ranges, unknown to scans, and its neighbour."""
-    with lab.settings(CUT), lab.database("damage"):
+    with lab.settings(CUT | INTERPRETED), lab.database("damage"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
-        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql(CREATE)
         assert "ranges read for a key that occurs" in lab.facts()
         yield lab
 
@@ -148,7 +150,7 @@ def test_a_damaged_index_costs_speed_and_is_replaced(
         if how is swap:
             small.check("SELECT * FROM u WHERE id = 10", exactly=1)
         small.check(QUERY, exactly=FILES)
-        small.sql("CREATE SIEVE INDEX ON t (id)")
+        small.sql(CREATE)
     else:
         small.sql("REFRESH SIEVE INDEX ON t FULL")
     small.check(QUERY, exactly=1)
@@ -197,7 +199,7 @@ def test_a_version_of_a_later_release_is_left_alone(small: Lab) -> None:
     with pytest.raises(Exception, match=f"format {FORMAT + 1}"):
         small.sql("REFRESH SIEVE INDEX ON t")
     with pytest.raises(Exception, match="SIEVE_INDEX_EXISTS"):
-        small.sql("CREATE SIEVE INDEX ON t (id)")
+        small.sql(CREATE)
     assert [p.name for p in path.parent.iterdir()] == ["1.json"]
 
 
@@ -206,7 +208,7 @@ def test_an_index_without_its_root_is_gone_and_can_be_made_anew(small: Lab) -> N
     shutil.rmtree(root_of(small))
     read_in_full(small, "index-gone", strict_fails=True)
     assert small.sql("SHOW SIEVE INDEXES ON t")[0][6] == "gone"
-    small.sql("CREATE SIEVE INDEX ON t (id)")
+    small.sql(CREATE)
     small.check(QUERY, exactly=1)
 
 
@@ -287,7 +289,7 @@ def test_a_hostile_registration_leads_nowhere(lab: Lab, name: str) -> None:
         shown = session.sql("SHOW SIEVE INDEXES ON t")
         assert [row[6] for row in shown] in ([], ["gone"], ["root-refused"])
         session.sql("DROP SIEVE INDEX IF EXISTS id_sieve ON t")
-        session.sql("CREATE SIEVE INDEX ON t (id)")
+        session.sql(CREATE)
         session.check(QUERY, exactly=1)
         assert UUID not in registration(lab)[1]
 
@@ -299,7 +301,7 @@ def test_a_registration_put_back_after_drop_is_gone(small: Lab) -> None:
     small.sql(f"ALTER TABLE t SET TBLPROPERTIES ('{key}' = '{value}')")
     session = fresh(small)
     assert session.sql("SHOW SIEVE INDEXES ON t")[0][6] == "gone"
-    session.sql("CREATE SIEVE INDEX ON t (id)")
+    session.sql(CREATE)
     session.check(QUERY, exactly=1)
     assert registration(small)[1] != value
 

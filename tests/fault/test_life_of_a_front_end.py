@@ -12,7 +12,7 @@ import pytest
 from driver import Driver, DriverError, driver
 from processes import alive, front_ends, wait_until
 
-ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(1000)"
+ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(500)"
 POINT = "SELECT count(*) FROM t WHERE id = 123"
 
 

@@ -11,7 +11,7 @@ from driver import Driver, DriverError, driver
 from flaky_metastore import CutMetastore
 from processes import alive, front_ends, wait_until
 
-ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, concat('k', id) AS s FROM range(1000)"
+ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, concat('k', id) AS s FROM range(500)"
 POINT = "SELECT count(*) FROM store.t WHERE id = 123"
 
 

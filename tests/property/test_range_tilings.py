@@ -85,7 +85,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 def tiled(lab: Lab, kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tiled]:
     """Files of many groups of rows, in two partitions."""
     rng, folder = random.Random(kind), tmp_path_factory.mktemp("tiled")
-    for k, count in enumerate((0, 1, 60, 400, 3000, 2000)):
+    for k, count in enumerate((0, 1, 60, 300, 700, 400)):
         path = folder / f"p={k % 2}" / f"part-{k}.{kind.partition('-')[0]}"
         path.parent.mkdir(exist_ok=True)
         write(path, kind, 10_000 * k, count, rng)

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "fault"))
 from driver import Driver, DriverError, driver
 from processes import children
 
-ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, id % 7 AS r FROM range(1000)"
+ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, id % 7 AS r FROM range(500)"
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
