@@ -130,9 +130,9 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
 
 
 def test_random_top_rows_are_those_of_a_full_sort(lab: Lab) -> None:
-    """Two hundred queries, with ties, NULLs and files that come and go; many read fewer files."""
-    assert _check(lab, 0, 100) >= 20
-    assert _check(lab, 1, 100) >= 20
+    """A hundred queries, with ties, NULLs and files that come and go; many read fewer files."""
+    assert _check(lab, 0, 50) >= 10
+    assert _check(lab, 1, 50) >= 10
 
 
 @pytest.mark.soak

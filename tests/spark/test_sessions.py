@@ -269,7 +269,7 @@ def test_queries_beside_create_and_drop(lab: Lab, table: str) -> None:
     with ThreadPoolExecutor(len(sessions)) as pool:
         asking = [pool.submit(ask, session, 31 * k) for k, session in enumerate(sessions)]
         try:
-            for _ in range(3):
+            for _ in range(2):
                 lab.sql(f"CREATE SIEVE INDEX ON {table} (id, s) OPTIONS (error = 1)")
                 lab.sql(f"ALTER SIEVE INDEX s_sieve ON {table} DISABLE")
                 lab.sql(f"DROP SIEVE INDEX s_sieve ON {table}")
