@@ -148,7 +148,6 @@ class Lab:
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
         """A new database, current within the block and dropped with all its contents after it."""
-        self.spark.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
         self.spark.sql(f"CREATE DATABASE {name}")
         self.spark.sql(f"USE {name}")
         try:
