@@ -134,9 +134,9 @@ $(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar $(QUICK_FILES)
 	  { cat build/class-archive.log; exit 1; }
 
 # Both lines of Spark side by side; what the second says is shown after the first has ended. The
-# second has no class archive to wait for, and is asked a sixth of the corpus's queries.
+# second has no class archive to wait for, and is asked a twelfth of the corpus's queries.
 test: setup lint type $(QUICK_FILES) ## everything that needs no further services
-	@$(if $(ARGS),,$(MAKE) test-3.5 ARGS='--every 6' >build/test-3.5.log 2>&1 & beside=$$!;) \
+	@$(if $(ARGS),,$(MAKE) test-3.5 ARGS='--every 12' >build/test-3.5.log 2>&1 & beside=$$!;) \
 	$(MAKE) $(ARCHIVE) && $(PYTEST) -n 3 -m 'not services and not wheel and not soak and not hudi and not delta and not tools' $(ARGS); result=$$?; \
 	$(if $(ARGS),,wait $$beside || result=1; cat build/test-3.5.log;) exit $$result
 

@@ -32,6 +32,7 @@ def table(lab: Lab) -> Iterator[str]:
             "id", "cast(id % 7 AS int) AS r", "concat('k', id) AS s"
         ).write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1, granularity = 'range')")
+        assert "ranges read for a key that occurs" in lab.facts()
         yield "fault.t"
 
 
