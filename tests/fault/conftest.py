@@ -10,9 +10,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from driver import CUT, Driver, driver
+from driver import Driver, driver
 from flaky_metastore import CutMetastore
-from spark_session import INTERPRETED, Lab
+from spark_session import INTERPRETED, RANGES, Lab
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def table(lab: Lab) -> Iterator[str]:
 
     Each file has several ranges. Queries are interpreted, as those of tests of statements are.
     """
-    with lab.settings(CUT | INTERPRETED), lab.database("fault"):
+    with lab.settings(RANGES | INTERPRETED), lab.database("fault"):
         lab.spark.range(0, 1000, 1, 10).selectExpr(
             "id", "cast(id % 7 AS int) AS r", "concat('k', id) AS s"
         ).write.saveAsTable("t")

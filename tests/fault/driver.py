@@ -31,8 +31,6 @@ RANGES = {
     "spark.hadoop.parquet.block.row.count.limit": "20",
 }
 """Settings of a driver that cut the small files of its tables into ranges."""
-CUT = {"spark.sieve.range.bytes": "100", "parquet.block.row.count.limit": "3"}
-"""Settings of a session that cut its files into ranges of three rows."""
 TESTS = Path(__file__).resolve().parent.parent
 
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from driver import CUT
 from processes import wait_until
 from spark_session import INTERPRETED, Lab
 
 from sieve.metadata.manifest import FORMAT
 
+CUT = {"spark.sieve.range.bytes": "100", "parquet.block.row.count.limit": "3"}
+"""Settings that cut files of ten rows into ranges."""
 CREATE = "CREATE SIEVE INDEX ON t (id) OPTIONS (granularity = 'range')"
 FILES = 4
 QUERY = "SELECT * FROM t WHERE id = 5"
