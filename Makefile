@@ -20,7 +20,7 @@ DELTA_4.2 := delta-spark_4.2_2.13:4.4.0 delta-storage:4.4.0
 DELTA_3.5 := delta-spark_2.12:3.3.3 delta-storage:3.3.3
 JARS    := sql_ext/jars/sieve-spark-4.1_2.13.jar sql_ext/jars/sieve-spark-3.5_2.12.jar
 OTHERS  := 4.0 4.2 4.3
-SCALA   := $(wildcard sql_ext/jvm/src/*/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py sql_ext/settings.json sql_ext/policy.json
+SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/src/*/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py sql_ext/settings.json sql_ext/policy.json
 
 # Stamps record what is done, so that a second `make setup` only compares file times.
 VENV_MADE  := .venv/.sieve-made
@@ -109,10 +109,11 @@ sql_ext/jars/grammar.tables: sql_ext/statements/grammar.lark sql_ext/statements/
 	@mkdir -p $(@D)
 	@$(BIN)/python -m sql_ext.statements.grammar_tables $@
 
-lint: $(VENV_DONE) ## ruff and the one-way imports
+lint: $(VENV_DONE) ## ruff, and imports in one direction in Python and in the shim
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 	@out=$$($(BIN)/lint-imports 2>&1) || { echo "$$out"; exit 1; }
+	@$(BIN)/python sql_ext/jvm/layers.py
 
 type: $(VENV_DONE) ## mypy, strict
 	@$(BIN)/mypy

@@ -52,11 +52,11 @@ def main() -> None:
 def _measure(jvm: Any, n: int, ranges: int) -> tuple[str, ...]:
     wire = json.dumps(dictionary_to_wire(place(made_list(n, ranges)).files))
     sieve = jvm.org.apache.spark.sql.sieve
-    node = sieve.Json.read(wire)
-    sieve.FileDictionary.read(node)
+    node = sieve.base.Json.read(wire)
+    sieve.ask.FileDictionary.read(node)
     before = _used(jvm)
     started = time.perf_counter()
-    made = [sieve.FileDictionary.read(node) for _ in range(_COPIES)]
+    made = [sieve.ask.FileDictionary.read(node) for _ in range(_COPIES)]
     taken = (time.perf_counter() - started) / _COPIES
     grown = (_used(jvm) - before) / _COPIES
     counted = made[0].bytes()

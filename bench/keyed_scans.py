@@ -43,7 +43,7 @@ class KeyedScans:
 
     def of(self, frame: DataFrame) -> Iterator[KeyedScan]:
         """The scans of an executed query that got values; of a scan without them nothing."""
-        filters = self._spark._jvm.org.apache.spark.sql.sieve.RunTimeFilters  # noqa: SLF001
+        filters = self._spark._jvm.org.apache.spark.sql.sieve.plan.RunTimeFilters  # noqa: SLF001
         for scan in scans_of(frame):
             if scan.getClass().getSimpleName() != "SieveScan":
                 continue  # its table has no index

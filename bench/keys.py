@@ -81,7 +81,7 @@ def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
     key = rows.queryExecution().analyzed().output().head()
     values = jvm.java.util.Random(n).longs(n, 0, DOMAIN).boxed().toArray()
     made: Callable[[], object] = partial(
-        jvm.org.apache.spark.sql.sieve.RunTimeFilters.oneOf, key, values
+        jvm.org.apache.spark.sql.sieve.plan.RunTimeFilters.oneOf, key, values
     )
     times = []
     for _ in range(rounds):

@@ -24,7 +24,7 @@ def listed_commit(access: Any) -> tuple[Commit, int]:
     Args:
         access: the shim's access to the table.
     """
-    told = json.loads(access.commit())
+    told = json.loads(access.history().commit())
     return Commit(told["table"], told["version"]), told["time_ms"]
 
 
@@ -45,7 +45,7 @@ def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | Non
         return None
     # A failure here is harmless: a full listing follows, and succeeds or reports the error.
     try:
-        versions, touched, listed = json.loads(access.listSince(since.version))
+        versions, touched, listed = json.loads(access.history().listSince(since.version))
         now, _ = listed_commit(access)
     except FAILURES as error:
         log.warning("what has changed in a Delta table is not known, so all is listed: %s", error)

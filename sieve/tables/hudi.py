@@ -108,7 +108,7 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
         None if the timeline does not tell for certain: it no longer has that commit, or has other
         actions since, or the table has no partitions.
     """
-    timeline = list(enumerate(json.loads(access.timeline())))
+    timeline = list(enumerate(json.loads(access.history().timeline())))
     own = [action for _, (action, done, at) in timeline if done and at == instant_ms]
     later = [
         (number, action)
@@ -124,7 +124,7 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
         or _archived_since(access, instant_ms - _SKEW_MS)
     ):
         return None
-    found = {one for number, _ in later for one in json.loads(access.partitions(number))}
+    found = {one for number, _ in later for one in json.loads(access.history().partitions(number))}
     return None if "" in found or len(found) > _MOST_PARTITIONS else frozenset(found)
 
 
@@ -134,7 +134,7 @@ def _archived_since(access: Any, time_ms: int) -> bool:
     Hudi archives commits by their requested time, so one that took long may be archived while an
     earlier one is still in the active timeline.
     """
-    folder = access.path(str(access.client().getArchivePath().toString()))
+    folder = access.path(str(access.history().client().getArchivePath().toString()))
     files = folder.getFileSystem(access.hadoopConf())
     return bool(files.exists(folder)) and any(
         status.getModificationTime() >= time_ms for status in files.listStatus(folder)
@@ -152,11 +152,11 @@ def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | N
         partitions = changed_partitions(access, instant_ms)
         if partitions is None:
             return None
-        base = str(access.client().getBasePath().toString())
+        base = str(access.history().client().getBasePath().toString())
         folders = {one: access.path(f"{base}/{one}") for one in partitions}
         conf = access.hadoopConf()
         there = [one for one, path in folders.items() if path.getFileSystem(conf).exists(path)]
-        listed = access.listPartitions(there)
+        listed = access.history().listPartitions(there)
     except FAILURES as error:
         log.warning("what has changed in a Hudi table is not known, so all is listed: %s", error)
         return None
@@ -197,16 +197,17 @@ def find_appended(
 
 
 def _append(access: Any, number: int, state: list[int], *, all_rows: bool) -> bool:
-    slice_now = json.loads(access.slice(number))
+    slice_now = json.loads(access.history().slice(number))
     if slice_now is None or slice_now["log_bytes"] > _MOST_LOGGED * slice_now["base_bytes"]:
         return False
     before = slice_now["states"][:-1]
     held = next((k for k, s in enumerate(before) if s == state and (k == 0 or all_rows)), None)
     if held is None or not all(
-        _holds_whole_records(access.logReader(number, k)) for k in range(held, len(before))
+        _holds_whole_records(access.history().logReader(number, k))
+        for k in range(held, len(before))
     ):
         return False
-    access.append(number, held)
+    access.history().append(number, held)
     return True
 
 

@@ -40,7 +40,7 @@ def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:
 def access(lab: Lab) -> Any:
     """The table as the shim hands it to a statement that begins now."""
     jvm: Any = lab.spark._jvm
-    resolve = jvm.org.apache.spark.sql.sieve.Tables.resolve
+    resolve = jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     name = jvm.java.util.ArrayList()
     name.add("t")
     return resolve(lab.spark._jsparkSession, name)

@@ -95,7 +95,7 @@ def tiled(lab: Lab, kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
             f"{OPTIONS.get(kind, '')} PARTITIONED BY (p) LOCATION '{folder}'"
         )
         lab.sql("MSCK REPAIR TABLE t")
-        tables = lab.spark._jvm.org.apache.spark.sql.sieve.Tables
+        tables = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables
         access = tables.resolve(lab.spark._jsparkSession, ["t"])
         paths, lengths, _ = zip(*json.loads(access.list()), strict=True)
         yield Tiled(access, paths, lengths)
@@ -205,7 +205,7 @@ def test_a_file_without_splits_is_not_cut(lab: Lab, tmp_path: Path) -> None:
         "plain": ("csv", "", "a.csv", [{"offsets": [], "footer": 0}]),
         "damaged": ("parquet", "", "a.parquet", [{"offsets": [], "footer": 0}]),
     }
-    tables = lab.spark._jvm.org.apache.spark.sql.sieve.Tables
+    tables = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables
     with lab.database("unsplit"):
         for name, (format_name, options, file, expected) in cases.items():
             (tmp_path / name).mkdir()

@@ -107,7 +107,7 @@ def test_the_web_ui_has_a_page(lab: Lab, table: str) -> None:
     )  # fmt: skip
     ui.bind()
     ui.attachAllHandlers()
-    ui.attachTab(jvm.org.apache.spark.sql.sieve.SieveTab(ui, session))
+    ui.attachTab(jvm.org.apache.spark.sql.sieve.observe.SieveTab(ui, session))
 
     def page(query: str = "") -> str:
         with urllib.request.urlopen(f"{ui.webUrl()}/sieve/{query}") as answer:

@@ -46,7 +46,7 @@ def tables(lab: Lab) -> Iterator[None]:
 def recorded(lab: Lab) -> Any:
     """The driver's record, once the events of all queries have been seen."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-    record = lab.spark._jvm.org.apache.spark.sql.sieve.ScanRecord
+    record = lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord
     return json.loads(record.json())
 
 

@@ -58,7 +58,7 @@ def test_batches_of_bounded_values_have_no_limit_of_bytes(
 
     with lab.database("unmeasured"), lab.setting(limit, "4096"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 2000, 1, 1)")
-        resolve = lab.spark._jvm.org.apache.spark.sql.sieve.Tables.resolve
+        resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
         table = CatalogTable(resolve(lab.spark._jsparkSession, ["t"]), lab.spark)
         assert len(table.files()) == 1
         seen = {}

@@ -58,7 +58,7 @@ def test_paths_are_hashed_as_siphash_says(lab: Lab) -> None:
     draw = random.Random(4)
     texts = [b"", *(draw.randbytes(n) for n in (*range(1, 20), 127, 128, 255, 256, 300))]
     for text in texts:
-        found = sieve.SipHash(sieve.Hash(words[1], words[0])).of(text)
+        found = sieve.base.SipHash(sieve.base.Hash(words[1], words[0])).of(text)
         assert (found.low() & MASK, found.high() & MASK) == siphash(text)
     first, second = siphash(b"")
     expected = "a3817f04ba25a8e66df67214c7550293"
@@ -81,12 +81,12 @@ def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) 
     cuts = [sorted(draw.sample(range(1, 99), draw.randrange(3) if cut else 0)) for _ in known]
     n_known, paths = len(known), {path for path, _, _ in known}
     files = packed(known, cuts)
-    node = sieve.Json.read(json.dumps(files))
-    dictionary = sieve.FileDictionary.read(node)
+    node = sieve.base.Json.read(json.dumps(files))
+    dictionary = sieve.ask.FileDictionary.read(node)
     assert dictionary.files() == n_known
     listed = known + [any_file() for _ in range(60)]
     for path, length, time in listed:
-        key, state = sieve.FileDictionary.hash(path_of(path)), sieve.State(length, time)
+        key, state = sieve.ask.FileDictionary.hash(path_of(path)), sieve.formats.State(length, time)
         assert dictionary.knows(key) == (path in paths)
         assert dictionary.isRacy(key, state) == ((path, -2, time) in known)
         found = dictionary.find(key, state)
@@ -94,15 +94,15 @@ def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) 
         if found.isDefined():
             file, place = found.get(), known.index((path, length, time))
             assert (file.number(), file.ranges()) == (place, len(cuts[place]) + 1)
-            other = sieve.Hash(key.high(), key.low() ^ 1)
+            other = sieve.base.Hash(key.high(), key.low() ^ 1)
             assert not dictionary.find(other, state).isDefined()
 
 
 def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
     """Who knew it could name files so that one is taken for another."""
     sieve, path = lab.spark._jvm.org.apache.spark.sql.sieve, "file:/t/a"
-    own = sieve.FileDictionary.hash(lab.spark._jvm.org.apache.hadoop.fs.Path(path))
-    open_ = sieve.SipHash(sieve.Hash(0, 0)).of(path.encode())
+    own = sieve.ask.FileDictionary.hash(lab.spark._jvm.org.apache.hadoop.fs.Path(path))
+    open_ = sieve.base.SipHash(sieve.base.Hash(0, 0)).of(path.encode())
     assert (own.high(), own.low()) != (open_.high(), open_.low())
 
 
@@ -115,7 +115,7 @@ def test_small_numbers_take_few_bits(lab: Lab, values: list[int]) -> None:
     array = lab.spark._sc._gateway.new_array(ints, len(values))
     for k, value in enumerate(values):
         array[k] = value
-    made = sieve.PackedInts.of(array)
+    made = sieve.base.PackedInts.of(array)
     assert [made.apply(k) for k in range(len(values))] == values
     bits = (max(values) - min(values)).bit_length() if values else 0
     assert made.bytes() == (8 * -(-len(values) // (64 // bits)) if bits else 0)
@@ -136,10 +136,10 @@ def test_parts_of_files(lab: Lab, n: int) -> None:
         np.array([flag for own in skip for flag in own], np.bool_),
     ), (), True, None), {}, "")  # fmt: skip
     wire = to_wire(answer)
-    parts = sieve.FileParts.none()
+    parts = sieve.ask.FileParts.none()
     assert ("parts" in wire) == (n > 0)
     if n:
-        parts = sieve.FileParts.read(sieve.Json.read(json.dumps(wire["parts"])))
+        parts = sieve.ask.FileParts.read(sieve.base.Json.read(json.dumps(wire["parts"])))
     of = {number: k for k, number in enumerate(numbers)}
     for number in range(3 * n + 1):
         found = parts.of(number, 2**41)

@@ -40,7 +40,7 @@ def asked(lab: Lab) -> int:
 
 def status(lab: Lab, counter: str, reason: str | None = None) -> int:
     """A counter of the driver, without a query: it is read between any two scans."""
-    counters = json.loads(lab.spark._jvm.org.apache.spark.sql.sieve.Counters.json())
+    counters = json.loads(lab.spark._jvm.org.apache.spark.sql.sieve.ask.Counters.json())
     (value,) = (value for *key, value in counters if key == [counter, reason])
     return int(value)
 

@@ -151,7 +151,7 @@ def hadoop_setting(lab: Lab, key: str, value: str) -> Iterator[None]:
 
 def parts(lab: Lab, table: str) -> dict[str, str]:
     """What the mark of a table is made of."""
-    resolve = lab.spark._jvm.org.apache.spark.sql.sieve.Tables.resolve
+    resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     database = lab.spark.catalog.currentDatabase()
     info = json.loads(resolve(lab.spark._jsparkSession, [database, table]).info())
     found: dict[str, str] = info["fingerprint_parts"]

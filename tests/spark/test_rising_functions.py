@@ -334,8 +334,8 @@ def translated(lab: Lab, frame: DataFrame) -> list[object]:
             arrays.append(node.projectList().apply(1).child())
         waiting += [node.children().apply(k) for k in range(node.children().size())]
     (array,), (relation,) = arrays, relations
-    filters = lab.spark._jvm.org.apache.spark.sql.sieve.Filters
+    filters = lab.spark._jvm.org.apache.spark.sql.sieve.ask.Filters
     tree = filters.of(relation.output(), relation.relation()).conjunction(array.children())
-    write = lab.spark._jvm.org.apache.spark.sql.sieve.Json.write
+    write = lab.spark._jvm.org.apache.spark.sql.sieve.base.Json.write
     found: list[object] = json.loads(write(tree))["args"]
     return found

@@ -283,7 +283,7 @@ def test_queries_beside_create_and_drop(lab: Lab, table: str) -> None:
 
 def entries(lab: Lab) -> Any:
     """The map of tables behind the registry, which nothing in the product shows."""
-    found = lab.spark._jvm.java.lang.Class.forName("org.apache.spark.sql.sieve.Registry$")
+    found = lab.spark._jvm.java.lang.Class.forName("org.apache.spark.sql.sieve.catalog.Registry$")
     field = found.getDeclaredField("entries")
     field.setAccessible(True)
     return field.get(found.getField("MODULE$").get(None))
@@ -291,8 +291,8 @@ def entries(lab: Lab) -> Any:
 
 def test_the_registry_forgets_the_least_used(lab: Lab, index: str, table: str) -> None:
     """It holds 10,000 tables; one that fell out is known again from the metastore's properties."""
-    registry = lab.spark._jvm.org.apache.spark.sql.sieve.Registry
-    key = lab.spark._jvm.org.apache.spark.sql.sieve.TableKey
+    registry = lab.spark._jvm.org.apache.spark.sql.sieve.catalog.Registry
+    key = lab.spark._jvm.org.apache.spark.sql.sieve.catalog.TableKey
     none = lab.spark._jvm.PythonUtils.toScalaMap({})
     lab.check(POINT, exactly=1)
     application = lab.spark.sparkContext.applicationId

@@ -27,7 +27,7 @@ def properties(lab: Lab, table: str) -> dict[str, str]:
 
 def test_no_index_is_registered_on_a_table_that_took_its_tables_place(lab: Lab) -> None:
     """What was resolved before DROP and CREATE TABLE, or before a move, is another table's."""
-    resolve = lab.spark._jvm.org.apache.spark.sql.sieve.Tables.resolve
+    resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     with lab.database("replaced") as database:
         for change in ("DROP TABLE t", "ALTER TABLE t SET LOCATION '/elsewhere'"):
             lab.sql("CREATE TABLE t USING parquet AS SELECT 1 AS id")

@@ -16,46 +16,10 @@ from sieve.tables.table import DAMAGED
 from sql_ext.statements.functions import FUNCTIONS
 
 SQL_EXT = Path(__file__).resolve().parents[3] / "sql_ext"
-SHIM = {path.name: path.read_text(encoding="utf-8") for path in SQL_EXT.glob("jvm/src/*/*.scala")}
+SHIM = {path.name: path.read_text(encoding="utf-8") for path in SQL_EXT.glob("jvm/src/**/*.scala")}
 POLICY = json.loads((SQL_EXT / "policy.json").read_text(encoding="utf-8"))
 
 _TEXT = r'"(?:[^"\\\n]|\\.)*"'
-
-_NUMBERS = {
-    "CircuitBreaker.scala": {"16": "doublings of milliseconds that a long holds"},
-    "Counters.scala": {
-        "0.5": "a percentile of the name of the counter",
-        "0.95": "likewise",
-        "1e6": "nanoseconds of a millisecond",
-    },
-    "Filters.scala": {"0.0": "zero, of which floats have two", "0.0f": "likewise"},
-    "FileDictionary.scala": {"4": "words of what is hashed"},
-    "FrontendProcess.scala": {
-        "3": "start time-outs, after which no scan waits",
-        "5": "milliseconds between looks at a port that opens",
-        "32": "bytes of the secret",
-    },
-    "Hudi.scala": {"4": "arguments of a constructor of Hudi's"},
-    "KeyCodes.scala": {"57": "bits of a key code, see decimal_codec"},
-    "LruMap.scala": {"16": "the default of Java's map", "0.75f": "likewise"},
-    "Ordinals.scala": {"10": "the base of decimals"},
-    "RangeTasks.scala": {"8": "an eighth more: a step in a search for a size"},
-    "SipHash.scala": {
-        "4": "rounds at its end",
-        **dict.fromkeys(("13", "16", "17", "21", "32"), "rotations of a round"),
-    },
-    "SieveFileIndex.scala": {"31": "the multiplier of a hash code"},
-    "StatementOwnership.scala": {"3": "groups of a pattern", "4": "likewise"},
-}
-"""Numbers that decide nothing, by file, and what each is."""
-
-_LISTS = {
-    "CsvQuoting.scala": "line breaks, as univocity has them",
-    "PinnedFileIndex.scala": "options of Spark's readers that are switched off",
-    "Settings.scala": "methods of SQLConf that copy values",
-    "StatementOwnership.scala": "names of the lists in policy.json",
-}
-"""Lists of texts that decide nothing, by file, and what each is."""
 
 
 def without_comments(text: str) -> str:
@@ -77,22 +41,6 @@ def test_a_reason_is_named_by_the_list_alone(name: str) -> None:
     """No other source spells one."""
     spelled = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', without_comments(SHIM[name])))
     assert not spelled & {reason.value for reason in Reason}
-
-
-@pytest.mark.parametrize("name", sorted(SHIM))
-def test_no_source_holds_a_limit(name: str) -> None:
-    """A number that decides something stands in policy.json, with its reason."""
-    text = re.sub(rf'"""(?s:.*?)"""|{_TEXT}', '""', without_comments(SHIM[name]))
-    text = re.sub(r"'(?:\\.[^']*|[^'\\])'", "", text)
-    numbers = re.findall(r"(?<![\w.$])(\d[\d.]*(?:e\d+)?f?)L?(?!\w)", text)
-    assert set(numbers) - {"0", "1", "2"} <= set(_NUMBERS.get(name, {}))
-
-
-@pytest.mark.parametrize("name", sorted(SHIM))
-def test_no_source_holds_a_list(name: str) -> None:
-    """A list of names that decides something stands in policy.json."""
-    lists = rf"\b(?:Set|Seq|List|Array)\(\s*{_TEXT}\s*,\s*{_TEXT}"
-    assert re.search(lists, without_comments(SHIM[name])) is None or name in _LISTS
 
 
 def test_each_limit_is_explained_and_used() -> None:

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.sieve
+package org.apache.spark.sql.sieve.base
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.sieve
+package org.apache.spark.sql.sieve.plan
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.{FileSourceScanExec, ScanFileListing}

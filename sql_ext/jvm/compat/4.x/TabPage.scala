@@ -1,4 +1,4 @@
-package org.apache.spark.sql.sieve
+package org.apache.spark.sql.sieve.observe
 
 import jakarta.servlet.http.HttpServletRequest
 import scala.xml.Node

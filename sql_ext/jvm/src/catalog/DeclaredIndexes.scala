@@ -1,4 +1,4 @@
-package org.apache.spark.sql.sieve
+package org.apache.spark.sql.sieve.catalog
 
 import java.util.Locale
 import scala.util.Try
@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.command.CreateTableLikeCommand
+import org.apache.spark.sql.sieve.base.{Compat, Policy, TableProperties}
 
 /** The properties in which a table declares the indexes that it is to have. */
 object DeclaredIndexes {
@@ -15,7 +16,7 @@ object DeclaredIndexes {
   /** With other properties that begin as they do: the front end reports that these mean nothing. */
   def by(table: CatalogTable): Map[String, String] = table.properties.filter { case (key, _) =>
     val name = key.toLowerCase(Locale.ROOT)
-    name.startsWith("sieve.") && !name.startsWith(Registry.prefix)
+    name.startsWith("sieve.") && !name.startsWith(TableProperties.registrations)
   }.toMap
 }
 

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.sieve
+package org.apache.spark.sql.sieve.catalog
 
 import java.util.Locale
 import java.util.concurrent.atomic.AtomicLong
@@ -8,6 +8,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, Policy, Settings, TableProperties}
 import org.apache.spark.util.ThreadUtils
 
 /** A table by name as the session catalog distinguishes it: lower case, catalog first. */
@@ -27,7 +28,6 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
  * a scan of them costs one look-up; entries past their time are read again in the background.
  */
 object Registry extends Logging {
-  val prefix = "sieve.index."
   private val epochs = new AtomicLong
   private val entries = new LruMap[TableKey, Entry](Policy.limit("registry_tables"))
   private val reader = ThreadUtils.newDaemonSingleThreadExecutor("sieve-registry")
@@ -39,12 +39,12 @@ object Registry extends Logging {
   def key(session: Compat.Session, table: CatalogTable): TableKey = {
     val name = table.identifier
     TableKey(
-      session.sparkContext.applicationId, lower(name.catalog.getOrElse(Tables.sessionCatalog)),
+      session.sparkContext.applicationId, lower(name.catalog.getOrElse(TableIdentity.sessionCatalog)),
       lower(name.database.getOrElse("default")), lower(name.table))
   }
 
   def registrations(table: CatalogTable): Map[String, String] =
-    table.properties.filter(_._1.startsWith(prefix)).toMap
+    table.properties.filter(_._1.startsWith(TableProperties.registrations)).toMap
 
   /** Whether a refresh follows each write to the table of a registration, whatever the session asks for. */
   def follows(registration: String): Boolean =

@@ -1,10 +1,14 @@
-package org.apache.spark.sql.sieve
+package org.apache.spark.sql.sieve.observe
 
 import java.util.concurrent.ThreadLocalRandom
 import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LocalLimit, Project}
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
+import org.apache.spark.sql.sieve.ask.{Counters, Pruned}
+import org.apache.spark.sql.sieve.base.{Settings, SieveException}
+import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, WholeRecords}
+import org.apache.spark.sql.sieve.plan.{Listing, ListingObserver, SieveFileIndex}
 import org.apache.spark.sql.types.BooleanType
 
 /**
@@ -18,9 +22,10 @@ import org.apache.spark.sql.types.BooleanType
  * very filters, whole: a match is always proof that the index is wrong. They are not cut down to what
  * the index understood of them, since one may guard another (`x <> 0 AND 1 / x > 2`).
  */
-object Audit {
+object Audit extends ListingObserver {
   /** Audits the share of scans that the session asks for. */
-  def sometimes(index: SieveFileIndex, pruned: Pruned, filters: Seq[Expression]): Unit =
+  override def listed(index: SieveFileIndex, listing: Listing): Unit = if (listing.bound.isEmpty) {
+    import listing.{filters, pruned}
     if (pruned.skipped.nonEmpty &&
         ThreadLocalRandom.current.nextDouble < Settings.auditSample(index.executing)) {
       val (table, used) = (index.table.identifier.unquotedString, pruned.used.mkString(", "))
@@ -41,6 +46,7 @@ object Audit {
           s"indexes; REFRESH SIEVE INDEX ON $table FULL makes them anew. Please report this, with " +
           "the index's folder (DESCRIBE SIEVE INDEX EXTENDED tells it) as it is now.", state = "XX001"))
     }
+  }
 
   /**
    * A skipped file with a row that satisfies the filters, or with a damaged record of a text format,

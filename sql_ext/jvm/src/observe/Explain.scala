@@ -1,13 +1,19 @@
-package org.apache.spark.sql.sieve
+package org.apache.spark.sql.sieve.observe
 
+import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.{InMemoryRelation, InMemoryTableScanExec}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, PartitionDirectory}
+import org.apache.spark.sql.sieve.ask.{Filters, FirstRows, Pruned, Pruner, Resting}
+import org.apache.spark.sql.sieve.base.{Compat, Json, Reason, Settings, SieveException}
+import org.apache.spark.sql.sieve.formats.{FileRanges, TableFormat}
+import org.apache.spark.sql.sieve.plan.{AmongKeys, CountedScan, JoinRefusals, RunTimeFilters, SieveFileIndex}
 
 /** Plans queries, runs nothing, and says as JSON what their scans read and why. */
 object Explain {
@@ -18,7 +24,7 @@ object Explain {
     Json.write(found.map { scan =>
       val (listed, own) = listing(session, scan)
       val pruned = own.copy(reasons = own.reasons ++ refusals(scan).map(_ -> Pruned.files(own.kept)))
-      val predicate = (Filters.evaluable(scan.dataFilters).filterNot(Delta.isOfVectors).map(unqualified(_).sql) ++
+      val predicate = (Filters.evaluable(scan.dataFilters).filterNot(TableFormat.addsFilter).map(unqualified(_).sql) ++
         scan.dataFilters.flatMap(atRunTime(session, _))).mkString(" AND ")
       val first = FirstRows.in(scan.dataFilters).map(unqualified(_).sql)
       sizes("total", listed) ++ sizes("read", pruned.kept) ++ outcome(pruned) ++
@@ -35,7 +41,7 @@ object Explain {
           case index: SieveFileIndex => scan.relation.copy(location = index.delegate)(scan.relation.sparkSession)
           case _ => scan.relation
         }
-        val locations = Locations.of(own)
+        val locations = TableFormat.of(own).locations(own)
         val (partition, data) = (Filters.evaluable(scan.partitionFilters), Filters.evaluable(scan.dataFilters))
         val files = for (directory <- own.location.listFiles(partition, data); f <- directory.files)
           yield locations.of(directory.values, f).fold(f.getPath)(_.path).toString
@@ -83,7 +89,7 @@ object Explain {
   }
 
   private def filtered(session: Compat.Session, name: java.util.List[String], predicate: String) =
-    Filter(session.sessionState.sqlParser.parseExpression(predicate), Tables.unresolved(name))
+    Filter(session.sessionState.sqlParser.parseExpression(predicate), UnresolvedRelation(name.asScala.toList))
 
   private def plan(session: Compat.Session, query: LogicalPlan): QueryExecution =
     session.sessionState.executePlan(query, CommandExecutionMode.SKIP)

@@ -1,18 +1,21 @@
-package org.apache.spark.sql.sieve
+package org.apache.spark.sql.sieve.observe
 
 import scala.collection.immutable.Queue
 import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.sieve.ask.Pruned
+import org.apache.spark.sql.sieve.base.{Policy, Reason}
+import org.apache.spark.sql.sieve.plan.{Listing, ListingObserver, SieveFileIndex}
 import org.apache.spark.sql.types.DataType
 
 /** The latest scans of indexed tables in this driver, for people to look at; no constant is told. */
-object RecentScans {
+object RecentScans extends ListingObserver {
   private val longest = Policy.limit("recorded_scan_characters").toInt
   private var latest = Queue.empty[Map[String, Any]]
 
-  /** Keeps what a listing found. */
-  def add(index: SieveFileIndex, filters: Seq[Expression], pruned: Pruned, millis: Long): Unit = {
+  override def listed(index: SieveFileIndex, listing: Listing): Unit = {
+    import listing.{filters, millis, pruned}
     val (read, skipped) = (Pruned.files(pruned.kept), pruned.filesSkipped)
     val told = Map(
       "at" -> System.currentTimeMillis, "table" -> index.table.identifier.unquotedString,

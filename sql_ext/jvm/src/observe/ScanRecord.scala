@@ -1,4 +1,4 @@
-package org.apache.spark.sql.sieve
+package org.apache.spark.sql.sieve.observe
 
 import java.util.UUID
 import java.util.concurrent.TimeoutException
@@ -12,6 +12,11 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+import org.apache.spark.sql.sieve.ask.{Filters, FrontendClient, FrontendDown, FrontendProcess}
+import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, OnceLogging, Policy, Settings, SieveException}
+import org.apache.spark.sql.sieve.catalog.TableIdentity
+import org.apache.spark.sql.sieve.formats.TableFormat
+import org.apache.spark.sql.sieve.plan.SieveFileIndex
 
 /**
  * The scans of tables that this driver has run, added up by table, by what they asked, and by the
@@ -69,7 +74,7 @@ object ScanRecord extends SparkListener with OnceLogging {
     lazy val fromAbove = all.flatMap(askedBy)
     for {
       scan <- all.collect { case scan: FileSourceScanExec => scan }
-      table <- scan.tableIdentifier if table.catalog.forall(_ == Tables.sessionCatalog)
+      table <- scan.tableIdentifier if table.catalog.forall(_ == TableIdentity.sessionCatalog)
       database <- table.database
       files = value(scan, "numFiles")
       filesSkipped = value(scan, "numFilesSkipped")
@@ -102,7 +107,7 @@ object ScanRecord extends SparkListener with OnceLogging {
   /** The tree of a scan's filters without constants, with what joins and orders ask of its columns. */
   private def filterOf(scan: FileSourceScanExec, fromAbove: Seq[(ExprId, String)]): Node = {
     val names = scan.output.map(a => a.exprId -> a.name).toMap
-    val own = Filters.evaluable(scan.dataFilters).filterNot(Delta.isOfVectors)
+    val own = Filters.evaluable(scan.dataFilters).filterNot(TableFormat.addsFilter)
     val tree = new Filters(names, scan.relation.partitionSchema.fieldNames.toSet, identity).conjunction(own)
     val more = fromAbove.distinct.collect { case (id, op) if names.contains(id) =>
       Map("op" -> op, "col" -> Seq(names(id)))

@@ -1,7 +1,10 @@
-package org.apache.spark.sql.sieve
+package org.apache.spark.sql.sieve.observe
 
 import scala.util.control.NonFatal
 import scala.xml.{Node, Text, Unparsed}
+import org.apache.spark.sql.sieve.ask.{FrontendClient, FrontendProcess}
+import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.ui.{SparkUI, SparkUITab}
 
 /**

@@ -1,0 +1,56 @@
+"""Checks that the shim's packages depend on each other in one direction.
+
+A package is a folder of ``src``. ``LAYERS`` lists them from the bottom: each may use those before
+it, and none after it. Only ``formats`` may name a table format.
+
+Usage: ``python sql_ext/jvm/layers.py``; prints each fault and exits with 1 if there is any.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).resolve().parent
+ROOT: Final = "org.apache.spark.sql.sieve"
+LAYERS: Final = ("base", "formats", "catalog", "ask", "plan", "observe", "statements")
+"""The packages, lowest first. `SieveExtensions`, in none of them, may use all."""
+
+_PACKAGE: Final = re.compile(rf"^package {re.escape(ROOT)}(?:\.(\w+))?$", re.MULTILINE)
+_USED: Final = re.compile(rf"{re.escape(ROOT)}\.([a-z]\w*)")
+_COMMENT: Final = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_FORMAT: Final = re.compile(r"\b(?:Hudi|Delta|Iceberg)\w*")
+
+
+def faults(sources: Path = HERE) -> Iterator[str]:
+    """One line for each file whose package or use of packages is wrong.
+
+    Args:
+        sources: the folder with ``src`` and ``compat``.
+    """
+    files = [*(sources / "src").rglob("*.scala"), *(sources / "compat").rglob("*.scala")]
+    for file in sorted(files):
+        text, name = file.read_text(encoding="utf-8"), file.relative_to(sources).as_posix()
+        declared = _PACKAGE.search(text)
+        package = declared[1] if declared else None
+        if declared is None or (package and package not in LAYERS):
+            yield f"{name}: its package is none of {', '.join(LAYERS)}"
+            continue
+        if name.startswith("src/") and file.parent.name != (package or "src"):
+            yield f"{name}: its package is {package or ROOT}, which is another folder"
+        height = LAYERS.index(package) if package else len(LAYERS)
+        code = _COMMENT.sub("", text)
+        for used in sorted(set(_USED.findall(code))):
+            if used in LAYERS and LAYERS.index(used) > height:
+                yield f"{name}: {package} must not use {used}, which lies above it"
+        if package and package != "formats" and (found := _FORMAT.search(code)):
+            yield f"{name}: {found[0]}: only formats may name a table format"
+
+
+if __name__ == "__main__":
+    found = list(faults())
+    print("\n".join(found), end="\n" if found else "")
+    sys.exit(bool(found))

@@ -1,0 +1,61 @@
+package org.apache.spark.sql.sieve
+
+import scala.collection.mutable
+import scala.util.Try
+import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.catalyst.FunctionIdentifier
+import org.apache.spark.sql.sieve.ask.FrontendProcess
+import org.apache.spark.sql.sieve.base.{Compat, Settings}
+import org.apache.spark.sql.sieve.catalog.DeclareLikeSource
+import org.apache.spark.sql.sieve.observe.{Audit, CatalogEvents, RecentScans, SieveTab}
+import org.apache.spark.sql.sieve.plan.{InstallJoinPruning, SieveFileIndex, SieveStrategy}
+import org.apache.spark.sql.sieve.statements.{FrontendGateway, FunctionRows, SieveKey, StatementParser, TableFunction}
+
+/** What `spark.sql.extensions` names: the list of all hooks that Sieve puts into a session. */
+class SieveExtensions extends (SparkSessionExtensions => Unit) {
+  override def apply(extensions: SparkSessionExtensions): Unit = {
+    FrontendProcess.entryPoint = new FrontendGateway(_, _)
+    SieveFileIndex.observers = Seq(RecentScans, Audit)
+    extensions.injectParser { (session, delegate) =>
+      Settings.register(session.sparkContext)
+      CatalogEvents.attach(session.asInstanceOf[Compat.Session])
+      SieveTab.attach(session.asInstanceOf[Compat.Session])
+      StatementParser(session, delegate)
+    }
+    // Spark asks the parser injected last first, and the first strategy that takes a scan plans it.
+    // Parsers of others take some of our statements, and Delta's strategy takes every scan of files;
+    // ours take nothing but what is ours, so both go first, in whichever order extensions are named.
+    reorder(extensions, "parserBuilders")(builders => new LastStaysLast(builders.toList))
+    extensions.injectPlannerStrategy(session => new SieveStrategy(session))
+    reorder(extensions, "plannerStrategyBuilders") { builders =>
+      builders.insert(0, builders.remove(builders.size - 1))
+      builders
+    }
+    extensions.injectResolutionRule(session => new FunctionRows(session))
+    extensions.injectPostHocResolutionRule(session => new DeclareLikeSource(session))
+    extensions.injectPostHocResolutionRule(session => new InstallJoinPruning(session.asInstanceOf[Compat.Session]))
+    extensions.injectFunction((FunctionIdentifier("sieve_key"), SieveKey.info, SieveKey.build(_)))
+    TableFunction.all.foreach { function =>
+      extensions.injectTableFunction((FunctionIdentifier(function.name), function.info, function.call(_)))
+    }
+  }
+
+  /** There is no public way to say so; a Spark that keeps its builders elsewhere asks in turn. */
+  private def reorder(extensions: SparkSessionExtensions, name: String)(
+      change: mutable.Buffer[AnyRef] => mutable.Buffer[AnyRef]): Unit = Try {
+    val field = classOf[SparkSessionExtensions].getDeclaredField(name)
+    field.setAccessible(true)
+    field.set(extensions, change(field.get(extensions).asInstanceOf[mutable.Buffer[AnyRef]]))
+  }
+}
+
+/** Builders that Spark folds over in their order, but for the last one so far: it stays last. */
+private class LastStaysLast(sofar: Seq[AnyRef]) extends mutable.ArrayBuffer[AnyRef] {
+  private val own = sofar.last
+  this ++= sofar
+
+  override def foldLeft[B](zero: B)(op: (B, AnyRef) => B): B = {
+    val (one, others) = toList.partition(_ eq own)
+    (others ::: one).foldLeft(zero)(op)
+  }
+}

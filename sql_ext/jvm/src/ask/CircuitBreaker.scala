@@ -1,0 +1,67 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.util.concurrent.TimeoutException
+import scala.util.control.NonFatal
+import org.apache.spark.sql.sieve.base.Policy
+
+/**
+ * Keeps scans from waiting for a front end that was too slow several times in a row: they go ahead
+ * unpruned, and now and then one of them probes whether it answers again (Nygard, "Release It!":
+ * circuit breaker).
+ */
+object CircuitBreaker {
+  private val threshold = Policy.limit("breaker_timeouts")
+  private val longest = Policy.limit("breaker_pause_max_ms")
+  private var failures = 0
+  private var closedUntil = 0L
+
+  def guard[A](call: => A): A = {
+    val probes = enter()
+    try {
+      val answer = call
+      reset()
+      answer
+    } catch {
+      case e: TimeoutException =>
+        // Of many that waited together one opens it, and the rest add nothing.
+        synchronized(if (probes || failures < threshold) {
+          failures += 1
+          closedUntil = System.currentTimeMillis + Backoff.millis(
+            Policy.limit("breaker_pause_ms"), failures - threshold, longest)
+        })
+        throw e
+      case e: InterruptedException =>
+        // Nobody knows whether it would have answered; the next one finds out.
+        synchronized { closedUntil = 0L }
+        throw e
+      case NonFatal(e) =>
+        // Whatever went wrong, it went wrong in time.
+        reset()
+        throw e
+    }
+  }
+
+  /** Whether scans do not wait for the front end. */
+  def isOpen: Boolean = synchronized { failures >= threshold }
+
+  /** Closes the circuit: nothing is held against a front end that has just come. */
+  def reset(): Unit = synchronized { failures = 0 }
+
+  /** Refuses at once while the circuit is open; when it is time to probe, lets one through and says so. */
+  private def enter(): Boolean = synchronized {
+    val open = isOpen
+    if (open) {
+      val now = System.currentTimeMillis
+      if (now < closedUntil) throw new TimeoutException(
+        s"it was too slow $failures times in a row; scans ask again in ${closedUntil - now} ms")
+      closedUntil = now + longest
+    }
+    open
+  }
+}
+
+/** Pauses that double with each failure in a row. */
+object Backoff {
+  def millis(first: Long, doublings: Long, longest: Long): Long =
+    math.min(longest, first << math.min(math.max(0L, doublings), 16L))
+}

@@ -1,0 +1,85 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.util.concurrent.TimeUnit
+import java.util.concurrent.atomic.{AtomicLong, AtomicLongArray, LongAccumulator, LongAdder}
+import org.apache.spark.sql.sieve.base.Reason.Reason
+import org.apache.spark.sql.sieve.base.{Json, Policy, Reason}
+
+/** What has happened in this driver since its start: a fixed number of sums. */
+object Counters {
+  private val unused = Reason.values.toSeq.map(_ -> new LongAdder)
+  private val scans, pruned, atRunTime, listed, skipped, ranges, rangesSkipped, bytesSkipped = new LongAdder
+  private val nanos, audits, reread, keys, nanosForKeys = new LongAdder
+  private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
+  private val calls = new AtomicLong
+  /** Nanoseconds of the latest prune calls; 0 where there was none yet. */
+  private val latest = new AtomicLongArray(Policy.limit("timed_calls").toInt)
+  val frontEndStarts, statements = new LongAdder
+
+  /** Runs a prune call and times it, however it ends; part of it took `before` nanoseconds already. */
+  def timed[A](before: Long)(call: => A): A = {
+    val start = System.nanoTime - before
+    try call
+    finally {
+      val took = System.nanoTime - start
+      latest.set(Math.floorMod(calls.getAndIncrement(), latest.length.toLong).toInt, took)
+      nanos.add(took)
+      longest.accumulate(took)
+    }
+  }
+
+  /** Counts a scan of an indexed table. */
+  def scanned(result: Pruned): Unit = {
+    val left = result.filesSkipped
+    scans.increment()
+    if (result.skipped.nonEmpty) pruned.increment()
+    listed.add(Pruned.files(result.kept) + left)
+    skipped.add(left)
+    ranges.add(result.ranges.total)
+    rangesSkipped.add(result.ranges.total - result.ranges.read)
+    bytesSkipped.add(result.bytesSkipped)
+    unused.foreach { case (reason, times) => if (result.reasons.contains(reason)) times.increment() }
+  }
+
+  /** Counts a scan that got values which only a running query has: so many. */
+  def resolved(received: Long): Unit = {
+    atRunTime.increment()
+    keys.add(received)
+  }
+
+  /** Counts the time that a scan waited for such values. */
+  def waited(forKeys: Long): Unit = nanosForKeys.add(forKeys)
+
+  /** Counts a scan that gets no keys of a join. */
+  def refused(reason: Reason.Reason): Unit = unused.foreach { case (own, times) => if (own == reason) times.increment() }
+
+  /** Counts a scan whose skipped files, and skipped parts of files, were read again. */
+  def audited(result: Pruned): Unit = {
+    audits.increment()
+    reread.add(Pruned.files(result.skipped))
+  }
+
+  /** Milliseconds, rounded up, within which this share of the latest prune calls ended. */
+  private def within(share: Double): Long = {
+    val sorted = Seq.tabulate(latest.length)(latest.get).filter(_ > 0).sorted
+    if (sorted.isEmpty) 0L else math.ceil(sorted(math.ceil(share * sorted.size).toInt - 1) / 1e6).toLong
+  }
+
+  private def millis(nanos: Long): Long = TimeUnit.NANOSECONDS.toMillis(nanos)
+
+  /** All of them in a fixed order: [name, reason or null, value]. */
+  def json: String = Json.write(Seq(
+    "scans" -> scans.sum, "scans_pruned" -> pruned.sum,
+    "scans_at_run_time" -> atRunTime.sum, "keys_received" -> keys.sum,
+    "key_wait_ms" -> millis(nanosForKeys.sum), "files_listed" -> listed.sum,
+    "files_skipped" -> skipped.sum, "ranges_listed" -> ranges.sum,
+    "ranges_skipped" -> rangesSkipped.sum, "bytes_skipped" -> bytesSkipped.sum).map(counter) ++
+    unused.map { case (reason, times) => Seq("index_not_used", reason.toString, times.sum) } ++ Seq(
+    "prune_calls" -> calls.get, "prune_ms" -> millis(nanos.sum),
+    "prune_ms_p50" -> within(0.5), "prune_ms_p95" -> within(0.95),
+    "prune_ms_greatest" -> millis(longest.get), "scans_audited" -> audits.sum,
+    "files_audited" -> reread.sum, "front_end_starts" -> frontEndStarts.sum,
+    "statements" -> statements.sum).map(counter))
+
+  private def counter(named: (String, Long)): Seq[Any] = Seq(named._1, null, named._2)
+}

@@ -1,0 +1,126 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.io.{BufferedInputStream, DataInputStream}
+import java.lang.Long.reverseBytes
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.SecureRandom
+import scala.jdk.CollectionConverters._
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.sieve.base.{Hash, LruMap, PackedInts, Policy, SipHash, Unpack}
+import org.apache.spark.sql.sieve.formats.State
+
+/** A file as an index knows it: its number, and into how many ranges it is cut. */
+final case class IndexedFile(number: Int, ranges: Int)
+
+/**
+ * The files that one state of a table's indexes knows: of each a hash of its path, and one of path and
+ * state, in arrays. Two that share the 128 bits of the latter would be taken for each other, which
+ * record 45 puts a number on.
+ *
+ * @param paths   the first half of the hash of each path, in buckets
+ * @param high    the hash of path and state of each file, in buckets
+ * @param numbers the number of the file behind each
+ * @param ranges  how many ranges each file has, in order of their numbers
+ */
+final class FileDictionary private (
+    paths: Array[Long], byPath: Buckets, high: Array[Long], low: Array[Long], numbers: Array[Int],
+    byFile: Buckets, ranges: PackedInts) {
+  val bytes: Long = byPath.bytes + byFile.bytes + ranges.bytes +
+    java.lang.Long.BYTES * (paths.length.toLong + high.length + low.length) +
+    Integer.BYTES * numbers.length.toLong
+
+  /** How many files have a number. */
+  def files: Int = numbers.length
+
+  /** Whether a file of this path is known in whichever state. */
+  def knows(path: Hash): Boolean = byPath.find(path.high, paths(_) == path.high) >= 0
+
+  def find(path: Hash, state: State): Option[IndexedFile] = {
+    val hash = FileDictionary.hash(path, state)
+    val at = byFile.find(hash.high, k => high(k) == hash.high && low(k) == hash.low)
+    if (at < 0) None else Some(IndexedFile(numbers(at), ranges(numbers(at))))
+  }
+
+  /** Whether a file was too young to be read when it was listed, and has not changed since. */
+  def isRacy(path: Hash, state: State): Boolean =
+    find(path, State(FileDictionary.racy, state.modified)).nonEmpty
+}
+
+/** The dictionaries of this driver: each is asked for once and kept as long as memory allows. */
+object FileDictionary {
+  /** The length that stands for a file too young to be read. */
+  private val racy: Long = -2
+  private val (pathKey, stateKey) = {
+    val random = new SecureRandom
+    (Hash(random.nextLong, random.nextLong), Hash(random.nextLong, random.nextLong))
+  }
+  private val kept = new LruMap[String, FileDictionary](Long.MaxValue)
+  private val capacity = Runtime.getRuntime.maxMemory / Policy.limit("dictionary_memory_divisor")
+
+  def get(id: String): Option[FileDictionary] = kept.synchronized(Option(kept.get(id)))
+
+  /** Keeps the one that an answer holds, and of the others those used last: each refresh makes a new one. */
+  def add(id: String, answer: JsonNode): FileDictionary = {
+    val made = read(answer)
+    kept.synchronized {
+      kept.put(id, made)
+      var bytes = kept.values.asScala.map(_.bytes).sum
+      val eldest = kept.values.iterator
+      while (bytes > capacity && kept.size > 1) {
+        bytes -= eldest.next().bytes
+        eldest.remove()
+      }
+    }
+    made
+  }
+
+  def hash(path: Path): Hash = hash(path.toString.getBytes(UTF_8))
+
+  private def hash(path: Array[Byte]): Hash = new SipHash(pathKey).of(path)
+
+  private def hash(path: Hash, state: State): Hash = new SipHash(stateKey).of(
+    ByteBuffer.allocate(4 * java.lang.Long.BYTES)
+      .putLong(path.high).putLong(path.low).putLong(state.length).putLong(state.modified).array)
+
+  /** Paths are hashed as they are unpacked: all of them together take more than the driver may have. */
+  def read(answer: JsonNode): FileDictionary = {
+    val files = answer.get("files").asInt
+    val (rows, texts) = (stream(answer, "rows"), stream(answer, "paths"))
+    val (paths, high, low) = (new Array[Long](files), new Array[Long](files), new Array[Long](files))
+    val ranges = new Array[Int](files)
+    try {
+      for (i <- 0 until files) {
+        val state = State(long(rows), long(rows))
+        // A file with k cuts has k + 1 ranges.
+        ranges(i) = long(rows).toInt + 1
+        val text = new Array[Byte](long(rows).toInt)
+        texts.readFully(text)
+        val path = hash(text)
+        val both = hash(path, state)
+        paths(i) = path.high
+        high(i) = both.high
+        low(i) = both.low
+      }
+    } finally Seq(rows, texts).foreach(_.close())
+    val (byPath, ofPath) = Buckets.of(paths)
+    val (byFile, ofFile) = Buckets.of(high)
+    val numbers = new Array[Int](files)
+    ofFile.indices.foreach(i => numbers(ofFile(i)) = i)
+    new FileDictionary(
+      moved(paths, ofPath), byPath, moved(high, ofFile), moved(low, ofFile), numbers, byFile,
+      PackedInts.of(ranges))
+  }
+
+  private def moved(values: Array[Long], places: Array[Int]): Array[Long] = {
+    val made = new Array[Long](values.length)
+    values.indices.foreach(i => made(places(i)) = values(i))
+    made
+  }
+
+  private def stream(answer: JsonNode, name: String) =
+    new DataInputStream(new BufferedInputStream(Unpack.stream(answer.get(name))))
+
+  private def long(in: DataInputStream): Long = reverseBytes(in.readLong())
+}

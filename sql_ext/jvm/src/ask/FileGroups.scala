@@ -1,0 +1,56 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.io.ByteArrayOutputStream
+import java.nio.{ByteBuffer, ByteOrder}
+import java.util.Base64
+import java.util.zip.DeflaterOutputStream
+import scala.collection.mutable
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionDirectory}
+import org.apache.spark.sql.sieve.formats.Locations
+
+/**
+ * The files of a listing that an index knows as they are now, by their numbers, each with the group of
+ * partitions of which a query wants the first rows. Without groups all are of one.
+ */
+object FileGroups {
+  private val absent = -1
+  private val twice = -2
+
+  /** For each file in the order of its number its group, as the front end reads it. */
+  def of(
+      listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,
+      relation: HadoopFsRelation, first: FirstRows): String = {
+    val groups = Array.fill(known.files)(absent)
+    val numbers = mutable.Map.empty[Seq[Any], Int]
+    for (directory <- listed) {
+      val group = numbers.getOrElseUpdate(values(directory.values, relation, first.groups), numbers.size)
+      for {
+        file <- directory.files
+        location <- locations.of(directory.values, file)
+        of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
+      }
+        // A file that is listed twice gives its rows to both groups, and is counted in neither.
+        groups(of.number) = if (groups(of.number) == absent) group else twice
+    }
+    encoded(groups.map(group => if (group == twice) absent else group))
+  }
+
+  /** Values that Spark takes for equal may be of several groups, which only keeps more files. */
+  private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
+    of.map { case column: Attribute =>
+      val k = relation.partitionSchema.fieldIndex(column.name)
+      row.get(k, relation.partitionSchema(k).dataType)
+    }
+
+  private def encoded(numbers: Array[Int]): String = {
+    val bytes = ByteBuffer.allocate(numbers.length * Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN)
+    bytes.asIntBuffer.put(numbers)
+    val sink = new ByteArrayOutputStream
+    val deflater = new DeflaterOutputStream(sink)
+    deflater.write(bytes.array)
+    deflater.close()
+    Base64.getEncoder.encodeToString(sink.toByteArray)
+  }
+}

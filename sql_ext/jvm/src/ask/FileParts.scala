@@ -1,0 +1,51 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.util.{Arrays, BitSet}
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.sieve.base.Unpack
+import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
+
+/**
+ * The files of an answer of which some ranges are read: where they are cut, and which ranges are skipped.
+ * The driver learns cuts from answers alone, as record 50 has it.
+ *
+ * @param numbers of the files, ascending
+ * @param ends    how many ranges the files have up to each
+ * @param cuts    the offsets at which they are cut, one less than ranges of each
+ */
+final class FileParts private (
+    numbers: Array[Int], ends: Array[Int], footers: Array[Long], cuts: Array[Long], skip: BitSet) {
+  /** The ranges of a file to read and those to skip; None if it is read or skipped whole. */
+  def of(number: Int, length: Long): Option[(FilePart, Seq[ByteRange])] = {
+    val at = Arrays.binarySearch(numbers, number)
+    if (at < 0) None
+    else {
+      val first = if (at == 0) 0 else ends(at - 1)
+      // Each file before has a cut less than ranges.
+      val own = cuts.slice(first - at, ends(at) - at - 1)
+      val (skipped, kept) = FileRanges.between(own.toSeq, length).zipWithIndex
+        .partition { case (_, k) => skip.get(first + k) }
+      Some((FilePart(kept.map(_._1), footers(at)), skipped.map(_._1)))
+    }
+  }
+}
+
+object FileParts {
+  val none = new FileParts(Array.empty, Array.empty, Array.empty, Array.empty, new BitSet)
+
+  def read(parts: JsonNode): FileParts = {
+    val files = parts.get("files").asInt
+    val (numbers, ends, footers) = (new Array[Int](files), new Array[Int](files), new Array[Long](files))
+    val rows = Unpack.numbers(parts.get("rows"))
+    for (i <- 0 until files) {
+      numbers(i) = rows.get().toInt + (if (i == 0) 0 else numbers(i - 1))
+      ends(i) = rows.get().toInt + (if (i == 0) 0 else ends(i - 1))
+      footers(i) = rows.get()
+    }
+    val sizes = Unpack.numbers(parts.get("sizes"))
+    val cuts = new Array[Long](sizes.remaining)
+    for (i <- 0 until files; first = if (i == 0) 0 else ends(i - 1); k <- first - i until ends(i) - i - 1)
+      cuts(k) = sizes.get(k) + (if (k == first - i) 0 else cuts(k - 1))
+    new FileParts(numbers, ends, footers, cuts, BitSet.valueOf(Unpack.bytes(parts.get("skip"))))
+  }
+}

@@ -1,0 +1,241 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.util.Base64
+import scala.util.Try
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
+import org.apache.spark.sql.sieve.base.Policy
+import org.apache.spark.sql.sieve.formats.TableFormat
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Catalyst filters as the tree that the front end reads: names for columns, internal values for
+ * literals, NOT pushed to the leaves. What has no such form is "unknown": any row may satisfy it.
+ */
+class Filters(
+    columns: Map[ExprId, String], partitions: Set[String], stored: Seq[String] => Seq[String]) {
+  /** A node of the tree, as JSON has it. */
+  type Node = Map[String, Any]
+
+  private val mostSolved = Policy.limit("values_solved")
+  private val deepest = Policy.limit("filter_depth")
+
+  def conjunction(filters: Seq[Expression]): Node =
+    join("and", filters.map(f => translate(f, negated = false, 1)))
+
+  /** The path of a bare column of the files as an index has it. */
+  def column(e: Expression): Option[Seq[String]] = Column.unapply(e).map { case (path, _) => stored(path) }
+
+  def isPartition(e: Expression): Boolean = e match {
+    case a: AttributeReference => columns.get(a.exprId).exists(partitions)
+    case _ => false
+  }
+
+  /** What a scan wants beside its filters, which are all negatable. */
+  def orders(first: FirstRows, filters: Seq[Expression]): Seq[Node] = first.orders.map { order =>
+    val path = Column.unapply(order.child).get._1
+    /** Whether a filter says no more than that the column, or what holds it, is not NULL. */
+    def isPresence(e: Expression) = e match {
+      case IsNotNull(Column(of, _)) => path.startsWith(of)
+      case _ => false
+    }
+    val dropsNulls = first.isOfValues || filters.exists {
+      case IsNotNull(Column(of, _)) => of == path
+      case _ => false
+    }
+    val nulls =
+      if (dropsNulls) "never" else if (order.nullOrdering == NullsFirst) "first" else "last"
+    val against = filters.filterNot(dropsNulls && isPresence(_)).flatMap { f =>
+      val named = paths(f).distinct.filterNot(dropsNulls && _ == path)
+      translate(f, negated = true, 1) +: named.map(leaf("is null", _))
+    }
+    Map("col" -> stored(path), "descending" -> (order.direction == Descending), "nulls" -> nulls,
+      "rows" -> first.rows, "ties" -> !first.isOfValues, "against" -> join("or", against))
+  }
+
+  /** The columns in a filter; of a field of a struct its own path, not that of the struct. */
+  private def paths(e: Expression): Seq[Seq[String]] = e match {
+    case Column(path, _) => Seq(path)
+    case _ => e.children.flatMap(paths)
+  }
+
+  /**
+   * Whether each row satisfies a filter, or its negation, or has NULL in one of the filter's columns.
+   * A function may be NULL, or fail, for other reasons.
+   */
+  def isNegatable(e: Expression): Boolean = e match {
+    case Not(child) => isNegatable(child)
+    case And(a, b) => isNegatable(a) && isNegatable(b)
+    case Or(a, b) => isNegatable(a) && isNegatable(b)
+    case c: BinaryComparison => (c.left, c.right) match {
+      case (Column(_, _), Literal(v, _)) => v != null
+      case (Literal(v, _), Column(_, _)) => v != null
+      case _ => false
+    }
+    case In(Column(_, _), Literals(values)) => !values.contains(null)
+    case InSet(Column(_, _), values) => !values.contains(null)
+    case IsNull(Column(_, _)) | IsNotNull(Column(_, _)) | Column(_, BooleanType) => true
+    case _ => false
+  }
+
+  private def translate(e: Expression, negated: Boolean, depth: Int): Node = e match {
+    case _ if depth > deepest || !e.deterministic => unknown(e)
+    case Not(child) => translate(child, !negated, depth + 1)
+    case _: And =>
+      val parts = operands(e) { case And(a, b) => (a, b) }
+      join(if (negated) "or" else "and", parts.map(translate(_, negated, depth + 1)))
+    case _: Or =>
+      val parts = operands(e) { case Or(a, b) => (a, b) }
+      join(if (negated) "and" else "or", parts.map(translate(_, negated, depth + 1)))
+    case Literal(v, BooleanType) => node(if (v != null && v != negated) "true" else "false")
+    case c: BinaryComparison => compare(c, negated)
+    case In(Column(path, t), Literals(values)) => member(e, path, t, values, negated)
+    case InSet(Column(path, t), set) => member(e, path, t, set.toSeq, negated)
+    case In(f, list @ Literals(_)) if !negated && list.size <= mostSolved =>
+      join("or", list.map(v => translate(EqualTo(f, v), negated = false, depth + 1)))
+    case IsNull(Column(path, _)) => leaf(if (negated) "is not null" else "is null", path)
+    case IsNotNull(Column(path, _)) => leaf(if (negated) "is null" else "is not null", path)
+    case StartsWith(Column(path, StringType), Literal(v: UTF8String, StringType)) if !negated =>
+      leaf("starts with", path) + ("value" -> base64(v.getBytes))
+    case Like(Column(path, StringType), Literal(v: UTF8String, StringType), escape) if !negated =>
+      // LIKE compares characters, and bytes that are no UTF-8 all read as the replacement character.
+      val fixed = v.toString.takeWhile(c => c != '%' && c != '_' && c != escape && c != '\uFFFD')
+      if (fixed.isEmpty) unknown(e)
+      else leaf("starts with", path) + ("value" -> base64(fixed.getBytes("UTF-8")))
+    case Column(path, BooleanType) => leaf("=", path) + ("value" -> !negated)
+    case _ => unknown(e)
+  }
+
+  /** What a chain of one connective, however long, holds together, in order. */
+  private def operands(e: Expression)(
+      split: PartialFunction[Expression, (Expression, Expression)]): Seq[Expression] = {
+    val found = Seq.newBuilder[Expression]
+    var open = List(e)
+    while (open.nonEmpty) {
+      val next = open.head
+      open = open.tail
+      if (split.isDefinedAt(next)) { val (a, b) = split(next); open = a :: b :: open }
+      else found += next
+    }
+    found.result()
+  }
+
+  private def compare(c: BinaryComparison, negated: Boolean): Node = {
+    val (left, right, op) = (constant(c.left), constant(c.right)) match {
+      case (None, Some(v)) => (c.left, v, symbol(c))
+      case (Some(v), None) => (c.right, v, mirrored(symbol(c)))
+      case _ => return unknown(c)
+    }
+    (left, right.value, op) match {
+      case (Column(path, _), null, "<=>") => leaf(if (negated) "is not null" else "is null", path)
+      case (_, null, "<=>") => unknown(c)
+      case (_, null, _) => node("false")
+      case (Column(path, t), v, o) if right.dataType == t =>
+        val plain = if (o == "<=>") "=" else o
+        val made = compared(c, if (negated) opposite(plain) else plain, path, v, t)
+        if (negated && o == "<=>" && made.contains("value")) made + ("null" -> true) else made
+      case (_, _, "<=>") if negated => unknown(c)
+      case (f, v, o) =>
+        val plain = if (negated) opposite(o) else if (o == "<=>") "=" else o
+        new MonotoneSolver(Column.unapply(_: Expression).map(_._2)).solve(f, plain, v)
+          .fold(unknown(c)) { case (column, ranges) => join("or", ranges.map(between(c, column, _))) }
+    }
+  }
+
+  private def compared(e: Expression, op: String, path: Seq[String], v: Any, t: DataType): Node =
+    value(v, t).fold(unknown(e))(made => leaf(op, path) + ("value" -> made))
+
+  private def between(e: Expression, column: Expression, range: (Option[Any], Option[Any])): Node = {
+    val Column(path, t) = column
+    val bounds = range._1.map(compared(e, ">=", path, _, t)).toSeq ++
+      range._2.map(compared(e, "<=", path, _, t))
+    if (bounds.isEmpty) leaf("is not null", path) else join("and", bounds)
+  }
+
+  private def member(
+      e: Expression, path: Seq[String], t: DataType, values: Seq[Any], negated: Boolean): Node = {
+    val present = values.filter(_ != null)
+    if (negated && present.size < values.size) return node("false")
+    // A set tells -0.0 from 0.0, a comparison does not: outside the set may mean the other zero.
+    val counted = if (!negated) present else present.filterNot(v => v == 0.0 || v == 0.0f)
+    val made = counted.map(value(_, t))
+    if (made.contains(None)) unknown(e)
+    else leaf(if (negated) "not in" else "in", path) + ("values" -> made.flatten)
+  }
+
+  /** A bare column of the table, or a leaf of its structs, with its type; by expression id. */
+  private object Column {
+    def unapply(e: Expression): Option[(Seq[String], DataType)] = e match {
+      case a: AttributeReference => columns.get(a.exprId).filterNot(partitions).map(n => (Seq(n), a.dataType))
+      case g: GetStructField =>
+        unapply(g.child).map { case (p, _) => (p :+ g.childSchema(g.ordinal).name, g.dataType) }
+      case _ => None
+    }
+  }
+
+  private object Literals {
+    def unapply(list: Seq[Expression]): Option[Seq[Any]] =
+      if (list.forall(_.isInstanceOf[Literal])) Some(list.map(_.asInstanceOf[Literal].value)) else None
+  }
+
+  private def constant(e: Expression): Option[Literal] = e match {
+    case l: Literal => Some(l)
+    // What fails here may never be evaluated in the query, or fails it in its own words.
+    case _ if e.foldable && e.deterministic => Try(Literal(e.eval(), e.dataType)).toOption
+    case _ => None
+  }
+
+  private def value(v: Any, t: DataType): Option[Any] = (v, t) match {
+    case (_: Boolean, BooleanType) | (_: Byte, ByteType) | (_: Short, ShortType) |
+        (_: Int, IntegerType | DateType) | (_: Long, LongType | TimestampType | TimestampNTZType) => Some(v)
+    case (x: Float, FloatType) => Some(java.lang.Float.floatToRawIntBits(x))
+    case (x: Double, DoubleType) => Some(java.lang.Double.doubleToRawLongBits(x))
+    case (d: Decimal, t: DecimalType) =>
+      Try(d.toJavaBigDecimal.setScale(t.scale)).toOption.map(_.unscaledValue.toString)
+    case (s: UTF8String, StringType) => Some(base64(s.getBytes))
+    case (b: Array[Byte], BinaryType) => Some(base64(b))
+    case _ => None
+  }
+
+  private def base64(bytes: Array[Byte]): String = Base64.getEncoder.encodeToString(bytes)
+
+  private def node(op: String): Node = Map("op" -> op)
+  private def join(op: String, args: Seq[Node]): Node = Map("op" -> op, "args" -> args)
+  private def leaf(op: String, path: Seq[String]): Node = Map("op" -> op, "col" -> stored(path))
+
+  private def unknown(e: Expression): Node = Map("op" -> "unknown", "why" -> e.prettyName) ++
+    Some(e.references.flatMap(a => columns.get(a.exprId)).toSeq.map(name => stored(Seq(name)).head)).filter(_.nonEmpty).map("names" -> _)
+
+  private def symbol(c: BinaryComparison): String = c match {
+    case _: EqualTo => "="
+    case _: EqualNullSafe => "<=>"
+    case _: LessThan => "<"
+    case _: LessThanOrEqual => "<="
+    case _: GreaterThan => ">"
+    case _: GreaterThanOrEqual => ">="
+  }
+  private val mirrored = Map("=" -> "=", "<=>" -> "<=>", "<" -> ">", "<=" -> ">=", ">" -> "<", ">=" -> "<=")
+  private val opposite = Map("=" -> "!=", "!=" -> "=", "<" -> ">=", "<=" -> ">", ">" -> "<=", ">=" -> "<")
+}
+
+object Filters {
+  /** A filter that Spark has found to have no use: the keys would have to be computed for it alone. */
+  def isUnused(filter: Expression): Boolean =
+    filter == DynamicPruningExpression(Literal.TrueLiteral)
+
+  def of(output: Seq[Attribute], relation: HadoopFsRelation): Filters = new Filters(
+    output.map(a => a.exprId -> a.name).toMap, relation.partitionSchema.fieldNames.toSet,
+    TableFormat.of(relation).stored(relation))
+
+  /**
+   * Those that can be decided for a row alone: without what only a running query knows (a subquery's
+   * result, a join's keys) and what another evaluation may answer otherwise. Spark lists files with
+   * no others; what else lists may not know that.
+   */
+  def evaluable(filters: Seq[Expression]): Seq[Expression] =
+    FirstRows.without(filters).filterNot(isUnused).map {
+      case DynamicPruningExpression(valued) => valued
+      case filter => filter
+    }.filter(f => f.deterministic && !f.exists(_.isInstanceOf[PlanExpression[_]]))
+}

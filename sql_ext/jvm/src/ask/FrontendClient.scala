@@ -1,0 +1,143 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.util.concurrent._
+import scala.util.{Failure, Success, Try}
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.sieve.base.{Compat, Json, Policy, Settings, SieveException}
+
+/** A request, and the front end that it was sent to. */
+final case class Sent(process: FrontendProcess, request: Request)
+
+/** How threads of the driver ask the front end. How long each waits is `patience`, in one place. */
+object FrontendClient {
+  /** Runs a statement or function to its end; an interrupt cancels its jobs and is passed on. */
+  def ask(session: Compat.Session, kind: String, fields: => Map[String, Any]): JsonNode = {
+    val runs = kind != "parse"
+    if (kind == "statement") Counters.statements.increment()
+    try exchange(identity[JsonNode], patience(session, kind)) {
+      val queue = if (runs) RequestQueue.forRuns() else "scan"
+      // Somebody waits for it, so no pause is kept after a front end that failed.
+      send(session, new Request(queue, body(session, kind, fields), session), atOnce = true)
+    } catch {
+      case e: FrontendDown if e.changing =>
+        throw new SieveException("SIEVE_STATEMENT_UNKNOWN_OUTCOME",
+          s"${e.getMessage}. Whether this one took effect is unknown: each index is as before it or " +
+            "as after it, which SHOW SIEVE VERSIONS tells. Run the statement again", state = "08007")
+      case e: FrontendDown => throw down(e.getMessage)
+      case _: TimeoutException => throw down(s"the front end did not answer in " +
+        s"${Settings.startMillis(session)} ms (spark.sieve.start.timeout); see the driver's log")
+    }
+  }
+
+  private def down(why: String) = new SieveException(
+    "SIEVE_FRONT_END_DOWN", s"$why. Nothing was changed: run the statement again", state = "08006")
+
+  /** Asks for a scan that has other things to do first; None where the question would have to wait. */
+  def prefetch(session: Compat.Session, body: String): Option[Sent] =
+    FrontendProcess.running.filter(_.queue.scansWaiting < Policy.limit("prefetches_waiting")).map { process =>
+      Sent(process, put(process, new Request("scan", body, session)))
+    }
+
+  /**
+   * Asks on behalf of a scan. The answer is made of the reply even when it comes too late to be waited
+   * for; a prefetched question serves if it is the very same.
+   */
+  def prune[A](
+      session: Compat.Session, body: String, prefetched: Option[Sent], answer: JsonNode => A): A = {
+    var before = prefetched.filter(_.request.body == body)
+    if (before.isEmpty) prefetched.foreach(other => other.process.queue.withdraw(other.request))
+    exchange(answer, patience(session, "prune")) {
+      val sent = before.getOrElse(send(session, new Request("scan", body, session)))
+      before = None
+      sent
+    }
+  }
+
+  /** The HTML of a page, if a front end runs and has it in time. */
+  def page(session: Compat.Session, fields: Map[String, Any]): Option[String] =
+    FrontendProcess.running.flatMap { process =>
+      val request = put(process, new Request("page", body(session, "page", fields), session))
+      try Option(checked(request.answer.get(Policy.limit("page_ms"), TimeUnit.MILLISECONDS)).path("html").asText)
+      catch {
+        case _: TimeoutException | _: ExecutionException | _: SieveException =>
+          process.queue.withdraw(request)
+          None
+      }
+    }
+
+  /** Reports what has happened to a table, and waits until the front end has dealt with it. */
+  def tell(session: Compat.Session, fields: Map[String, Any]): Unit =
+    exchange(identity[JsonNode], patience(session, "event"))(send(session, event("statement", session, fields)))
+
+  /** The same for long work; `done` gets the answer. Returns what tells whether the work has begun. */
+  def post(
+      session: Compat.Session, fields: Map[String, Any], done: Try[JsonNode] => Unit): () => Boolean = {
+    val request = send(session, event("background", session, fields)).request
+    request.answer.whenComplete((node, e) => done(if (e == null) Success(node) else Failure(e)))
+    () => request.begun || request.answer.isDone
+  }
+
+  /** Has the front end save the record of scans, and waits for it. */
+  def saveHistory(session: Compat.Session): Unit = exchange(identity[JsonNode], patience(session, "history")) {
+    send(session, new Request("statement", body(session, "history", Map.empty), session), atOnce = true)
+  }
+
+  private def event(queue: String, session: Compat.Session, fields: Map[String, Any]) =
+    new Request(queue, body(session, "event", fields), session)
+
+  /** The wire form of a request: its kind, its fields, and what the session has set of Sieve. */
+  def body(session: Compat.Session, kind: String, fields: Map[String, Any]): String =
+    Json.write(fields ++ Map("kind" -> kind, "settings" -> Settings.of(session)))
+
+  /** Milliseconds that a question waits for its answer: a scan's deadline is longer after a start. */
+  private def patience(session: Compat.Session, kind: String)(process: FrontendProcess): Long = kind match {
+    case "parse" => Settings.startMillis(session)
+    case "prune" =>
+      val starting =
+        if (process.ready || !process.awaited) 0L else Settings.startMillis(session) - process.ageMillis
+      math.max(Settings.pruneMillis(session), starting)
+    case "event" => Policy.limit("event_ms")
+    case "history" => Policy.limit("events_end_ms")
+    case _ => Long.MaxValue
+  }
+
+  /** Sends and waits; a request that a dying front end had not seen yet goes to the next one, once. */
+  private def exchange[A](use: JsonNode => A, patience: FrontendProcess => Long)(sending: => Sent): A = {
+    def once(): A = {
+      val Sent(process, request) = sending
+      val answer = request.answer.thenApply[A](node => use(checked(node)))
+      try answer.get(patience(process), TimeUnit.MILLISECONDS)
+      catch {
+        case e: ExecutionException => throw e.getCause
+        case e: TimeoutException => process.queue.withdraw(request); throw e
+        case e: InterruptedException => cancel(process, request); throw e
+      }
+    }
+    try once() catch { case _: Undelivered => once() }
+  }
+
+  private def cancel(process: FrontendProcess, request: Request): Unit =
+    if (!process.queue.withdraw(request) && !request.isScan) {
+      request.cancelled = true
+      request.session.sparkContext.cancelJobsWithTag(request.tag)
+      // The statement cleans up after itself; give it the time to, then tell the caller.
+      try request.answer.get(Policy.limit("cancel_ms"), TimeUnit.MILLISECONDS) catch { case _: Exception => }
+    }
+
+  private def send(session: Compat.Session, request: Request, atOnce: Boolean = false): Sent = {
+    val process = FrontendProcess.ensure(session, atOnce)
+    Sent(process, put(process, request))
+  }
+
+  private def put(process: FrontendProcess, request: Request): Request = {
+    process.queue.put(request)
+    request
+  }
+
+  private def checked(node: JsonNode): JsonNode = {
+    val error = node.get("error")
+    if (error != null) throw new SieveException(
+      error.get("condition").asText, error.get("message").asText, state = error.get("sql_state").asText)
+    node
+  }
+}

@@ -1,0 +1,166 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.io.{BufferedReader, File, InputStreamReader, IOException}
+import java.net.InetAddress
+import java.security.SecureRandom
+import java.util.concurrent.TimeUnit
+import scala.jdk.CollectionConverters._
+import py4j.ClientServer
+import org.apache.spark.api.python.PythonUtils
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.sieve.base.{Compat, Policy, Settings}
+
+/** A front end as it runs: its queue carries requests to it, its gateway listens to it alone. */
+final class FrontendProcess(
+    val application: String, val python: String, val process: Process, val gateway: ClientServer,
+    val queue: RequestQueue, failures: Int) {
+  private val started = System.nanoTime
+  @volatile var ready = false
+  @volatile var givenUp = false
+  /** Whether scans wait for it to come up: not once others have failed one after another. */
+  val awaited: Boolean = failures <= 1
+  /** Milliseconds after which nobody can be waiting any more for it to come up. */
+  @volatile var patience: Long = Backoff.millis(Policy.limit("start_ms"), failures, Policy.limit("start_max_ms"))
+  def ageMillis: Long = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - started)
+}
+
+/**
+ * The Python process that parses SIEVE statements, runs them and answers scans: one a driver, started
+ * when first needed, restarted with back-off when it dies, ended with the driver (its standard input
+ * closes). Its gateway listens on loopback and wants a token that only this process is given.
+ */
+object FrontendProcess extends Logging {
+  /** What a front end may call, of the session that starts it and the queue of its requests. */
+  @volatile var entryPoint: (Compat.Session, RequestQueue) => AnyRef = _
+  private var current: FrontendProcess = _
+  private var failures = 0
+  private var notBefore = 0L
+  private var lastError = ""
+
+  def attached(queue: RequestQueue): Unit = synchronized {
+    if (current != null && (current.queue eq queue)) {
+      current.ready = true
+      CircuitBreaker.reset()
+    }
+  }
+
+  /** The front end, if it runs and has attached itself. */
+  def running: Option[FrontendProcess] =
+    synchronized { Option(current).filter(c => c.ready && c.process.isAlive) }
+
+  /** The front end, started unless it runs; throws FrontendDown if it cannot, or may not yet, start. */
+  def ensure(session: Compat.Session, atOnce: Boolean): FrontendProcess = synchronized {
+    val application = session.sparkContext.applicationId
+    if (current != null && current.application != application) end(current.application)
+    if (current != null && !current.ready && current.ageMillis > current.patience) giveUp(current)
+    if (current == null || !current.process.isAlive) {
+      if (!atOnce && System.currentTimeMillis < notBefore) throw new FrontendDown(lastError)
+      current = start(session, application)
+    }
+    current.patience = math.max(current.patience, 3 * Settings.startMillis(session))
+    current
+  }
+
+  /** An application has ended: so does its front end. */
+  def end(application: String): Unit = synchronized {
+    if (current != null && current.application == application) {
+      current.process.destroy()
+      current = null
+      notBefore = 0L
+      failures = 0
+    }
+  }
+
+  private def giveUp(stuck: FrontendProcess): Unit = {
+    val late = s"the front end has not come up in ${stuck.ageMillis} ms; it is started anew"
+    logWarning(s"sieve: $late")
+    current = null
+    stuck.givenUp = true
+    failed(0, late)
+    // It may not even end, where the file system that holds its Python hangs.
+    stuck.process.destroyForcibly()
+    stuck.gateway.shutdown()
+    stuck.queue.close(new Undelivered(late))
+  }
+
+  private def start(session: Compat.Session, application: String): FrontendProcess = {
+    val token = new Array[Byte](32)
+    new SecureRandom().nextBytes(token)
+    val secret = token.map("%02x".format(_)).mkString
+    val queue = new RequestQueue
+    val gateway = new ClientServer.ClientServerBuilder(entryPoint(session, queue))
+      .authToken(secret).javaPort(0).javaAddress(InetAddress.getLoopbackAddress)
+      .autoStartJavaServer(false).build()
+    listen(gateway)
+    val python = Settings.python(session.sparkContext)
+    val builder = new ProcessBuilder(python, "-m", "sql_ext.frontend.main").redirectErrorStream(true)
+    val path = Seq(Some(PythonUtils.sparkPythonPath), packageRoot, sys.env.get("PYTHONPATH")).flatten
+    builder.environment.putAll(Map(
+      "PYSPARK_GATEWAY_PORT" -> gateway.getJavaServer.getListeningPort.toString,
+      "PYSPARK_GATEWAY_SECRET" -> secret, "PYSPARK_PIN_THREAD" -> "true",
+      "PYTHONPATH" -> path.filter(_.nonEmpty).mkString(File.pathSeparator)).asJava)
+    val process =
+      try builder.start()
+      catch {
+        case e: IOException =>
+          gateway.shutdown()
+          throw new FrontendDown(failed(0, cannotStart(python, e.getMessage)))
+      }
+    Counters.frontEndStarts.increment()
+    val made = new FrontendProcess(application, python, process, gateway, queue, failures)
+    daemon("sieve-front-end")(watch(made))
+    made
+  }
+
+  private def daemon(name: String)(work: => Unit): Unit = {
+    val thread = new Thread(() => work, name)
+    thread.setDaemon(true)
+    thread.start()
+  }
+
+  /** On a daemon thread, whose connection threads are daemons too: they must not outlive main. */
+  private def listen(server: ClientServer): Unit = {
+    daemon("sieve-gateway")(server.startServer(false))
+    val end = System.nanoTime + TimeUnit.MILLISECONDS.toNanos(Policy.limit("listen_ms"))
+    while (server.getJavaServer.getListeningPort <= 0 && System.nanoTime < end) Thread.sleep(5)
+  }
+
+  /** Logs what the front end prints, and fails the requests that wait for it when it has ended. */
+  private def watch(one: FrontendProcess): Unit = {
+    var tail = ""
+    val lines = new BufferedReader(new InputStreamReader(one.process.getInputStream))
+    try Iterator.continually(lines.readLine()).takeWhile(_ != null).foreach { line =>
+      if (line.nonEmpty) tail = line
+      if (line.startsWith("WARN") || line.startsWith("ERROR")) logWarning(s"sieve: $line")
+      else logInfo(s"sieve: $line")
+    } catch { case e: IOException => tail = e.getMessage } // `destroy` closes what is read here
+    val exit = one.process.waitFor()
+    one.gateway.shutdown()
+    if (one.ready) one.queue.close(new Undelivered(
+      failed(one.ageMillis, s"the front end stopped (exit $exit); the next statement starts it again")))
+    else if (!one.givenUp)
+      one.queue.close(new FrontendDown(failed(0, cannotStart(one.python, s"exit $exit: $tail"))))
+  }
+
+  private def cannotStart(python: String, why: String): String =
+    s"the front end cannot be started with $python ($why); set spark.sieve.python to an " +
+      "interpreter that has the package sieve-index"
+
+  /** Notes a failure: scans leave the front end alone for longer the more often it fails in a row. */
+  private def failed(ageMillis: Long, why: String): String = synchronized {
+    if (ageMillis > Policy.limit("steady_ms")) failures = 0
+    val pause = if (failures == 0) 0L else Backoff.millis(
+      Policy.limit("restart_pause_ms"), failures, Policy.limit("restart_pause_max_ms"))
+    failures += 1
+    notBefore = System.currentTimeMillis + pause
+    lastError = why
+    why
+  }
+
+  /** The folder above the Python package that carried this jar, if it was installed that way. */
+  private def packageRoot: Option[String] = {
+    val jar = new File(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)
+    Option(jar.getParentFile).flatMap(d => Option(d.getParentFile))
+      .filter(d => new File(d, "frontend/main.py").isFile).map(_.getParent)
+  }
+}

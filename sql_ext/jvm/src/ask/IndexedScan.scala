@@ -1,0 +1,19 @@
+package org.apache.spark.sql.sieve.ask
+
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.catalog.Entry
+
+/** A scan of an indexed table, as far as a question to the front end depends on it. */
+trait IndexedScan {
+  def scan: LogicalRelation
+  def relation: HadoopFsRelation
+  def table: CatalogTable
+  /** The indexes that the table had when the scan was planned. */
+  def entry: Entry
+  /** The session that runs the query; the relation may have been made by another one. */
+  def executing: Compat.Session
+  /** What was asked ahead, once: a later listing is of another time. */
+  def takePrefetched(): Option[Prefetch]
+}

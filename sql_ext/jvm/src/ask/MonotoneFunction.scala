@@ -1,0 +1,80 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.time.{Duration, Instant}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.util.DateTimeConstants.{MICROS_PER_DAY, MICROS_PER_SECOND}
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
+import org.apache.spark.sql.sieve.base.Policy
+import org.apache.spark.sql.types._
+
+/**
+ * A function of one argument, all else in it constant, with the part of the argument's type on which
+ * it never decreases. Outside of `low` to `high` (ordinals, both included) it may wrap or fail.
+ *
+ * @param slack how far around an argument smaller arguments may have greater results
+ */
+final case class MonotoneFunction(
+    argument: Expression, low: BigInt, high: BigInt, slack: BigInt => BigInt = _ => 0)
+
+object MonotoneFunction {
+  private val microsPerDay = BigInt(MICROS_PER_DAY)
+  // What truncation may take off, in any zone, is less.
+  private val marginDays = BigInt(Policy.limit("truncation_days"))
+
+  /** None for an expression that may fall, or whose argument has no ordinals. */
+  def of(e: Expression): Option[MonotoneFunction] = e match {
+    case c: Cast if rises(c.child.dataType, c.dataType) => (c.child.dataType, c.dataType) match {
+      // An int has days that a long of microseconds has not.
+      case (DateType, _) =>
+        val most = Long.MaxValue / microsPerDay - marginDays
+        Some(MonotoneFunction(c.child, -most, most))
+      case (TimestampType, TimestampNTZType) => within(c.child, microsPerDay * 2, overlap(c, _))
+      case (TimestampType, _) => within(c.child, 0, overlap(c, _))
+      case _ => within(c.child, 0)
+    }
+    case Year(child) => within(child, 0)
+    case TruncDate(date, format: Literal) if format.value != null => within(date, marginDays)
+    case t @ TruncTimestamp(format: Literal, time, _) if format.value != null =>
+      within(time, microsPerDay * marginDays, overlap(t, _))
+    case DateAdd(child, Literal(n: Int, _)) => moved(child, n)
+    case DateSub(child, Literal(n: Int, _)) => moved(child, -BigInt(n))
+    case _ => None
+  }
+
+  private def rises(from: DataType, to: DataType): Boolean = (from, to) match {
+    case (_: IntegralType, t: IntegralType) => t.defaultSize >= from.defaultSize
+    case (_: IntegralType, FloatType | DoubleType) => true
+    case (f: IntegralType, t: DecimalType) => t.precision - t.scale >= DecimalType.forType(f).precision
+    case (f: DecimalType, t: DecimalType) =>
+      t.scale >= f.scale && t.precision - t.scale >= f.precision - f.scale
+    case (_: DecimalType | FloatType, DoubleType) => true
+    case (DateType, TimestampType | TimestampNTZType) => true
+    case (TimestampType | TimestampNTZType, DateType) => true
+    case (TimestampType, TimestampNTZType) => true
+    case _ => false
+  }
+
+  /** Everywhere but near the ends of the argument's type. */
+  private def within(
+      argument: Expression, margin: BigInt, slack: BigInt => BigInt = _ => 0): Option[MonotoneFunction] =
+    Ordinals.of(argument.dataType)
+      .map(o => MonotoneFunction(argument, o.low + margin, o.high - margin, slack))
+
+  /** Dates that `days` more do not carry past the end of an int, where Spark lets them wrap. */
+  private def moved(date: Expression, days: BigInt): Option[MonotoneFunction] = Ordinals.of(date.dataType)
+    .map(o => MonotoneFunction(date, o.low.max(o.low - days), o.high.min(o.high - days)))
+
+  /**
+   * Where clocks are set back, local time runs twice through the same stretch, so that a function of
+   * local time falls once: within two days of it, by the stretch's length in microseconds.
+   */
+  private def overlap(e: TimeZoneAwareExpression, micros: BigInt): BigInt = {
+    val at = Instant.ofEpochSecond((micros / MICROS_PER_SECOND).toLong)
+    val (from, to) = (at.minus(Duration.ofDays(2)), at.plus(Duration.ofDays(2)))
+    val rules = DateTimeUtils.getZoneId(e.timeZoneId.get).getRules
+    val back = Iterator.iterate(rules.nextTransition(from))(n => rules.nextTransition(n.getInstant))
+      .takeWhile(n => n != null && n.getInstant.isBefore(to))
+      .map(n => math.abs(n.getDuration.getSeconds)).sum
+    BigInt(back) * MICROS_PER_SECOND
+  }
+}

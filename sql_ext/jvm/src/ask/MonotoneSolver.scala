@@ -1,0 +1,98 @@
+package org.apache.spark.sql.sieve.ask
+
+import scala.util.Try
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.util.TypeUtils
+import org.apache.spark.sql.types._
+
+/**
+ * Turns `f(column) op literal`, f a chain of monotone functions, into ranges of the column: each
+ * function is Spark's own expression, evaluated by Spark, and bisection over the part on which it is
+ * monotone finds the bounds on its argument. What lies outside of that part is in the ranges, too.
+ *
+ * @param column the type of an expression that is a bare column, None for any other
+ */
+class MonotoneSolver(column: Expression => Option[DataType]) {
+  /** Ordinals, both included. */
+  private type Range = (BigInt, BigInt)
+  /** The column, and ranges of its values: least and greatest, both included, None for unbounded. */
+  private type Solution = (Expression, Seq[(Option[Any], Option[Any])])
+
+  /** The ranges hold every value for which the comparison is TRUE. None: not solvable. */
+  def solve(f: Expression, op: String, v: Any): Option[Solution] = for {
+    function <- MonotoneFunction.of(f)
+    // Where something cannot be evaluated, nothing is known.
+    ranges <- Try(compared(f, function, op, v)).toOption.flatten
+    solved <- invert(function.argument, ranges)
+  } yield solved
+
+  /** The column's values for which `e`, a chain of monotone functions of it, is in some of `ranges`. */
+  private def invert(e: Expression, ranges: Seq[Range]): Option[Solution] =
+    if (column(e).isDefined) Ordinals.of(e.dataType).map { all =>
+      // A bound at the end of a type says nothing of values beyond it, as decimals may have.
+      (e, ranges.map { case (from, to) =>
+        (Some(from).filter(_ > all.low).map(all.value), Some(to).filter(_ < all.high).map(all.value))
+      })
+    } else for {
+      function <- MonotoneFunction.of(e)
+      below <- Try(ranges.flatMap(between(e, function, _)) ++ outside(function)).toOption
+      solved <- invert(function.argument, below)
+    } yield solved
+
+  /** Arguments for which a comparison of the function with a constant is TRUE. */
+  private def compared(f: Expression, function: MonotoneFunction, op: String, v: Any): Option[Seq[Range]] = {
+    val least = start(f, function, v, orEqual = true)
+    val above = start(f, function, v, orEqual = false)
+    val range = op match {
+      case "=" => Some((least, above - 1))
+      case "<" => Some((function.low, least - 1))
+      case "<=" => Some((function.low, above - 1))
+      case ">" => Some((above, function.high))
+      case ">=" => Some((least, function.high))
+      case _ => None
+    }
+    range.map { case (from, to) => widened(function, from, to).toSeq ++ outside(function) }
+  }
+
+  /** Arguments for which the function's result is in a range of its type. */
+  private def between(f: Expression, function: MonotoneFunction, range: Range): Option[Range] =
+    Ordinals.of(f.dataType).flatMap { results =>
+      val from = start(f, function, results.value(range._1), orEqual = true)
+      val after = start(f, function, results.value(range._2), orEqual = false)
+      // A bound at the end of a type bounds nothing.
+      widened(function, if (range._1 == results.low) function.low else from,
+        if (range._2 == results.high) function.high else after - 1)
+    }
+
+  /** The first argument whose result is above `v`, or equal to it; `high + 1` where there is none. */
+  private def start(f: Expression, function: MonotoneFunction, v: Any, orEqual: Boolean): BigInt = {
+    val argument = function.argument
+    val bound = f.mapChildren { c =>
+      if (c eq argument) BoundReference(0, argument.dataType, nullable = true) else c
+    }
+    val order = TypeUtils.getInterpretedOrdering(f.dataType)
+    val arguments = Ordinals.of(argument.dataType).get
+    var (low, high) = (function.low, function.high + 1)
+    while (low < high) {
+      val middle = (low + high) >> 1
+      val found = order.compare(bound.eval(InternalRow(arguments.value(middle))), v)
+      if (found > 0 || orEqual && found == 0) high = middle else low = middle + 1
+    }
+    low
+  }
+
+  /** A range that gives way at either end if the function falls there for a while; None: empty. */
+  private def widened(function: MonotoneFunction, from: BigInt, to: BigInt): Option[Range] = {
+    def clamp(at: BigInt): BigInt = at.max(function.low).min(function.high)
+    // At its ends it holds what lies beyond, such as a decimal of more digits than its type has.
+    val low = clamp(from - function.slack(clamp(from)))
+    val high = clamp(to + function.slack(clamp(to + 1)))
+    if (low <= high) Some((low, high)) else None
+  }
+
+  private def outside(function: MonotoneFunction): Seq[Range] =
+    Ordinals.of(function.argument.dataType).toSeq.flatMap { all =>
+      Seq((all.low, function.low - 1), (function.high + 1, all.high)).filter { case (from, to) => from <= to }
+    }
+}

@@ -1,0 +1,25 @@
+package org.apache.spark.sql.sieve.ask
+
+import org.apache.spark.sql.types._
+
+/** All values of a type in ascending order, numbered from `low` to `high`, both included. */
+final case class Ordinals(low: BigInt, high: BigInt, value: BigInt => Any)
+
+object Ordinals {
+  /** None for types whose values are not numbered. */
+  def of(t: DataType): Option[Ordinals] = t match {
+    case ByteType => Some(Ordinals(Byte.MinValue.toInt, Byte.MaxValue.toInt, _.toByte))
+    case ShortType => Some(Ordinals(Short.MinValue.toInt, Short.MaxValue.toInt, _.toShort))
+    case IntegerType | DateType => Some(Ordinals(Int.MinValue, Int.MaxValue, _.toInt))
+    case LongType | TimestampType | TimestampNTZType => Some(Ordinals(Long.MinValue, Long.MaxValue, _.toLong))
+    case d: DecimalType =>
+      val most = BigInt(10).pow(d.precision) - 1
+      Some(Ordinals(-most, most, x => Decimal(new java.math.BigDecimal(x.bigInteger, d.scale), d.precision, d.scale)))
+    case FloatType =>
+      // Ordered images of the finite floats and the infinities.
+      def float(i: Int): Float = java.lang.Float.intBitsToFloat(if (i >= 0) i else i ^ Int.MaxValue)
+      val top = java.lang.Float.floatToRawIntBits(Float.PositiveInfinity)
+      Some(Ordinals(-top - 1, top, x => float(x.toInt)))
+    case _ => None
+  }
+}

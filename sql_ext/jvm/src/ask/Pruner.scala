@@ -1,0 +1,268 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.util.BitSet
+import java.util.concurrent.{TimeoutException, TimeUnit}
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
+import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
+import org.apache.spark.sql.sieve.base.Reason.Reason
+import org.apache.spark.sql.sieve.base.{OnceLogging, Policy, Reason, Settings, SieveException, Unpack}
+import org.apache.spark.sql.sieve.catalog.TableIdentity
+import org.apache.spark.sql.sieve.formats.{ByteRange, FileCuts, FilePart, FileRanges, Location, Locations}
+import org.apache.spark.sql.sieve.formats.{TableFormat, WholeRecords}
+
+/**
+ * What pruning made of a listing.
+ *
+ * @param kept     the files to read, those of which it is enough to read ranges restricted to these
+ * @param skipped  the files not to read, and of the others the ranges not to read
+ * @param ranges   how many ranges the files have, by what indexes know, and how many of them are read
+ * @param used     indexes that were asked
+ * @param reasons  why files were read, with how many
+ * @param bytesSkipped bytes of the files that are not read
+ * @param rangesOf how many ranges a file of the listing has; else why no index knows the file
+ * @param detail   says more of a reason
+ * @param narrows  whether the indexes took more of the filter than IS NOT NULL
+ * @param rest     how many of the next scans alike need not ask if this one skips nothing; None if the answer does not count as one in vain
+ */
+final case class Pruned(
+    kept: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
+    skipped: Seq[PartitionDirectory] = Nil, bytesSkipped: Long = 0,
+    rangesOf: (InternalRow, FileStatusWithMetadata) => Either[Reason, Int] = (_, _) => Right(1),
+    detail: String = "", narrows: Boolean = false, rest: Option[Int] = None) {
+  /** How many files are skipped whole. */
+  def filesSkipped: Long = Pruned.count(skipped)(FileRanges.of(_).isEmpty)
+}
+
+final case class RangeCounts(total: Long, read: Long)
+
+object Pruned {
+  /** The whole listing, for one reason. */
+  def nothing(listed: Seq[PartitionDirectory], reason: Reason, detail: String = ""): Pruned =
+    whole(listed, Map(reason -> files(listed)), detail)
+
+  /** The whole listing, for reasons with the number of files of each. */
+  def whole(listed: Seq[PartitionDirectory], reasons: Map[Reason, Long], detail: String = ""): Pruned =
+    Pruned(listed, RangeCounts(files(listed), files(listed)), Nil, reasons, detail = detail)
+
+  def files(directories: Seq[PartitionDirectory]): Long = directories.map(_.files.size.toLong).sum
+
+  def bytes(directories: Seq[PartitionDirectory]): Long =
+    directories.map(_.files.map(FileRanges.bytes).sum).sum
+
+  private def count(directories: Seq[PartitionDirectory])(is: FileStatusWithMetadata => Boolean): Long =
+    directories.map(_.files.count(is).toLong).sum
+}
+
+/**
+ * A question sent before the files were listed, how many scans alike had asked in vain by then, and how
+ * many nanoseconds sending it took.
+ */
+final case class Prefetch(question: Sent, vain: Int, nanos: Long) {
+  private val made = System.nanoTime
+  /** An index that was refreshed since may have more to say. */
+  def isRecent: Boolean = System.nanoTime - made < TimeUnit.MILLISECONDS.toNanos(Policy.limit("prefetch_ms"))
+}
+
+/**
+ * Asks the front end which files may be dropped and drops them. The one place where a failure
+ * becomes "read everything": counted, logged once a cause, and an error under `strict`.
+ */
+object Pruner extends OnceLogging {
+  /**
+   * @param inRanges whether the scan reads ranges of files
+   * @param first    which of the rows that satisfy the filters are wanted; None for all
+   */
+  def prune(
+      index: IndexedScan, listed: Seq[PartitionDirectory], filters: Seq[Expression],
+      inRanges: Boolean, first: Option[FirstRows] = None): Pruned = {
+    val strict = Settings.strict(index.executing)
+    val prefetched = index.takePrefetched()
+    val table = index.table.identifier.unquotedString
+    def fallback(reason: Reason, detail: String): Pruned = {
+      if (strict) throw new SieveException(
+        "SIEVE_STRICT", s"the index of $table was not used: $reason: $detail. Repair it, or set " +
+          "spark.sieve.strict = false to read all files.", state = "55000")
+      warnOnce(s"$table is read in full: $reason: $detail")
+      Pruned.nothing(listed, reason, detail)
+    }
+    if (first.isEmpty && filters.forall(TableFormat.addsFilter)) Pruned.nothing(listed, Reason.NoPredicate)
+    // No row satisfies it, of whichever file: a join whose other side is empty.
+    else if (filters.contains(Literal.FalseLiteral))
+      Pruned(
+      Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed, Pruned.bytes(listed))
+    else try Counters.timed(prefetched.fold(0L)(_.nanos)) {
+      val locations = TableFormat.of(index.relation).locations(index.relation)
+      val asOf = TableFormat.of(index.relation).asOf(index.relation).map { millis =>
+        val partial = listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty)))
+        Map("instant" -> millis, "in_part" -> partial)
+      }
+      // The dictionary behind an answer is asked for with it, so that a slow front end counts once.
+      val (reply, known) = CircuitBreaker.guard {
+        val vain = prefetched.fold(Resting.vain(index, filters ++ first))(_.vain)
+        val fingerprints = FingerprintCache.update(index)
+        def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
+          val asked = question(index, filters, first, vain, fingerprints, asOf.getOrElse(Map.empty) ++ more)
+          val reply = FrontendClient.prune(index.executing, asked, ahead.map(_.question), identity[JsonNode])
+          (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
+        }
+        ask(Map.empty, prefetched) match {
+          // Only rows of listed files bound others: which these are is said by their numbers.
+          case (reply, Some(known)) if first.nonEmpty =>
+            val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
+            ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
+          case answered => answered
+        }
+      }
+      val (reasons, detail) = (Reason.counts(reply.get("reasons")), reply.path("detail").asText)
+      // What is wrong with one index is reported even where another one served.
+      reasons.keys.find(Reason.failures).foreach(fallback(_, detail))
+      def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })
+      val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
+      val made = known.fold(unused) { files =>
+        val pruned = drop(listed, locations, new Answer(files, reply), opening)
+        if (dependsOnSplits(index, pruned)) Pruned.nothing(listed, Reason.WholeFile)
+        else pruned.copy(
+          used = reply.get("used").elements.asScala.map(_.asText).toList,
+          reasons = reasons ++ pruned.reasons, narrows = reply.path("narrows").asBoolean)
+      }
+      // Files that the index does not know, REFRESH may teach it: a scan that reads them has not asked in vain.
+      val stale = (made.reasons.keySet -- reasons.keySet - Reason.WholeFile).nonEmpty
+      made.copy(detail = detail, rest = Option(reply.get("rest")).filter(n => !stale && n.isInt).map(_.asInt))
+    } catch {
+      case e: SieveException if strict => throw e
+      case e: InterruptedException => throw e
+      case _: TimeoutException => fallback(Reason.Timeout, "the front end did not answer in time")
+      case e: FrontendDown => fallback(Reason.FrontEndDown, e.getMessage)
+      // A Spark whose classes are others than those this was compiled for must not fail queries.
+      case e @ (NonFatal(_) | _: LinkageError) => fallback(Reason.Error, String.valueOf(e.getMessage))
+    }
+  }
+
+  /**
+   * Asks what a scan will want to know when it lists its files, so that it need not wait for it then.
+   * A query of an earlier instant cannot: its question depends on the listing.
+   *
+   * @param before what was asked for the scan's size, and serves if it is the very same
+   */
+  def prefetch(
+      index: IndexedScan, filters: Seq[Expression], first: Option[FirstRows],
+      before: Option[Prefetch]): Option[Prefetch] =
+    if (first.isEmpty && filters.forall(TableFormat.addsFilter) || CircuitBreaker.isOpen || TableFormat.of(index.relation).isAsOf(index.relation)) None
+    else try {
+      val start = System.nanoTime
+      val vain = Resting.vain(index, filters ++ first)
+      val asked = question(index, filters, first, vain, FingerprintCache.likely(index))
+      before.filter(own => own.isRecent && own.question.request.body == asked).orElse(
+        FrontendClient.prefetch(index.executing, asked).map(Prefetch(_, vain, System.nanoTime - start)))
+    } catch { case NonFatal(_) | _: LinkageError => None }
+
+  private def question(
+      index: IndexedScan, filters: Seq[Expression], first: Option[FirstRows], vain: Int,
+      fingerprints: Seq[String], more: Map[String, Any] = Map.empty): String = {
+    val made = Filters.of(index.scan.output, index.relation)
+    FrontendClient.body(index.executing, "prune", Map(
+      "table" -> TableIdentity.of(index.table), "registrations" -> index.entry.registrations,
+      "fingerprints" -> fingerprints, "vain" -> vain,
+      "predicate" -> made.conjunction(filters.filterNot(TableFormat.addsFilter))) ++
+      first.map("orders" -> made.orders(_, filters)) ++ more)
+  }
+
+  /** Whether Spark could fail on what is left of a listing: it makes smaller splits for fewer bytes. */
+  private def dependsOnSplits(index: IndexedScan, pruned: Pruned): Boolean =
+    pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
+      pruned.kept.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
+
+  /** The files of one state of a table's indexes; one that comes too late for this scan serves the next. */
+  private def dictionary(index: IndexedScan, id: String): FileDictionary =
+    FileDictionary.get(id).getOrElse(FrontendClient.prune(
+      index.executing, FrontendClient.body(index.executing, "dictionary", Map("dictionary" -> id)),
+      None, FileDictionary.add(id, _)))
+
+  /** What an answer says of files by their numbers, as they are shown and with all that was written. */
+  private class Answer(known: FileDictionary, reply: JsonNode) {
+    private val skip = bits("skip")
+    private val parts = Option(reply.get("parts")).fold(FileParts.none)(FileParts.read)
+    private val (skipWritten, knownWritten) = (bits("skip_in_part"), bits("known_in_part"))
+
+    /** The ranges of a location; else why nothing the indexes say holds for it. */
+    def of(location: Option[Location], length: Long): Either[Reason, Verdict] =
+      location.map(now => (now, FileDictionary.hash(now.path))) match {
+        case None => Left(Reason.ChangedFile)
+        case Some((now, path)) =>
+          val shown = now.shown.flatMap(known.find(path, _)).map(verdict(_, length))
+          val written = now.written.flatMap(known.find(path, _)).map(_.number).filter(knownWritten.get)
+          if (written.exists(skipWritten.get)) Right(Verdict.whole(length, skips = true))
+          else if (shown.nonEmpty || written.nonEmpty)
+            Right(shown.getOrElse(Verdict.whole(length, skips = false)))
+          else if (!known.knows(path)) Left(Reason.NewFile)
+          else Left(if (now.shown.exists(known.isRacy(path, _))) Reason.UnsettledFile else Reason.ChangedFile)
+      }
+
+    private def verdict(file: IndexedFile, length: Long): Verdict =
+      parts.of(file.number, length).fold(Verdict.whole(length, skip.get(file.number), file.ranges)) {
+        case (kept, skipped) => Verdict(kept, skipped, file.ranges)
+      }
+
+    private def bits(name: String): BitSet = Option(reply.get(name)).fold(new BitSet)(node =>
+      BitSet.valueOf(Unpack.bytes(node)))
+  }
+
+  /**
+   * Ranges of a file: those that may hold a row asked for, and those that hold none.
+   *
+   * @param ranges how many there are; of a file that is kept or skipped whole, the bytes are one range
+   */
+  private final case class Verdict(kept: FilePart, skipped: Seq[ByteRange], ranges: Int) {
+    def isMixed: Boolean = kept.ranges.nonEmpty && skipped.nonEmpty
+
+    /**
+     * Whether more is lost by opening the file again and again, and reading its footer each time, than is
+     * saved by skipping parts.
+     */
+    def isCostly(length: Long, opening: Long): Boolean =
+      (kept.stretches.size - 1) * opening.toDouble > length - kept.bytes(length)
+  }
+
+  private object Verdict {
+    def whole(length: Long, skips: Boolean, ranges: Int = 1): Verdict = {
+      val all = Seq(ByteRange(0, length))
+      if (skips) Verdict(FilePart(Nil, 0), all, ranges) else Verdict(FilePart(all, 0), Nil, ranges)
+    }
+  }
+
+  /** @param opening the bytes that could be read while a range is opened; None reads whole files */
+  private def drop(
+      listed: Seq[PartitionDirectory], locations: Locations, answer: Answer,
+      opening: Option[Long]): Pruned = {
+    val reasons = mutable.Map.empty[Reason, Long].withDefaultValue(0L)
+    var (total, read, bytesSkipped) = (0L, 0L, 0L)
+    /** What to read of a file, and what not. */
+    def parts(values: InternalRow, file: FileStatusWithMetadata) = {
+      val verdict = answer.of(locations.of(values, file), file.getLen).fold(
+        reason => { reasons(reason) += 1; Verdict.whole(file.getLen, skips = false) }, identity)
+      val isWhole = verdict.isMixed && opening.forall(verdict.isCostly(file.getLen, _))
+      if (isWhole) reasons(Reason.WholeFile) += 1
+      total += verdict.ranges
+      read += (if (isWhole || verdict.skipped.isEmpty) verdict.ranges else verdict.kept.ranges.size)
+      if (!isWhole) bytesSkipped += file.getLen - verdict.kept.bytes(file.getLen)
+      if (verdict.kept.ranges.isEmpty) (None, Some(file))
+      else if (verdict.skipped.isEmpty || isWhole) (Some(file), None)
+      else (
+        Some(FileRanges.restricted(file, verdict.kept)),
+        Some(FileRanges.restricted(file, FilePart(verdict.skipped, 0))))
+    }
+    val (kept, skipped) = listed.map { directory =>
+      val (files, rest) = directory.files.map(parts(directory.values, _)).unzip
+      (directory.copy(files = files.flatten), directory.copy(files = rest.flatten))
+    }.unzip
+    Pruned(
+      kept.filter(_.files.nonEmpty), RangeCounts(total, read), Nil, reasons.toMap,
+      skipped.filter(_.files.nonEmpty), bytesSkipped,
+      (values, file) => answer.of(locations.of(values, file), file.getLen).map(_.ranges))
+  }
+}

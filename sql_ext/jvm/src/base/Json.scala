@@ -1,0 +1,13 @@
+package org.apache.spark.sql.sieve.base
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import com.fasterxml.jackson.module.scala.DefaultScalaModule
+
+/** JSON as the wire and the jar's resources have it; maps, sequences and options of Scala become its values. */
+object Json {
+  private val mapper = new ObjectMapper().registerModule(DefaultScalaModule)
+
+  def read(text: String): JsonNode = mapper.readTree(text)
+  def resource(name: String): JsonNode = mapper.readTree(getClass.getResourceAsStream(s"/org/apache/spark/sql/sieve/$name"))
+  def write(value: Any): String = mapper.writeValueAsString(value)
+}

@@ -1,0 +1,8 @@
+package org.apache.spark.sql.sieve.base
+
+import java.util.{LinkedHashMap, Map => JMap}
+
+/** A map that drops the entry used longest ago once it holds more than `capacity`. Not thread safe. */
+class LruMap[K, V](capacity: Long) extends LinkedHashMap[K, V](16, 0.75f, true) {
+  override def removeEldestEntry(eldest: JMap.Entry[K, V]): Boolean = size > capacity
+}

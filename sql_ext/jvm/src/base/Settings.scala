@@ -1,0 +1,151 @@
+package org.apache.spark.sql.sieve.base
+
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
+import java.util.regex.Pattern
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+import scala.util.control.NonFatal
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.SparkContext
+import org.apache.spark.internal.Logging
+import org.apache.spark.network.util.JavaUtils
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.command.ResetCommand
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.unsafe.types.UTF8String
+
+/** A setting as `settings.json` describes it. */
+final class Setting(val key: String, spec: JsonNode, form: JsonNode) {
+  private val pattern = Pattern.compile(form.get("pattern").asText)
+  private def optional(name: String): Option[String] = Option(spec.get(name)).map(_.asText)
+  val default: Option[String] = optional("default")
+  val ifInvalid: Option[String] = optional("if_invalid").orElse(default)
+  def isStatic: Boolean = spec.get("where").asText == "driver"
+  def doc: String = spec.get("doc").asText
+  def accepts(value: String): Boolean = pattern.matcher(value).matches
+  def refusal(value: String): String = s"$key = '$value' is not valid; allowed: ${form.get("allowed").asText}"
+}
+
+/** Logs each text once, and no more than so many texts in all. */
+trait OnceLogging extends Logging {
+  private val logged = ConcurrentHashMap.newKeySet[String]()
+  protected def warnOnce(text: String): Unit =
+    if (logged.size < Policy.limit("warnings") && logged.add(text)) logWarning(s"sieve: $text")
+}
+
+/**
+ * The `spark.sieve.*` settings, listed in `settings.json`, which the front end reads as well. Each is an
+ * entry of Spark's configuration with a checked value: `SET`, `conf.set` and a connection string fail
+ * for a wrong one. Spark copies a wrong value of `spark-defaults.conf` or `--conf` into sessions; it must
+ * not keep a session from starting, so scans ignore it, with one warning.
+ */
+object Settings extends OnceLogging {
+  private val prefix = "spark.sieve."
+  private val known: Map[String, Setting] = {
+    val list = Json.resource("settings.json")
+    list.get("settings").fieldNames.asScala.map { key =>
+      val spec = list.get("settings").get(key)
+      key -> new Setting(key, spec, list.get("forms").get(spec.get("form").asText))
+    }.toMap
+  }
+
+  def enabled(s: SparkSession): Boolean = flag(s, "spark.sieve.enabled")
+  def strict(s: SparkSession): Boolean = flag(s, "spark.sieve.strict")
+  def required(s: SparkSession): Boolean = flag(s, "spark.sieve.require")
+  /** Whether values that only a running query has pick files. */
+  def joinPruning(s: SparkSession): Boolean =
+    joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
+  /** Whether keys of joins are asked for whatever they cost. */
+  def joinAlways(s: SparkSession): Boolean =
+    valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")
+  /** Whether ORDER BY ... LIMIT, MIN and MAX pick files. */
+  def topPruning(s: SparkSession): Boolean =
+    valid(s, "spark.sieve.top.pruning").trim.equalsIgnoreCase("auto")
+  def refreshAuto(s: SparkSession): Boolean = flag(s, "spark.sieve.refresh.auto")
+  def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout")
+  def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout")
+  def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl")
+  /** Bytes of files restricted to ranges that a task reads at the most; what no long holds is all there are. */
+  def taskBytes(s: SparkSession): Long =
+    Try(JavaUtils.byteStringAsBytes(valid(s, "spark.sieve.tasks.bytes").replaceAll("\\s", "")))
+      .getOrElse(Long.MaxValue)
+  /** Share of scans to audit, 0 to 1. */
+  def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
+
+  /** Whether the record of scans is saved: a setting of the driver, as its record is the driver's. */
+  def history(context: SparkContext): Boolean =
+    context.getConf.get("spark.sieve.history", "").trim.equalsIgnoreCase("true")
+
+  /** The interpreter of the front end. All sessions share one process, so the driver's conf decides. */
+  def python(context: SparkContext): String =
+    Policy.texts("/python/settings").flatMap(context.getConf.getOption(_)).headOption
+      .orElse(Policy.texts("/python/environment").flatMap(sys.env.get(_)).headOption)
+      .getOrElse(Policy.at("/python/default").asText)
+
+  /** What a session has set under our prefix; warns of names and values that have no effect. */
+  def of(s: Compat.Session): Map[String, String] = {
+    val set = s.sessionState.conf.getAllConfs.filter(_._1.startsWith(prefix))
+    set.foreach { case (key, value) => inspect(key, value) }
+    set
+  }
+
+  /** Warns once of a name under our prefix that is not a setting. */
+  def inspectName(key: String): Unit =
+    if (key.startsWith(prefix) && !known.contains(key)) {
+      val typed = UTF8String.fromString(key)
+      val nearest = known.keys.minBy(k => UTF8String.fromString(k).levenshteinDistance(typed))
+      warnOnce(s"there is no setting $key; did you mean $nearest?")
+    }
+
+  private def inspect(key: String, value: String): Unit = {
+    inspectName(key)
+    known.get(key).filterNot(_.accepts(value)).foreach { setting =>
+      warnOnce(setting.refusal(value) + setting.ifInvalid.fold("")(v => s"; queries run with $v"))
+    }
+  }
+
+  /** Registers the entries, once a JVM, and inspects what this driver was started with. */
+  def register(context: SparkContext): Unit = {
+    registered
+    context.conf.getAll.foreach { case (key, value) => inspect(key, value) }
+  }
+
+  private lazy val registered: Unit = known.values.foreach { setting =>
+    // Without its entry a setting is checked by statements alone.
+    try {
+      val builder =
+        if (setting.isStatic) SQLConf.buildStaticConf(setting.key) else SQLConf.buildConf(setting.key)
+      val entry = builder.doc(setting.doc).stringConf.transform { value =>
+        if (!setting.accepts(value) && !isCopied)
+          throw new SieveException("SIEVE_INVALID_SETTING", setting.refusal(value), state = "22022")
+        value
+      }
+      setting.default.fold[Any](entry.createOptional)(entry.createWithDefault(_))
+    } catch {
+      case e @ (NonFatal(_) | _: LinkageError) => logWarning(s"sieve: SET does not check ${setting.key}: $e")
+    }
+  }
+
+  /** Whether Spark copies a value: of the driver or of another session into a session. */
+  private def isCopied: Boolean = Thread.currentThread.getStackTrace.exists { frame =>
+    copies.exists { case (name, methods) => frame.getClassName.startsWith(name) && methods(frame.getMethodName) }
+  }
+  private val copies = Seq(
+    classOf[SQLConf].getName -> Set("clone", "mergeSparkConf", "mergeNonStaticSQLConfigs"),
+    classOf[ResetCommand].getName -> Set("run"))
+
+  /** A value that queries can go by: a wrong one must not fail them. */
+  private def valid(s: SparkSession, key: String): String = {
+    val setting = known(key)
+    val value = s.conf.getOption(key).filter(_ != null).orElse(setting.default)
+    value.filter(setting.accepts).orElse {
+      value.foreach(inspect(key, _))
+      setting.ifInvalid
+    }.getOrElse("")
+  }
+
+  private def flag(s: SparkSession, key: String): Boolean = valid(s, key).trim.equalsIgnoreCase("true")
+
+  private def millis(s: SparkSession, key: String): Long =
+    JavaUtils.timeStringAs(valid(s, key).replaceAll("\\s", ""), TimeUnit.MILLISECONDS)
+}

@@ -1,0 +1,22 @@
+package org.apache.spark.sql.sieve.base
+
+import java.io.{ByteArrayInputStream, InputStream}
+import java.nio.{ByteBuffer, LongBuffer}
+import java.nio.ByteOrder.LITTLE_ENDIAN
+import java.util.Base64
+import com.fasterxml.jackson.databind.JsonNode
+import com.github.luben.zstd.ZstdInputStream
+
+/** Bytes of an answer, which the front end has compressed and written as text. */
+object Unpack {
+  def stream(node: JsonNode): InputStream =
+    new ZstdInputStream(new ByteArrayInputStream(Base64.getDecoder.decode(node.asText)))
+
+  def bytes(node: JsonNode): Array[Byte] = {
+    val in = stream(node)
+    try in.readAllBytes() finally in.close()
+  }
+
+  /** A column of numbers. */
+  def numbers(node: JsonNode): LongBuffer = ByteBuffer.wrap(bytes(node)).order(LITTLE_ENDIAN).asLongBuffer
+}

@@ -1,0 +1,23 @@
+package org.apache.spark.sql.sieve.catalog
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.sieve.base.Compat
+
+/** Which table a name stands for, and where its database lies. */
+object TableIdentity {
+  val sessionCatalog = "spark_catalog"
+
+  /** What tells a table from another one that comes to bear its name. */
+  def of(table: CatalogTable): Map[String, Any] = Map(
+    "catalog" -> table.identifier.catalog.getOrElse(sessionCatalog),
+    "database" -> table.identifier.database.getOrElse("default"),
+    "table" -> table.identifier.table,
+    "create_time_ms" -> table.createTime,
+    "location" -> table.storage.locationUri.fold("")(new Path(_).toString))
+
+  def databaseLocation(session: Compat.Session, database: String): String = {
+    val path = new Path(session.sessionState.catalog.getDatabaseMetadata(database).locationUri)
+    path.getFileSystem(session.sessionState.newHadoopConf()).makeQualified(path).toString
+  }
+}

@@ -1,0 +1,56 @@
+package org.apache.spark.sql.sieve.formats
+
+import scala.collection.mutable
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory}
+
+/**
+ * What commits have made of a Delta table's files.
+ *
+ * @param versions numbers of the commits
+ * @param touched  all files that any of them added or removed, by the paths that listings have
+ * @param there    those of them that the last commit left in the table
+ */
+final case class DeltaChanges(versions: Seq[Long], touched: Seq[String], there: Seq[PartitionDirectory])
+
+object DeltaChanges {
+
+  /**
+   * The commits after one, up to that of a pinned listing; an error if Delta finds that some are gone.
+   * A commit that gives a file another deletion vector removes and adds its path.
+   */
+  def since(location: FileIndex, version: Long): DeltaChanges = {
+    val snapshot = Hudi.call(location, "getSnapshot")
+    val log = Hudi.call(location, "deltaLog")
+    val last = Hudi.call(snapshot, "version").asInstanceOf[Long]
+    val get = log.getClass.getMethods.find { m =>
+      m.getName == "getChanges" && m.getParameterTypes.count(_ == classOf[Long]) == 1
+    }.get
+    val arguments = get.getParameterTypes.toSeq.map { kind =>
+      if (kind == classOf[Long]) Long.box(version + 1)
+      else if (kind == classOf[Boolean]) Boolean.box(true)
+      else None
+    }
+    val commits = get.invoke(log, arguments: _*).asInstanceOf[Iterator[(Long, scala.collection.Seq[AnyRef])]]
+      .takeWhile(_._1 <= last)
+    val versions = Seq.newBuilder[Long]
+    val files = mutable.LinkedHashMap.empty[String, Option[AnyRef]]
+    for ((number, actions) <- commits) {
+      versions += number
+      def of(name: String) = actions.filter(_.getClass.getSimpleName == name)
+      of("RemoveFile").foreach(file => files.put(path(location, file), None))
+      of("AddFile").foreach(file => files.put(path(location, file), Some(file)))
+    }
+    DeltaChanges(versions.result(), files.keys.toSeq, listed(location, snapshot, files.values.flatten.toList))
+  }
+
+  private def path(location: FileIndex, file: AnyRef): String =
+    location.getClass.getMethod("absolutePath", classOf[String])
+      .invoke(location, Hudi.call(file, "path")).asInstanceOf[Path].toString
+
+  private def listed(location: FileIndex, snapshot: AnyRef, files: Seq[AnyRef]): Seq[PartitionDirectory] =
+    if (files.isEmpty) Nil
+    else location.getClass.getClassLoader.loadClass(Delta.listingOfFiles).getConstructors.head.newInstance(
+      Hudi.call(location, "spark"), "batch", files, Hudi.call(location, "deltaLog"),
+      Hudi.call(location, "path"), snapshot, Boolean.box(false)).asInstanceOf[FileIndex].listFiles(Nil, Nil)
+}

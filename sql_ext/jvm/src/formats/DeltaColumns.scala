@@ -1,0 +1,68 @@
+package org.apache.spark.sql.sieve.formats
+
+import org.apache.spark.sql.execution.datasources.{FileFormat, HadoopFsRelation}
+import org.apache.spark.sql.sieve.base.{Json, Policy}
+import org.apache.spark.sql.types._
+
+/**
+ * Columns of a Delta table as its files have them. Where the table maps columns, a name in the table
+ * may change, and after DROP may come to stand for another column; the name in the files stays.
+ */
+object DeltaColumns {
+  private val storedName = Policy.at("/delta/stored_name").asText
+  private val heeded = Policy.texts("/delta/column_metadata")
+
+  /** The way from a column's path in a table, of whatever format, to its path in the files. */
+  def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] =
+    if (!Delta.isFormat(relation.fileFormat) || !isMapped(relation.fileFormat)) identity
+    else {
+      val all = reference(relation.fileFormat)
+      stored(_, all)
+    }
+
+  private def stored(path: Seq[String], schema: StructType): Seq[String] =
+    path.headOption.flatMap(name => schema.find(_.name == name)).fold(path) { field =>
+      name(field) +: (field.dataType match {
+        case struct: StructType => stored(path.tail, struct)
+        case _ => path.tail
+      })
+    }
+
+  /** The columns of a relation's files; Delta names partition columns among them, which have none there. */
+  def ofFiles(relation: HadoopFsRelation): StructType =
+    if (!Delta.isFormat(relation.fileFormat)) relation.dataSchema
+    else StructType(relation.dataSchema.filterNot(f => relation.partitionSchema.fieldNames.contains(f.name)))
+
+  /** All columns by their names in the files, with what else decides how a reader finds and reads them. */
+  def schema(format: FileFormat): StructType =
+    inFiles(reference(format), isMapped(format)).asInstanceOf[StructType].asNullable
+
+  /** Likewise those of some names in the table. */
+  def schema(format: FileFormat, names: Seq[String]): StructType = {
+    val (all, own) = (schema(format), reference(format))
+    StructType(names.map(name => all(own.fieldIndex(name))))
+  }
+
+  /** How readers find a column in a file: none, name or id. */
+  def mapping(format: FileFormat): String = Hudi.call(Hudi.call(format, "columnMappingMode"), "name").toString
+
+  private def inFiles(t: DataType, mapped: Boolean): DataType = t match {
+    case struct: StructType => StructType(struct.fields.map(f => f.copy(
+      name = if (mapped) name(f) else f.name, dataType = inFiles(f.dataType, mapped), metadata = only(f.metadata))))
+    case ArrayType(element, nulls) => ArrayType(inFiles(element, mapped), nulls)
+    case MapType(key, value, nulls) => MapType(inFiles(key, mapped), inFiles(value, mapped), nulls)
+    case other => other
+  }
+
+  /** What readers heed: others change with the table's rows, or with comments. */
+  private def only(metadata: Metadata): Metadata = {
+    val all = Json.read(metadata.json)
+    Metadata.fromJson(Json.write(heeded.filter(all.has).map(key => key -> all.get(key)).toMap))
+  }
+
+  private def name(field: StructField): String =
+    if (field.metadata.contains(storedName)) field.metadata.getString(storedName) else field.name
+  private def isMapped(format: FileFormat): Boolean = mapping(format) != "none"
+  private def reference(format: FileFormat): StructType =
+    Hudi.call(format, "referenceSchema").asInstanceOf[StructType]
+}

@@ -1,0 +1,89 @@
+package org.apache.spark.sql.sieve.formats
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.types.StructType
+
+/** The bytes of a file from `start` until `end`. A reader decides which rows these are. */
+final case class ByteRange(start: Long, end: Long) {
+  def length: Long = end - start
+}
+
+/**
+ * Ranges of a file in ascending order, neighbours not joined.
+ *
+ * @param footer bytes at the end of the file that a reader needs for each stretch of them
+ */
+final case class FilePart(ranges: Seq[ByteRange], footer: Long) {
+  /** How many bytes of a file of this length are read. */
+  def bytes(length: Long): Long =
+    ranges.map(_.length).sum + stretches.count(_.end < length) * footer
+
+  /** What the file is opened for, each by itself. */
+  def stretches: Seq[ByteRange] = FileRanges.joined(ranges, Long.MaxValue)
+}
+
+/**
+ * The ranges of a file that a scan reads, in ascending order. They travel in the listing, as metadata
+ * of the file; a file without them is read whole.
+ */
+object FileRanges {
+  private val key = "sieve_ranges"
+
+  /**
+   * Whether a session's scans can read ranges. Plug-ins that replace Spark's operators may know them by
+   * their class alone: where there is any, scans stay Spark's own, which read whole files.
+   */
+  def areRead(session: SparkSession): Boolean = session.sessionState.columnarRules.isEmpty
+
+  /** The ranges between the offsets at which a file is cut. */
+  def between(cuts: Seq[Long], length: Long): Seq[ByteRange] =
+    (0L +: cuts).zip(cuts :+ length).map { case (start, end) => ByteRange(start, end) }
+
+  def of(file: FileStatusWithMetadata): Option[Seq[ByteRange]] = part(file).map(_.ranges)
+
+  def restricted(file: FileStatusWithMetadata, part: FilePart): FileStatusWithMetadata =
+    file.copy(metadata = file.metadata + (key -> part))
+
+  private def part(file: FileStatusWithMetadata): Option[FilePart] =
+    file.metadata.get(key).map(_.asInstanceOf[FilePart])
+
+  /** The metadata that others have given the file. */
+  def others(file: FileStatusWithMetadata): Map[String, Any] = file.metadata - key
+
+  /** How many bytes of the file are read. */
+  def bytes(file: FileStatusWithMetadata): Long = part(file).fold(file.getLen)(_.bytes(file.getLen))
+
+  /** Ranges with neighbours joined up to so many bytes. One that is longer by itself stays whole. */
+  def joined(ranges: Seq[ByteRange], most: Long): Seq[ByteRange] =
+    ranges.foldLeft(List.empty[ByteRange]) {
+      case (last :: before, next) if last.end == next.start && next.end - last.start <= most =>
+        ByteRange(last.start, next.end) :: before
+      case (found, next) => next :: found
+    }.reverse
+}
+
+/** A listing that can restrict files to ranges. It does so only for scans that read these alone. */
+trait RangeListing extends FileIndex {
+  /** The listing in whose place it is. */
+  def delegate: FileIndex
+
+  def listRanges(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory]
+
+  /** The same listing, restricted to ranges. */
+  def inRanges: FileIndex = new InRanges(this)
+}
+
+private class InRanges(of: RangeListing) extends FileIndex {
+  override def listFiles(
+      partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] =
+    of.listRanges(partitionFilters, dataFilters)
+  override def rootPaths: Seq[Path] = of.rootPaths
+  override def inputFiles: Array[String] = of.inputFiles
+  override def refresh(): Unit = of.refresh()
+  override def sizeInBytes: Long = of.sizeInBytes
+  override def partitionSchema: StructType = of.partitionSchema
+  override def metadataOpsTimeNs: Option[Long] = of.metadataOpsTimeNs
+}

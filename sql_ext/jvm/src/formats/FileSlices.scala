@@ -1,0 +1,135 @@
+package org.apache.spark.sql.sieve.formats
+
+import java.net.URI
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+import java.util.stream.{Stream => JStream}
+import scala.jdk.CollectionConverters._
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.types.StructType
+
+/**
+ * The file slices that Hudi lists: a base file, or none yet, and the log files that a reader merges
+ * into it. Names are unique and a named file does not change, so they identify a slice: its path is that
+ * of its base file, or its first log file; its length the sum of all; its time a digest of the names
+ * and lengths of its log files, 0 for none.
+ *
+ * A reader passes over what was logged after the instant that it reads at, and shows what a slice
+ * without those log files would: unless one of them takes back an earlier one.
+ */
+class FileSlices(relation: HadoopFsRelation) extends Locations {
+  import Hudi.{call, option}
+
+  private lazy val instant = Hudi.instant(relation)
+  private lazy val rolledBack = Hudi.isRolledBack(relation, instant)
+
+  override def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
+    if (isMapping(values)) slice(values, file).fold(baseAlone(file))(merged(_, file.getPath))
+    else if (Hudi.isOwn(values)) None
+    else baseAlone(file)
+
+  private def baseAlone(file: FileStatusWithMetadata): Option[Location] =
+    if (file.getPath.getName.startsWith(".")) None
+    else Some(Location(file.getPath, Some(State(file.getLen, 0))))
+
+  private def merged(slice: AnyRef, listed: Path): Option[Location] = {
+    val (base, logs) = parts(slice)
+    val understood = base.fold(logs.exists(name(_) == listed.getName))(b =>
+      name(b) == listed.getName && option(call(b, "getBootstrapBaseFile")).isEmpty)
+    // Instants are digits, so that Hudi compares them as text, too.
+    val shown = logs.filter(call(_, "getDeltaCommitTime").toString <= instant)
+    base.orElse(logs.headOption).map(name).filter(_ => understood).map { n =>
+      val (path, all) = (new Path(listed.getParent, n), Some(state(base, logs)))
+      if (shown.size == logs.size) Location(path, all)
+      else Location(path, if (rolledBack) None else Some(state(base, shown)), all)
+    }
+  }
+
+  /** Those of all its files: Hudi lists what it takes a slice with log files for as one base file. */
+  override def bytes(values: InternalRow, file: FileStatusWithMetadata): Long =
+    of(values, file).flatMap(one => one.written.orElse(one.shown)).fold(super.bytes(values, file))(_.length)
+
+  override def alone(
+      values: InternalRow, file: FileStatusWithMetadata, schema: StructType,
+      more: Any): PartitionDirectory = {
+    val plain = super.alone(values, file, schema, more)
+    if (!isMapping(values)) plain
+    else slice(values, file).fold(plain)(one => plain.copy(values = mapping(values, plain.values, file.getPath, one)))
+  }
+
+  /**
+   * The bytes of a slice's base file, those of its log files, and its states as [length, time] with none
+   * of these, with the first, and so on to all; null where it has no base file or is none.
+   */
+  def states(values: InternalRow, file: FileStatusWithMetadata): Map[String, Any] =
+    (if (isMapping(values)) slice(values, file) else None).map(parts).collect {
+      case (Some(base), logs) => Map(
+        "base_bytes" -> size(base), "log_bytes" -> logs.map(size).sum,
+        "states" -> (0 to logs.size).map(k => state(Some(base), logs.take(k))).map(s => Seq(s.length, s.modified)))
+    }.orNull
+
+  /** The log files of a slice by name. */
+  def logs(values: InternalRow, file: FileStatusWithMetadata): Seq[AnyRef] =
+    slice(values, file).toSeq.flatMap(parts(_)._2)
+
+  /** What to list in place of a slice to read its log files alone, from one on. */
+  def logsAlone(
+      values: InternalRow, file: FileStatusWithMetadata, from: Int): (InternalRow, FileStatusWithMetadata) = {
+    val whole = slice(values, file).get
+    val logs = parts(whole)._2.drop(from)
+    val group = call(whole, "getFileGroupId")
+    val made = whole.getClass.getConstructor(group.getClass, classOf[String])
+      .newInstance(group, call(whole, "getBaseInstantTime")).asInstanceOf[AnyRef]
+    logs.foreach(log => whole.getClass.getMethod("addLogFile", log.getClass).invoke(made, log))
+    val path = new Path(file.getPath.getParent, name(logs.last))
+    (mapping(values, call(values, "getPartitionValues").asInstanceOf[InternalRow], path, made),
+      FileStatusWithMetadata(new FileStatus(size(logs.last), false, 0, 0, 0, path)))
+  }
+
+  /** The base file of a slice, and its log files by name. */
+  private def parts(slice: AnyRef): (Option[AnyRef], Seq[AnyRef]) =
+    (option(call(slice, "getBaseFile")),
+      call(slice, "getLogFiles").asInstanceOf[JStream[AnyRef]].iterator.asScala.toSeq.sortBy(name))
+
+  /** Values of a directory that also hold a file's slice. */
+  private def mapping(like: InternalRow, values: InternalRow, path: Path, slice: AnyRef): InternalRow =
+    like.getClass.getConstructor(classOf[InternalRow], classOf[Map[_, _]])
+      .newInstance(values, Map(fileId(like, path) -> slice))
+
+  /** Whether values of a directory also hold the slices of its files. */
+  private def isMapping(values: InternalRow): Boolean =
+    Hudi.isOwn(values) && values.getClass.getSimpleName.endsWith("HoodiePartitionFileSliceMapping")
+
+  /** The slice that a reader finds for a file; it reads a file that it finds none for as it is. */
+  private def slice(values: InternalRow, file: FileStatusWithMetadata): Option[AnyRef] =
+    values.getClass.getMethod("getSlice", classOf[String]).invoke(values, fileId(values, file.getPath))
+      .asInstanceOf[Option[AnyRef]]
+
+  private def fileId(values: InternalRow, path: Path): String = {
+    val kind: Class[_] = Hudi.load(values, "storage.StoragePath")
+    val theirs = kind.getConstructor(classOf[URI]).newInstance(path.toUri).asInstanceOf[AnyRef]
+    Hudi.load(values, "common.fs.FSUtils").getMethod("getFileIdFromFilePath", kind).invoke(null, theirs).toString
+  }
+
+  private def name(file: AnyRef): String = call(file, "getFileName").toString
+  private def size(file: AnyRef): Long = call(file, "getFileSize").asInstanceOf[Long]
+
+  private def state(base: Option[AnyRef], logs: Seq[AnyRef]): State =
+    State((base ++ logs).map(size).sum, digest(logs))
+
+  private def digest(logs: Seq[AnyRef]): Long =
+    if (logs.isEmpty) 0
+    else {
+      val text = logs.map(log => s"${name(log)} ${size(log)}\n").mkString
+      val hash = MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8))
+      (ByteBuffer.wrap(hash).getLong & Long.MaxValue).max(1)
+    }
+}
+
+object FileSlices {
+  /** Has a reader return each record that was ever logged, whichever of its key is shown. */
+  val unmerged: Map[String, String] = Map("hoodie.datasource.merge.type" -> "skip_merge")
+}

@@ -1,0 +1,210 @@
+package org.apache.spark.sql.sieve.formats
+
+import java.lang.reflect.Method
+import java.util.{Date, List => JList, Locale, Map => JMap, Properties}
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileIndex, HadoopFsRelation, PartitionDirectory}
+import org.apache.spark.sql.sieve.base.{Compat, Json, Policy}
+
+/**
+ * Hudi tables as Spark reads them: a relation of files whose listing is a class of Hudi's own. Its
+ * jar is the user's, of whatever version, so its classes and methods are found by name.
+ */
+object Hudi extends TableFormat {
+  private val ignoredProperties = Policy.texts("/hudi/ignored_properties").toSet
+  private val ignoredSettings = Policy.texts("/hudi/ignored_settings")
+  // Of what is set for writers, what a reader that merges may go by, too.
+  private val merging = Policy.texts("/hudi/merging_settings")
+  private val commits = Policy.texts("/hudi/commits").toSet
+  private val rollbacks = Policy.texts("/hudi/rollbacks").toSet
+
+  /** Listings of snapshots, now or at an instant; those of changes between instants are others. */
+  override def owns(location: FileIndex): Boolean = location.getClass.getName == "org.apache.hudi.HoodieFileIndex"
+
+  override def locations(relation: HadoopFsRelation): Locations = new FileSlices(relation)
+  override def table(files: ListedFiles): FormatTable = new HudiTable(files)
+
+  /** Hudi may read partition columns from files, whose values are others than those of paths. */
+  override def hasPartitionsByPath: Boolean = false
+
+  /** Whether readers ignore a setting, of a session or an option of a table. */
+  def isHarmless(setting: String): Boolean = {
+    val key = setting.toLowerCase(Locale.ROOT)
+    ignoredSettings.exists(key.startsWith) &&
+      !(key.startsWith("hoodie.datasource.write.") && merging.exists(key.contains))
+  }
+
+  /** What decides, beside what decides of Parquet, which rows a reader makes of a slice. */
+  def fingerprint(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
+    val properties = call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
+    val table = properties.asScala.toMap.collect { case (k, v) if !ignoredProperties(k) => s"hudi.$k" -> v }
+    val set = settings.collect {
+      case (k, v) if k.startsWith("hoodie.") && !isHarmless(k) => s"conf.$k" -> v
+    }
+    // Columns that were dropped and added again differ from what they were in their ids alone.
+    val ids = call(field(relation.fileFormat, "tableSchema"), "internalSchema")
+    table ++ set + ("hudi.columns" -> ids.toString)
+  }
+
+  /** The instant after which a reader passes over what log files hold. */
+  def instant(relation: HadoopFsRelation): String = field(relation.fileFormat, "queryTimestamp").toString
+
+  /** When the newest commit was complete that the relation shows, ms since the epoch. */
+  def completed(relation: HadoopFsRelation): Option[Long] = {
+    val until = instant(relation)
+    val done = call(call(client(relation), "getCommitsTimeline"), "filterCompletedInstants")
+    instants(done).filter(requested(_) <= until).flatMap(completion(relation, _)).reduceOption(_ max _)
+  }
+
+  /** When a commit was complete, ms since the epoch; None where the timeline does not tell. */
+  private def completion(relation: HadoopFsRelation, instant: AnyRef): Option[Long] =
+    Option(call(instant, "getCompletionTime")).map { digits =>
+      load(relation.location, "common.table.timeline.HoodieInstantTimeGenerator")
+        .getMethod("parseDateFromInstantTime", classOf[String]).invoke(null, digits.toString)
+        .asInstanceOf[Date].getTime
+    }
+
+  /** The active timeline, oldest first: action, whether it is complete, and when it was; JSON. */
+  def timeline(relation: HadoopFsRelation): String = Json.write(instants(activeTimeline(relation)).map { one =>
+    Seq(action(one), call(one, "isCompleted"), completion(relation, one))
+  })
+
+  /** The partitions that the instant with a number in `timeline` wrote to or replaced files of; JSON. */
+  def partitions(relation: HadoopFsRelation, number: Int): String = {
+    val instant = instants(activeTimeline(relation))(number)
+    val metadata = load(relation.location, "common.table.timeline.TimelineUtils").getMethods
+      .find(_.getName == "getCommitMetadata").get.invoke(null, instant, activeTimeline(relation))
+    def keys(member: String) = call(metadata, member).asInstanceOf[JMap[String, _]].keySet.asScala.toSeq
+    val replaced = if (action(instant) == "replacecommit") keys("getPartitionToReplaceFileIds") else Nil
+    Json.write(keys("getPartitionToWriteStats") ++ replaced)
+  }
+
+  /**
+   * Whether commits may have been rolled back after an instant. Some releases do it by a note in a log
+   * file, which readers of any instant heed. What happened before the oldest commit of the active
+   * timeline is not known; a savepoint may keep one there while later ones are archived.
+   */
+  def isRolledBack(relation: HadoopFsRelation, instant: String): Boolean = {
+    val all = instants(activeTimeline(relation))
+    val saved = all.filter(action(_) == "savepoint").map(requested).toSet
+    val reaches = all.filter(one => commits(action(one))).map(requested)
+      .exists(one => one <= instant && !saved(one))
+    !reaches || all.exists(one => rollbacks(action(one)) &&
+      Option(call(one, "getCompletionTime")).forall(_.toString > instant))
+  }
+
+  /** Whether a query is of an earlier instant. */
+  override def isAsOf(relation: HadoopFsRelation): Boolean =
+    relation.options.contains("as.of.instant")
+
+  /** When the newest commit was complete that such a query shows; None for any other. */
+  override def asOf(relation: HadoopFsRelation): Option[Long] = if (isAsOf(relation)) completed(relation) else None
+
+  /** What `listFiles` would give of some partitions alone; None in releases that have no such way. */
+  def list(location: FileIndex, partitions: Seq[String]): Option[Seq[PartitionDirectory]] = for {
+    path <- method(location, "convertToPartitionPath")
+    slices <- method(location, "getInputFileSlices")
+    prepare <- method(location, "prepareFileSlices")
+  } yield {
+    val kind = slices.getParameterTypes.head.getComponentType
+    val wanted = java.lang.reflect.Array.newInstance(kind, partitions.size).asInstanceOf[Array[AnyRef]]
+    partitions.map(path.invoke(location, _)).copyToArray(wanted)
+    val found = slices.invoke(location, wanted).asInstanceOf[JMap[AnyRef, JList[AnyRef]]].asScala.toSeq
+    directories(location, prepare, found.map { case (partition, inside) => (partition, inside.asScala.toSeq) })
+  }
+
+  /**
+   * What `listFiles` would give for filters but for Hudi's own skipping of files, as its rule lists it, and keeps it, while
+   * a query is optimized; None in releases that have no such way.
+   */
+  override def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = for {
+    slices <- method(location, "filterFileSlices", _.getParameterTypes.lastOption.contains(classOf[Boolean]))
+    prepare <- method(location, "prepareFileSlices")
+  } yield {
+    val (ofPartitions, others) =
+      DataSourceUtils.getPartitionFiltersAndDataFilters(location.partitionSchema, filters)
+    val found = slices.invoke(location, others, ofPartitions, Boolean.box(true))
+      .asInstanceOf[scala.collection.Seq[(Option[AnyRef], scala.collection.Seq[AnyRef])]].toSeq
+    directories(location, prepare, found.map { case (partition, inside) => (partition.get, inside.toSeq) })
+  }
+
+  private def directories(
+      location: FileIndex, prepare: Method, found: Seq[(AnyRef, Seq[AnyRef])]): Seq[PartitionDirectory] = {
+    val rows = for {
+      (partition, inside) <- found
+      // A method returns the values from 1.2 on.
+      values = field(partition, "values").asInstanceOf[Array[Any]].toSeq
+      slice <- inside if call(slice, "isEmpty") == false
+    } yield (InternalRow.fromSeq(values), slice)
+    prepare.invoke(location, rows).asInstanceOf[scala.collection.Seq[PartitionDirectory]].toSeq
+  }
+
+  /** Iterates over the blocks of a log file; what its records look like is not asked. */
+  def logReader(relation: HadoopFsRelation, log: AnyRef): AnyRef =
+    load(log, "common.table.log.HoodieLogFileReader").getConstructors.find(_.getParameterCount == 4).get
+      .newInstance(call(client(relation), "getStorage"), log, null, Int.box(logBuffer)).asInstanceOf[AnyRef]
+  private val logBuffer = Policy.limit("log_buffer_bytes").toInt
+
+  /** Hudi's own view of the table: its folder, properties and timeline. */
+  def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
+
+  private def activeTimeline(relation: HadoopFsRelation) = call(client(relation), "getActiveTimeline")
+  private def instants(timeline: AnyRef): Seq[AnyRef] =
+    call(timeline, "getInstants").asInstanceOf[JList[AnyRef]].asScala.toSeq
+  private def action(instant: AnyRef): String = call(instant, "getAction").toString
+  private def requested(instant: AnyRef): String = call(instant, "requestedTime").toString
+
+  // -- reflection ---------------------------------------------------------------------------------
+
+  /** Whether a value is of a class of Hudi's. */
+  def isOwn(value: AnyRef): Boolean = value.getClass.getName.startsWith("org.apache.hudi.")
+
+  override def runs(command: LogicalPlan): Boolean = command.getClass.getName.startsWith("org.apache.spark.sql.hudi.")
+  override def writesByPath(source: AnyRef): Boolean = isOwn(source)
+  override def tableIn(argument: AnyRef): Option[AnyRef] =
+    if (argument.getClass.getSimpleName == "HoodieCatalogTable") Some(call(argument, "table")) else None
+
+  /** The table of the name, and of the database if there is one, in the properties that Hudi keeps in the folder. */
+  override def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] = {
+    val files = path.getFileSystem(session.sessionState.newHadoopConf())
+    val properties = new Properties
+    Using.resource(files.open(new Path(path, ".hoodie/hoodie.properties")))(properties.load(_))
+    def property(key: String) = Option(properties.getProperty(key)).filter(_.nonEmpty)
+    val catalog = session.sessionState.catalog
+    for {
+      name <- property("hoodie.table.name").map(_.toLowerCase(Locale.ROOT))
+      database = property("hoodie.database.name").getOrElse(catalog.getCurrentDatabase)
+      identifier = TableIdentifier(name, Some(database))
+      if catalog.databaseExists(database) && catalog.tableExists(identifier)
+      location <- catalog.getTableMetadata(identifier).storage.locationUri
+      if files.makeQualified(new Path(location)) == files.makeQualified(path)
+    } yield identifier
+  }
+
+  /** What is in an option of Hudi's kind. */
+  def option(of: AnyRef): Option[AnyRef] = if (call(of, "isPresent") == true) Some(call(of, "get")) else None
+
+  /** What a public method without arguments returns. */
+  def call(of: AnyRef, method: String): AnyRef = of.getClass.getMethod(method).invoke(of)
+
+  /** A class of the jar that an object comes from. */
+  def load(like: AnyRef, name: String): Class[_] =
+    like.getClass.getClassLoader.loadClass(s"org.apache.hudi.$name")
+
+  private def field(of: AnyRef, name: String): AnyRef = {
+    val found = of.getClass.getDeclaredField(name)
+    found.setAccessible(true)
+    found.get(of)
+  }
+
+  private def method(
+      of: AnyRef, name: String, isWanted: Method => Boolean = _.getParameterCount == 1): Option[Method] =
+    Iterator.iterate[Class[_]](of.getClass)(_.getSuperclass).takeWhile(_ != null)
+      .flatMap(_.getDeclaredMethods).find(m => m.getName == name && isWanted(m))
+      .map { m => m.setAccessible(true); m }
+}

@@ -1,0 +1,39 @@
+package org.apache.spark.sql.sieve.formats
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.sieve.base.SieveException
+import org.apache.spark.sql.types.StructType
+
+/** These files and ranges of files, and no others. */
+class PinnedFileIndex(
+    override val delegate: FileIndex, files: Seq[PartitionDirectory], override val partitionSchema: StructType)
+    extends RangeListing {
+  val hasRanges: Boolean = files.exists(_.files.exists(FileRanges.of(_).nonEmpty))
+
+  override def rootPaths: Seq[Path] = delegate.rootPaths
+  override def listRanges(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = files
+  /** For a scan that would read a file whole once for each of its ranges. */
+  override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] =
+    if (!hasRanges) files
+    else throw new SieveException("SIEVE_RANGES_UNREADABLE",
+      "parts of files cannot be read in this session, since something replaces Spark's file scans; " +
+        "run the statement in a session without columnar plug-ins", state = "0A000")
+  override def inputFiles: Array[String] = files.flatMap(_.files.map(_.getPath.toString)).toArray
+  override def refresh(): Unit = ()
+  override def sizeInBytes: Long = files.flatMap(_.files.map(FileRanges.bytes)).sum
+}
+
+object PinnedFileIndex {
+  private val ignoring = Seq("ignoreCorruptFiles", "ignoreMissingFiles")
+
+  /** The relation over these files alone, read as a query would, except that no error is ignored. */
+  def over(
+      relation: HadoopFsRelation, files: Seq[PartitionDirectory], partitionSchema: StructType,
+      options: Map[String, String] = Map.empty): HadoopFsRelation = relation.copy(
+    location = new PinnedFileIndex(relation.location, files, partitionSchema),
+    partitionSchema = partitionSchema, bucketSpec = None,
+    options = relation.options.filterNot { case (k, _) => ignoring.exists(_.equalsIgnoreCase(k)) } ++
+      ignoring.map(_ -> "false") ++ options)(relation.sparkSession)
+}

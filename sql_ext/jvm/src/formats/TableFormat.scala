@@ -1,0 +1,132 @@
+package org.apache.spark.sql.sieve.formats
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
+import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, PartitionDirectory}
+import org.apache.spark.sql.sieve.base.{Compat, Policy}
+import org.apache.spark.sql.types.StructType
+
+/**
+ * A table format: how Spark's readers find the files of a table, and what an index may conclude from
+ * them. Each method has the answer for plain files; a format overrides what differs. Nothing outside
+ * this package names a format.
+ */
+trait TableFormat {
+  /** Whether a listing of files is one of this format's, and one that an index may prune. */
+  def owns(location: FileIndex): Boolean
+
+  /** Whether the format's release at hand says of a relation all that an index has to know. */
+  def isKnown(relation: HadoopFsRelation): Boolean = true
+
+  // -- files ------------------------------------------------------------------------------------
+
+  def locations(relation: HadoopFsRelation): Locations = new Locations
+
+  /** A table as statements see it: its list of files and its log of changes. */
+  def table(files: ListedFiles): FormatTable = new FormatTable(files)
+
+  /** Whether a query is of an earlier state of the table than the newest. */
+  def isAsOf(relation: HadoopFsRelation): Boolean = false
+
+  /** When the newest commit that such a query shows was complete, ms since the epoch; else None. */
+  def asOf(relation: HadoopFsRelation): Option[Long] = None
+
+  /** Whether a listing shows one state of the table, however often it is asked. */
+  def isPinned(location: FileIndex): Boolean = true
+
+  /** What a scan with these filters will list, if a rule has listed it while the query was optimized. */
+  def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = None
+
+  /** Whether queries show each row that a file holds, so that rows may be counted. */
+  def showsAllRows: Boolean = true
+
+  /** Whether the values of partition columns are those of the folders' names. */
+  def hasPartitionsByPath: Boolean = true
+
+  // -- columns ----------------------------------------------------------------------------------
+
+  /** The way from a column's path in the table to its path in the files. */
+  def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] = identity
+
+  /** The columns of the files. */
+  def columns(relation: HadoopFsRelation): StructType = relation.dataSchema
+
+  /** The relation of the files as they are, with rows that the table hides. */
+  def physical(relation: HadoopFsRelation): HadoopFsRelation = relation
+
+  // -- plans ------------------------------------------------------------------------------------
+
+  /** The plan of a scan as the format's own strategy would change it; None if that cannot be had. */
+  def prepared(session: SparkSession, plan: LogicalPlan): Option[LogicalPlan] = Some(plan)
+
+  /** Whether the format has put a filter into a scan that is no condition of the query. */
+  def addsFilter(filter: Expression): Boolean = false
+
+  /** An expression without what the format wraps around it to count rows. */
+  def withoutCounters(e: Expression): Expression = e
+
+  /** Whether a projection of a command numbers rows only to tell them apart. */
+  def numbersRows(projection: Project): Boolean = false
+
+  // -- commands and the catalog -----------------------------------------------------------------
+
+  /** Whether a plan is a command that the format runs in the place of one of Spark's. */
+  def runs(command: LogicalPlan): Boolean = false
+
+  /** Whether a data source writes to tables of this format by their path. */
+  def writesByPath(source: AnyRef): Boolean = false
+
+  /** The catalog's table in a folder that was written to by its path. */
+  def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] = None
+
+  /** The catalog's table within an argument of a command, where that is of a class of the format's. */
+  def tableIn(argument: AnyRef): Option[AnyRef] = None
+
+  /** Whether CREATE OR REPLACE leaves the table its identity, and none of its properties. */
+  def isReplacedInPlace(table: CatalogTable): Boolean = false
+
+  /** Whether this driver can have tables that are replaced in place. */
+  def replacesInPlace: Boolean = false
+}
+
+/** Files of Parquet, ORC, CSV or JSON that Spark itself lists. */
+object PlainFiles extends TableFormat {
+  private val listings = Policy.texts("/listings").toSet
+
+  override def owns(location: FileIndex): Boolean = listings(location.getClass.getName)
+  override def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] =
+    location match {
+      case own: org.apache.spark.sql.execution.datasources.InMemoryFileIndex => Some(own.listFiles(Nil, Nil))
+      case _ => None
+    }
+}
+
+object TableFormat {
+  private val all = Seq[TableFormat](PlainFiles, Hudi, Delta)
+
+  /** The format of a relation; that of plain files for one that no format owns. */
+  def of(relation: HadoopFsRelation): TableFormat = of(relation.location)
+  def of(location: FileIndex): TableFormat = location match {
+    case listing: RangeListing => of(listing.delegate)
+    case own => all.find(_.owns(own)).getOrElse(PlainFiles)
+  }
+
+  /** Whether a relation's files are read as its listing and format say; indexes leave others alone. */
+  def isKnown(relation: HadoopFsRelation): Boolean =
+    all.exists(format => format.owns(relation.location) && format.isKnown(relation))
+
+  def addsFilter(filter: Expression): Boolean = all.exists(_.addsFilter(filter))
+  def withoutCounters(e: Expression): Expression = all.foldLeft(e)((made, format) => format.withoutCounters(made))
+  def numbersRows(projection: Project): Boolean = all.exists(_.numbersRows(projection))
+  def runs(command: LogicalPlan): Boolean = all.exists(_.runs(command))
+  def writesByPath(source: AnyRef): Boolean = all.exists(_.writesByPath(source))
+  def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] =
+    all.flatMap(_.tableAt(path, session)).headOption
+  def tableIn(argument: AnyRef): Option[AnyRef] = all.flatMap(_.tableIn(argument)).headOption
+  def isReplacedInPlace(table: CatalogTable): Boolean = all.exists(_.isReplacedInPlace(table))
+  def replacesInPlace: Boolean = all.exists(_.replacesInPlace)
+}

@@ -1,0 +1,136 @@
+package org.apache.spark.sql.sieve.formats
+
+import java.io.CharConversionException
+import com.univocity.parsers.common.TextParsingException
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.hadoop.mapreduce.Job
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, Literal, UnsafeProjection}
+import org.apache.spark.sql.catalyst.util.{CaseInsensitiveMap, FailFastMode, ParseMode, PermissiveMode}
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.sieve.base.{Compat, Policy}
+import org.apache.spark.sql.sources.Filter
+import org.apache.spark.sql.types._
+import org.apache.spark.util.NextIterator
+
+/**
+ * A text format, CSV or JSON, that reads every column of a record whatever columns a plan wants.
+ *
+ * What Spark makes of a damaged record depends on the columns that a query reads. Of `{"a":9,"t":"\q"}`
+ * a query of `a` alone gets NULL, since the JSON parser fails where it skips `t`, and a query of `a` and
+ * `t` gets 9. A record without any error in any column is the same to all queries: a parser that
+ * converts every column without an error also skips any of them without one (but for some of CSV, see
+ * `CsvQuoting`). So the rows of a file hold for every query if no record of it has an error, and prove
+ * nothing otherwise.
+ *
+ * A plan that wants the column `damaged` gets records read whole, in mode FAILFAST. At the first error
+ * the reader returns one row in which `damaged` is true and leaves the rest of the file, or of the part of
+ * it that a task reads. A plan that does not want it, to sample a column, reads as `inner` does in
+ * mode PERMISSIVE, up to an error that is not of one record.
+ */
+class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Serializable {
+  override def inferSchema(
+      session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] =
+    inner.inferSchema(session, options, files)
+
+  override def prepareWrite(
+      session: SparkSession, job: Job, options: Map[String, String], schema: StructType) =
+    inner.prepareWrite(session, job, options, schema)
+
+  override def isSplitable(session: SparkSession, options: Map[String, String], path: Path): Boolean =
+    inner.isSplitable(session, options, path)
+
+  override def buildReaderWithPartitionValues(
+      session: SparkSession, dataSchema: StructType, partitionSchema: StructType,
+      requiredSchema: StructType, filters: Seq[Filter], options: Map[String, String],
+      conf: Configuration): PartitionedFile => Iterator[InternalRow] = {
+    val columns = StructType(dataSchema.filterNot(_.name == WholeRecords.damaged))
+    def in(mode: ParseMode) = WholeRecords.set(options, "mode", mode.name)
+    if (!requiredSchema.fieldNames.contains(WholeRecords.damaged)) {
+      val read = inner.buildReaderWithPartitionValues(
+        session, columns, partitionSchema, requiredSchema, filters, in(PermissiveMode), conf)
+      file => new WholeRecords.Rows(read(file), None, identity, None)
+    } else {
+      // The text of a damaged record is no column of the file.
+      val sqlConf = session.asInstanceOf[Compat.Session].sessionState.conf
+      val record = WholeRecords.corruptColumn(options, sqlConf)
+      val all = StructType(columns.filterNot(_.name == record))
+      val (quoting, own) = if (isCsv) {
+        val (rule, changed) = CsvQuoting.of(all, in(FailFastMode), sqlConf)
+        (Some(rule), changed)
+      } else (None, in(FailFastMode))
+      val read = inner.buildReaderWithPartitionValues(session, all, partitionSchema, all, Nil, own, conf)
+      /** The wanted columns of a row, sound or not, and the partition values that begin at `from`. */
+      def columnsOf(isDamaged: Boolean, from: Int): Seq[Expression] = requiredSchema.map {
+        case f if f.name == WholeRecords.damaged => Literal(isDamaged)
+        case f if isDamaged || f.name == record => Literal(null, f.dataType)
+        case f => BoundReference(all.fieldIndex(f.name), f.dataType, f.nullable)
+      } ++ partitionSchema.zipWithIndex.map {
+        case (f, k) => BoundReference(from + k, f.dataType, f.nullable)
+      }
+      val (sound, damaged) = (columnsOf(isDamaged = false, all.length), columnsOf(isDamaged = true, 0))
+      file => new WholeRecords.Rows(
+        read(file), quoting, UnsafeProjection.create(sound),
+        Some(UnsafeProjection.create(damaged)(file.partitionValues)))
+    }
+  }
+}
+
+object WholeRecords {
+  /** The column that marks a damaged record; no table has one of this name, see `Fingerprint`. */
+  val damaged = "__sieve_damaged__"
+  private val formats = Policy.texts("/text_formats").toSet
+
+  /** Options with one changed, however its name is spelled there. */
+  def set(options: Map[String, String], name: String, value: String): Map[String, String] =
+    options.filterNot { case (k, _) => k.equalsIgnoreCase(name) } + (name -> value)
+
+  /** The relation with records read whole for those who want `damaged`; of other formats as it is. */
+  def of(relation: HadoopFsRelation): HadoopFsRelation =
+    if (!isText(relation)) relation
+    else relation.copy(
+      dataSchema = relation.dataSchema.add(damaged, BooleanType, nullable = false),
+      fileFormat = new WholeRecords(
+        relation.fileFormat, Fingerprint.format(relation) == "csv"))(relation.sparkSession)
+
+  def isText(relation: HadoopFsRelation): Boolean = formats(Fingerprint.format(relation))
+
+  /** The name of the column that holds damaged records, if a table has it. */
+  def corruptColumn(options: Map[String, String], conf: SQLConf): String =
+    CaseInsensitiveMap(options).getOrElse("columnNameOfCorruptRecord", conf.columnNameOfCorruptRecord)
+
+  /** The rows up to the first record with an error, and `broken`, if any, in its place. */
+  private class Rows(
+      open: => Iterator[InternalRow], quoting: Option[CsvQuoting], whole: InternalRow => InternalRow,
+      broken: => Option[InternalRow]) extends NextIterator[InternalRow] {
+    private lazy val rows = open
+    private var isBroken = false
+
+    override protected def getNext(): InternalRow = {
+      val row =
+        try { if (!isBroken && rows.hasNext) Some(rows.next()) else None }
+        catch { case e: Exception if isOfParser(e) => Some(null) }
+      val made = row.flatMap {
+        case sound if sound != null && !quoting.exists(_.isDoubtful(sound)) => Some(whole(sound))
+        case _ =>
+          isBroken = true
+          broken
+      }
+      finished = made.isEmpty
+      made.orNull
+    }
+
+    override protected def close(): Unit = ()
+  }
+
+  /** Of a record or a header, rather than of a file that cannot be read. */
+  private def isOfParser(e: Exception): Boolean = e match {
+    case _: SparkThrowable | _: TextParsingException | _: CharConversionException |
+        _: IllegalArgumentException => true
+    case _ => false
+  }
+}

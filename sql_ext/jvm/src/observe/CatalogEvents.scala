@@ -1,0 +1,208 @@
+package org.apache.spark.sql.sieve.observe
+
+import java.util.Locale
+import java.util.concurrent.{ConcurrentHashMap, RejectedExecutionException, TimeoutException, TimeUnit}
+import scala.jdk.CollectionConverters._
+import scala.util.{Failure, Success, Try}
+import scala.util.control.NonFatal
+import org.apache.spark.internal.Logging
+import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.{NoSuchDatabaseException, NoSuchTableException}
+import org.apache.spark.sql.catalyst.catalog._
+import org.apache.spark.sql.execution.CommandExecutionMode
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+import org.apache.spark.sql.sieve.ask.{FrontendClient, FrontendProcess, Undelivered}
+import org.apache.spark.sql.sieve.base.{Compat, Policy, Settings}
+import org.apache.spark.sql.sieve.catalog.{DeclaredIndexes, Registry, TableIdentity}
+import org.apache.spark.sql.sieve.formats.TableFormat
+import org.apache.spark.util.ThreadUtils
+
+/**
+ * Reports to the front end what became of tables, so that their indexes follow. The catalog's own events
+ * come on the thread that changes it, when a table to be dropped can still be read; a thread of our own
+ * reports them, and no one waits for it.
+ */
+class CatalogEvents(first: Compat.Session)
+    extends SparkListener with ExternalCatalogEventListener with Logging {
+  import CatalogEvents.{Pending, Write}
+
+  private val application = first.sparkContext.applicationId
+  private val worker = ThreadUtils.newDaemonSingleThreadExecutor("sieve-events")
+  /** Indexed tables with a pending drop, and the location of their database. */
+  private val pendingDrops = new ConcurrentHashMap[(String, String), (CatalogTable, String)]
+  /** Written tables that wait for their refresh: the latest writer's request stands for all. */
+  private val pendingRefreshes = new ConcurrentHashMap[(String, String), Pending]
+
+  /** The indexes that a table had registered before the change that this thread makes of it. */
+  private val before = ThreadLocal.withInitial[Set[String]](() => Set.empty)
+
+  private def catalog: ExternalCatalog = first.sharedState.externalCatalog
+  private def current: Compat.Session =
+    SparkSession.getActiveSession.collect { case s: Compat.Session => s }.getOrElse(first)
+
+  override def onEvent(event: ExternalCatalogEvent): Unit = event match {
+    case e: DropTablePreEvent => dropping(e.database, Seq(e.name))
+    case e: DropDatabasePreEvent => dropping(e.database, Try(catalog.listTables(e.database)).getOrElse(Nil))
+    case e: DropTableEvent => dropped(e.database, Some(e.name))
+    case e: DropDatabaseEvent => dropped(e.database, None)
+    case e: RenameTableEvent =>
+      Registry.invalidate(application, e.database, Some(e.name))
+      changed(e.database, e.newName)
+      val writer = current
+      // What was written under the old name is not found there any more.
+      later(s"renamed ${e.newName}")(
+        written(writer, TableIdentifier(e.newName, Some(e.database)), Write(every = Settings.refreshAuto(writer))))
+    case e: AlterTablePreEvent if e.kind != "stats" && TableFormat.replacesInPlace =>
+      before.set(Registry.registrations(catalog.getTable(e.database, e.name)).keySet)
+    case e: AlterTableEvent if e.kind != "stats" => changed(e.database, e.name)
+    case _ =>
+  }
+
+  private def dropping(database: String, tables: Seq[String]): Unit =
+    catalog.getTablesByName(database, tables).filter(Registry.registrations(_).nonEmpty).foreach { t =>
+      val location = Try(TableIdentity.databaseLocation(first, database)).getOrElse("")
+      pendingDrops.put((database, t.identifier.table), (t, location))
+    }
+
+  private def dropped(database: String, table: Option[String]): Unit = {
+    Registry.invalidate(application, database, table)
+    pendingDrops.keySet.asScala.toSeq
+      .filter { case (d, t) => d == database && table.forall(_.equalsIgnoreCase(t)) }
+      .foreach { key =>
+        val (gone, location) = pendingDrops.remove(key)
+        report("dropped", gone, "location" -> location)
+      }
+  }
+
+  private def changed(database: String, table: String): Unit = {
+    val now = Registry.reload(first, TableIdentifier(table, Some(database)))
+    val left = Registry.registrations(now).keySet
+    // CREATE OR REPLACE leaves some tables their identity, and none of their properties.
+    if (TableFormat.isReplacedInPlace(now) && !before.get.subsetOf(left)) report("unregistered", now)
+    if (left.nonEmpty) report("changed", now)
+  }
+
+  private def report(event: String, table: CatalogTable, more: (String, String)*): Unit = {
+    val session = current
+    later(s"$event ${table.identifier}")(FrontendClient.tell(session, fields(event, table, more: _*)))
+  }
+
+  private def fields(event: String, table: CatalogTable, more: (String, String)*): Map[String, Any] =
+    Map("event" -> event, "table" -> TableIdentity.of(table),
+      "registrations" -> Registry.registrations(table)) ++ more
+
+  private def later(what: String)(work: => Unit): Unit = Try(worker.execute(() =>
+    try work catch {
+      case e @ (_: NoSuchTableException | _: NoSuchDatabaseException) =>
+        logInfo(s"sieve: $what: renamed or dropped since: $e")
+      case NonFatal(e) => logWarning(s"sieve: indexes could not follow: $what: $e")
+    }))
+
+  /** Waits, for a while, until what has happened so far is reported. */
+  private def settle(): Unit =
+    try worker.submit((() => ()): Runnable).get(Policy.limit("events_settle_ms"), TimeUnit.MILLISECONDS)
+    catch { case _: TimeoutException | _: RejectedExecutionException => }
+
+  // -- the end of a command, on Spark's listener bus ---------------------------------------------
+
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
+      // An outer execution ends with the same command again; that of a stream's batch has none within.
+      for {
+        execution <- Option(e.qe)
+        if execution.mode == CommandExecutionMode.NON_ROOT || execution.analyzed.isStreaming
+        writer = execution.sparkSession
+        write <- WriteEvent.of(execution.analyzed)
+        every = Settings.refreshAuto(writer)
+      } later(s"written $write")(write.find(writer).foreach(written(writer, _, Write(write.replaced, every))))
+    case _ =>
+  }
+
+  private def written(writer: Compat.Session, name: TableIdentifier, write: Write): Unit = {
+    val database = name.database.getOrElse(writer.sessionState.catalog.getCurrentDatabase)
+    val table = Registry.reload(first, TableIdentifier(name.table, Some(database)))
+    val key = (database, table.identifier.table)
+    val before = Option(pendingRefreshes.get(key))
+    // A refresh that has not begun yet will see this write; a replaced table has to be reported.
+    if (followed(table, write) && !before.exists(p => !write.replaced && p.covers(write) && !p.begun())) {
+      val event = fields("written", table,
+        "anew" -> write.replaced.toString, "every" -> write.every.toString)
+      val begun = FrontendClient.post(writer, event, { answer =>
+        pendingRefreshes.remove(key)
+        val again = answer match {
+          case Success(node) if node.path("again").asBoolean =>
+            Some(Write(node.path("anew").asBoolean, node.path("every").asBoolean))
+          // The front end has gone before it came to it.
+          case Failure(_: Undelivered) => Some(write)
+          case Failure(e) =>
+            logWarning(s"sieve: the indexes of $name were not refreshed: $e")
+            None
+          case _ => None
+        }
+        again.foreach(how => later(s"written $name")(written(writer, name, how)))
+      })
+      pendingRefreshes.put(key, Pending(begun, write.every))
+    }
+  }
+
+  /** Whether a write is to be reported: the session asks for it, or an index of the table does. */
+  private def followed(table: CatalogTable, write: Write): Boolean = {
+    val (has, declared) = (Registry.registrations(table), DeclaredIndexes.by(table))
+    if (write.every) has.nonEmpty || declared.nonEmpty || write.replaced
+    else has.values.exists(Registry.follows) || declared.values.exists(mayFollow) ||
+      // The front end was told of the indexes of the table that this one replaces.
+      write.replaced && FrontendProcess.running.isDefined
+  }
+
+  /** Options are read by the front end, which is not to be started for those that do not name this one. */
+  private def mayFollow(options: String): Boolean = options.toLowerCase(Locale.ROOT).contains("refresh")
+
+  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
+    worker.shutdown()
+    // A driver that drops a table and ends takes the index along.
+    worker.awaitTermination(Policy.limit("events_end_ms"), TimeUnit.MILLISECONDS)
+    ScanRecord.keep(first)
+    FrontendProcess.end(application)
+  }
+}
+
+object CatalogEvents {
+  /** What a write asks for: `replaced`, the table took another's place; `every`, all indexes are to be refreshed. */
+  private final case class Write(replaced: Boolean = false, every: Boolean)
+
+  /** A refresh that was asked for; whether the front end has begun it, and whether it is of every index. */
+  private final case class Pending(begun: () => Boolean, every: Boolean) {
+    def covers(write: Write): Boolean = every || !write.every
+  }
+
+  @volatile private var listening: Option[(String, CatalogEvents)] = None
+  @volatile private var following = ""
+
+  private def own(session: Compat.Session): Option[CatalogEvents] =
+    listening.filter(_._1 == session.sparkContext.applicationId).map(_._2)
+
+  /** A statement sees tables and indexes as the DDL before it left them. */
+  def settled(session: Compat.Session): Unit = own(session).foreach(_.settle())
+
+  /** Listens to the application, once, with its first session. */
+  def attach(session: Compat.Session): Unit = synchronized {
+    if (own(session).isEmpty) {
+      val events = new CatalogEvents(session)
+      session.sparkContext.addSparkListener(events)
+      session.sparkContext.addSparkListener(ScanRecord)
+      listening = Some(session.sparkContext.applicationId -> events)
+    }
+  }
+
+  /** Listens to the catalog as well, once it is surely wanted: to make one takes seconds. */
+  def follow(session: Compat.Session): Unit = {
+    val application = session.sparkContext.applicationId
+    if (following != application) synchronized {
+      // Where a catalog cannot be had, the statement itself says so.
+      for (events <- own(session) if following != application)
+        Try(session.sharedState.externalCatalog.addListener(events)).foreach(_ => following = application)
+    }
+  }
+}

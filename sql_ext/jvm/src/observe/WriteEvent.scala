@@ -1,0 +1,63 @@
+package org.apache.spark.sql.sieve.observe
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SaveMode
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.{ResolvedIdentifier, ResolvedTable}
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, MergeIntoTable, UpdateTable}
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.execution.datasources.{LogicalRelation, SaveIntoDataSourceCommand}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.sieve.base.{Compat, Policy}
+import org.apache.spark.sql.sieve.catalog.TableIdentity
+import org.apache.spark.sql.sieve.formats.TableFormat
+
+/** A table that a command wrote to, by name or by path; `replaced` if it took the place of another. */
+final case class WriteEvent(table: Either[Path, TableIdentifier], replaced: Boolean) {
+  /** The table of the catalog; None where the catalog has none there. */
+  def find(session: Compat.Session): Option[TableIdentifier] =
+    table.fold(TableFormat.tableAt(_, session), Some(_))
+
+  override def toString: String = table.fold(_.toString, _.toString)
+}
+
+object WriteEvent {
+  private val writers = Policy.texts("/writing_commands").toSet
+  private val replacing = Policy.texts("/replacing_commands").toSet
+
+  /** What a command wrote to; commands are known by the names of their classes, those of table formats included. */
+  def of(plan: LogicalPlan): Option[WriteEvent] = plan.collectFirst {
+    case c: SaveIntoDataSourceCommand if TableFormat.writesByPath(c.dataSource) =>
+      CaseInsensitiveMap(c.options).get("path").map(path => WriteEvent(Left(new Path(path)), replaced = false))
+    case c if writers(c.getClass.getName) =>
+      val replaced = replacing(c.getClass.getName) && c.productIterator.contains(SaveMode.Overwrite)
+      val (names, plans) = (c.productIterator.flatMap(named), c.productIterator.flatMap(target))
+      (names ++ plans.filter(_ => TableFormat.runs(c))).toSeq.headOption
+        // A table of another catalog may have the name of an indexed one.
+        .filter(_.catalog.forall(_.equalsIgnoreCase(TableIdentity.sessionCatalog)))
+        .map(t => WriteEvent(Right(t), replaced))
+  }.flatten
+
+  private def named(argument: Any): Option[TableIdentifier] = argument match {
+    case name: TableIdentifier => Some(name)
+    case table: CatalogTable => Some(table.identifier)
+    case Some(table: CatalogTable) => Some(table.identifier)
+    case relation: DataSourceV2Relation => named(relation.table)
+    case resolved: ResolvedTable => named(resolved.table)
+    case created: ResolvedIdentifier =>
+      val name = created.identifier
+      Some(TableIdentifier(name.name, name.namespace.lastOption, Some(created.catalog.name)))
+    case other: AnyRef => TableFormat.tableIn(other).flatMap(named)
+    case _ => None
+  }
+
+  private def target(argument: Any): Option[TableIdentifier] = argument match {
+    case relation: LogicalRelation => relation.catalogTable.map(_.identifier)
+    case update: UpdateTable => update.table.collectFirst(relations).flatMap(target)
+    case delete: DeleteFromTable => delete.table.collectFirst(relations).flatMap(target)
+    case merge: MergeIntoTable => merge.targetTable.collectFirst(relations).flatMap(target)
+    case _ => None
+  }
+  private val relations: PartialFunction[LogicalPlan, LogicalRelation] = { case r: LogicalRelation => r }
+}

@@ -1,0 +1,181 @@
+package org.apache.spark.sql.sieve.plan
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.execution.{ExecSubqueryExpression, FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.sieve.ask.{Filters, FirstRows}
+import org.apache.spark.sql.sieve.base.Settings
+import org.apache.spark.sql.sieve.formats.{FileRanges, RangeListing}
+import org.apache.spark.sql.types.StructType
+
+/**
+ * A scan that reads ranges of files, and shows in Spark's user interface, beside what it reads, how
+ * many files, ranges and bytes the index has skipped.
+ */
+trait CountedScan extends FileSourceScanExec {
+  /** The files to read, each with its partition's values. */
+  protected def selectedFiles: Seq[(InternalRow, FileStatusWithMetadata)]
+
+  /** What Spark's own scan counts in the driver, and what the listing does. */
+  override lazy val driverMetrics: Map[String, SQLMetric] = relation.location match {
+    case index: SieveFileIndex =>
+      val ofKeys = if (awaitsKeys) index.keyMetrics else Map.empty
+      inSession(copy().driverMetrics) ++ index.metrics ++ ofKeys
+    case _ => inSession(copy().driverMetrics)
+  }
+
+  /** A node takes its session from the thread that makes it, which may have none where rows of an RDD are asked for. */
+  private def inSession[A](made: => A): A = if (session == null) made else session.withActive(made)
+
+  private def awaitsKeys: Boolean = dataFilters.exists(RunTimeFilters.awaits)
+
+  /**
+   * Spark waits here for the results of the scan's subqueries, and holds the scan's lock, which each thread that prints
+   * the plan may need. An adaptive subquery prints it before its result is there: so here nothing is locked.
+   */
+  override protected def waitForSubqueries(): Unit = {
+    val start = System.nanoTime
+    expressions.foreach {
+      case keys: AmongKeys => if (!subqueries(keys).forall(FetchedKeys.come)) lacksKeys = true
+      case other => subqueries(other).foreach(_.updateResult())
+    }
+    relation.location match {
+      case index: SieveFileIndex if awaitsKeys => index.waited(System.nanoTime - start)
+      case _ =>
+    }
+  }
+
+  /** Whether keys of a join could not be read. */
+  @volatile @transient private[sieve] var lacksKeys = false
+
+  private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
+
+  /** Spark copies a node by the constructor arguments of its class, which only its own scan has. */
+  override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
+    val counted = inSession(copy().makeCopy(arguments) match {
+      case scan: FileSourceScanExec => new SieveScan(scan)
+    })
+    counted.copyTagsFrom(this)
+    counted
+  }
+
+  override def clone(): SparkPlan = makeCopy(productIterator.map(_.asInstanceOf[AnyRef]).toArray)
+
+  /** Spark's own scan with the values that filters have by now; it has listed its files. */
+  @transient protected lazy val listed: FileSourceScanExec = {
+    val resolved = RunTimeFilters.resolved(this)
+    relation.location match {
+      case index: SieveFileIndex => index.received(resolved)
+      case _ =>
+    }
+    val own = inSession(copy(relation = listing, dataFilters = resolved.filters))
+    own.selectedPartitions
+    counts(own)
+    own
+  }
+
+  /** Shows what another scan has listed as its own. */
+  private def counts(other: FileSourceScanExec): Unit = other.driverMetrics.foreach { case (name, metric) =>
+    if (!metric.isZero) driverMetrics.get(name).foreach(_.set(metric.value))
+  }
+
+  /** Whether this scan reads ranges of files where that is enough; else it reads whole files. */
+  def readsRanges: Boolean = relation.location match {
+    // Spark groups files by their buckets, and no parts of files.
+    case _ if bucketedScan || optionalBucketSet.nonEmpty => false
+    // Of a damaged file Spark then leaves out what follows in the split.
+    case _ if new FileSourceOptions(CaseInsensitiveMap(relation.options)).ignoreCorruptFiles => false
+    case index: SieveFileIndex => !index.showsSplits && !output.exists {
+      case FileSourceConstantMetadataAttribute(a) => CountedScan.ofSplits(a.name)
+      case _ => false
+    }
+    case _ => true
+  }
+
+  private def listing: HadoopFsRelation = relation.location match {
+    case index: RangeListing if readsRanges =>
+      relation.copy(location = index.inRanges)(relation.sparkSession)
+    case _ => relation
+  }
+
+  /** What Spark's own scan reads, unless there are files of which it would read too much. */
+  override lazy val inputRDD: RDD[InternalRow] = {
+    val read =
+      // The files may have been listed before the session let readers leave out rows.
+      if (FirstRows.in(dataFilters).nonEmpty && FirstRows.mayBeMissing(relation)) withoutBound
+      else {
+        val files = selectedFiles
+        if (files.exists { case (_, file) => FileRanges.of(file).nonEmpty }) ranges(files)
+        else listed.inputRDD
+      }
+    sendDriverMetrics()
+    read
+  }
+
+  private def withoutBound: RDD[InternalRow] = {
+    val all = inSession(new SieveScan(copy(dataFilters = FirstRows.without(dataFilters))))
+    val read = all.inputRDD
+    counts(all)
+    read
+  }
+
+  private def ranges(files: Seq[(InternalRow, FileStatusWithMetadata)]): RDD[InternalRow] = {
+    val (owner, format, options) = (relation.sparkSession, relation.fileFormat, relation.options)
+    val read = inSession(new SieveScan(copy(dataFilters = RunTimeFilters.withoutKeys(dataFilters))))
+    val reader = format.buildReaderWithPartitionValues(
+      owner, relation.dataSchema, relation.partitionSchema, requiredSchema, read.pushedDownFilters,
+      options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
+      owner.sessionState.newHadoopConfWithOptions(options))
+    val tasks = new RangeTasks(owner, format.isSplitable(owner, options, _), Settings.taskBytes(session))
+    new FileScanRDD(
+      owner, reader, tasks.of(files), StructType(requiredSchema ++ relation.partitionSchema),
+      fileConstantMetadataColumns, format.fileConstantMetadataExtractors,
+      new FileSourceOptions(CaseInsensitiveMap(options)))
+  }
+
+  /** A filter that Spark gave up is none: the scan equals others without it, and shares exchanges. */
+  override def doCanonicalize(): FileSourceScanExec = {
+    val used = dataFilters.filterNot(Filters.isUnused)
+    if (used.size == dataFilters.size) super.doCanonicalize() else copy(dataFilters = used).doCanonicalize()
+  }
+
+  /** Never equal to Spark's own, or Spark, which keeps what equals, would not put one for the other. */
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[CountedScan]
+  override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
+  override def hashCode: Int = super.hashCode
+}
+
+object CountedScan {
+  /** Metadata of a row that is not of its file, but of the split in which it is read. */
+  private val ofSplits = Set(FileFormat.FILE_BLOCK_START, FileFormat.FILE_BLOCK_LENGTH)
+
+  /** Whether rows of a query may depend on how files are split, other than by such metadata. */
+  def showsSplits(query: LogicalPlan): Boolean = query.exists(_.expressions.exists(_.exists {
+    case _: InputFileBlockStart | _: InputFileBlockLength => true
+    case _ => false
+  }))
+
+  /**
+   * A plan whose scans count. In a Spark whose scan has other arguments than the one this was compiled
+   * for they stay Spark's own.
+   */
+  def in(plan: SparkPlan, session: SparkSession): SparkPlan =
+    if (!FileRanges.areRead(session)) plan
+    else plan.transform {
+      case scan: FileSourceScanExec => try new SieveScan(scan) catch { case _: LinkageError => scan }
+    }
+
+  /** A plan whose scans have these filters, too, which have their values while the query runs. */
+  def withFilters(plan: SparkPlan, filters: Seq[Expression]): SparkPlan =
+    if (filters.isEmpty) plan
+    else plan.transform { case scan: CountedScan =>
+      val others = filters.filterNot(f => scan.dataFilters.exists(_.semanticEquals(f)))
+      new SieveScan(scan.copy(dataFilters = scan.dataFilters ++ others))
+    }
+}

@@ -1,0 +1,120 @@
+package org.apache.spark.sql.sieve.plan
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.{ImperativeAggregate, TypedImperativeAggregate}
+import org.apache.spark.sql.catalyst.optimizer.ColumnPruning
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
+import org.apache.spark.sql.catalyst.trees.{BinaryLike, UnaryLike}
+import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtils}
+import org.apache.spark.sql.types._
+
+/**
+ * `key IN keys`, where a subquery collects the keys while the query runs. It stands among the filters of a
+ * scan, and only an index's own listing makes use of it: no row is asked for it.
+ *
+ * @param keys ranges of keys as `DistinctKeys` gives them
+ */
+case class AmongKeys(key: Expression, keys: Expression)
+    extends Expression with BinaryLike[Expression] with Unevaluable {
+  override def left: Expression = key
+  override def right: Expression = keys
+  override def dataType: DataType = BooleanType
+  override def nullable: Boolean = true
+  override protected def withNewChildrenInternal(left: Expression, right: Expression): AmongKeys =
+    AmongKeys(left, right)
+}
+
+/**
+ * The values of a column but NULL, sorted: as an array of ranges, each two elements, its first and its
+ * last value. These are the values themselves up to a bound, and past it ranges that hold them all,
+ * cut at the widest gaps that each task has seen; so a task holds no more than the bound, and the
+ * driver gets no more.
+ */
+case class DistinctKeys(
+    child: Expression, mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)
+    extends TypedImperativeAggregate[KeyBuffer] with UnaryLike[Expression] {
+  override def nullable: Boolean = false
+  override def dataType: DataType = ArrayType(child.dataType, containsNull = false)
+  override def prettyName: String = "sieve_distinct_keys"
+
+  private lazy val toBytes = UnsafeProjection.create(Array(dataType))
+
+  override def createAggregationBuffer(): KeyBuffer = new KeyBuffer(child.dataType)
+  override def update(buffer: KeyBuffer, row: InternalRow): KeyBuffer = {
+    val value = child.eval(row)
+    if (value != null) buffer.add(value)
+    buffer
+  }
+  override def merge(buffer: KeyBuffer, other: KeyBuffer): KeyBuffer = {
+    buffer.add(other.ranges)
+    buffer
+  }
+  override def eval(buffer: KeyBuffer): Any = DistinctKeys.array(buffer.ranges)
+  override def serialize(buffer: KeyBuffer): Array[Byte] = toBytes(InternalRow(eval(buffer))).getBytes
+  override def deserialize(bytes: Array[Byte]): KeyBuffer = {
+    val row = new UnsafeRow(1)
+    row.pointTo(bytes, bytes.length)
+    val buffer = new KeyBuffer(child.dataType)
+    buffer.add(DistinctKeys.ranges(row.getArray(0), child.dataType))
+    buffer
+  }
+
+  override def withNewMutableAggBufferOffset(offset: Int): ImperativeAggregate =
+    copy(mutableAggBufferOffset = offset)
+  override def withNewInputAggBufferOffset(offset: Int): ImperativeAggregate =
+    copy(inputAggBufferOffset = offset)
+  override protected def withNewChildInternal(newChild: Expression): DistinctKeys = copy(child = newChild)
+}
+
+object DistinctKeys {
+  /** A subquery that gives the ranges of each key of a plan, as the fields of a struct. */
+  def of(build: LogicalPlan, keys: Seq[Expression]): ScalarSubquery = {
+    val fields = keys.zipWithIndex.flatMap { case (key, at) =>
+      Seq(Literal(s"k$at"), DistinctKeys(key).toAggregateExpression())
+    }
+    ScalarSubquery(ColumnPruning(Aggregate(Nil, Seq(Alias(CreateNamedStruct(fields), "keys")()), build)))
+  }
+
+  private def array(ranges: Seq[(Any, Any)]): ArrayData =
+    new GenericArrayData(ranges.flatMap { case (first, last) => Seq(first, last) }.toArray[Any])
+
+  /** What `array` was made of. */
+  def ranges(array: ArrayData, of: DataType): IndexedSeq[(Any, Any)] = {
+    val values = array.toObjectArray(of).map(v => InternalRow.copyValue(v).asInstanceOf[Any])
+    (0 until values.length by 2).map(at => (values(at), values(at + 1)))
+  }
+}
+
+/** Values as they come, in a bounded number of ranges. */
+final class KeyBuffer(of: DataType) {
+  private val order = TypeUtils.getInterpretedOrdering(of)
+  private val fresh = new java.util.HashSet[Any]
+  private var bytes = 0L
+  private var sorted = IndexedSeq.empty[(Any, Any)]
+
+  /** Adds a value, which may lie in memory that is used again. */
+  def add(value: Any): Unit = if (!fresh.contains(value)) {
+    val own = InternalRow.copyValue(value)
+    fresh.add(own)
+    bytes += RunTimeFilters.bytes(own)
+    if (fresh.size > RunTimeFilters.mostKeys || bytes > RunTimeFilters.mostBytes) settle(Nil)
+  }
+
+  def add(others: Seq[(Any, Any)]): Unit = settle(others)
+
+  /** The ranges of all values so far, in order, without overlaps. */
+  def ranges: IndexedSeq[(Any, Any)] = {
+    if (!fresh.isEmpty) settle(Nil)
+    sorted
+  }
+
+  private def settle(others: Seq[(Any, Any)]): Unit = {
+    val all = (fresh.asScala.iterator.map(v => (v, v)) ++ others ++ sorted).toIndexedSeq.sortBy(_._1)(order)
+    sorted = Ranges.bounded(Ranges.union(all, order), of)
+    fresh.clear()
+    bytes = 0L
+  }
+}

@@ -1,0 +1,31 @@
+package org.apache.spark.sql.sieve.plan
+
+import scala.collection.mutable
+import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.sieve.ask.Counters
+import org.apache.spark.sql.sieve.base.Reason
+import org.apache.spark.sql.sieve.base.Reason.Reason
+
+/** Why scans whose join keys are indexed get no keys: counters, and a record for EXPLAIN SIEVE while it plans. */
+object JoinRefusals {
+  private val explained = new ThreadLocal[mutable.Buffer[(AttributeSet, Reason)]]
+
+  def note(scan: LogicalPlan, reason: Reason): Unit = {
+    Counters.refused(reason)
+    Option(explained.get).foreach(_ += scan.outputSet -> reason)
+  }
+
+  /** Plans a query, and tells of its scans which reasons were noted. */
+  def during[A](planning: => A): (A, SparkPlan => Set[Reason]) = {
+    val noted = mutable.Buffer.empty[(AttributeSet, Reason)]
+    explained.set(noted)
+    try {
+      val planned = planning
+      (planned, scan => noted.collect {
+        case (columns, reason) if scan.output.exists(columns.contains) => reason
+      }.toSet)
+    } finally explained.remove()
+  }
+}

@@ -1,0 +1,75 @@
+package org.apache.spark.sql.sieve.plan
+
+import org.apache.hadoop.fs.{FileStatus, LocatedFileStatus, Path}
+import org.apache.spark.paths.SparkPath
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.sieve.formats.{ByteRange, FileRanges}
+
+/**
+ * The tasks of a scan of which some files are restricted to ranges.
+ *
+ * {{{
+ * kept ranges of a file   [0, 16)  [16, 32)            [64, 80)
+ * read by a task as       [0, 32)                      [64, 80)
+ * }}}
+ *
+ * A file is cut at borders of its ranges only: the index knows the rows of a range as the reader
+ * gives them for that range. Neighbours may be one, since a reader gives the rows of a longer range
+ * that those of its parts have. Spark spreads what it reads over all cores; here ranges are packed
+ * into tasks of up to `taskBytes`, since what is left is often less than starting a task takes.
+ */
+class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes: Long) {
+  private type Listed = Seq[(InternalRow, FileStatusWithMetadata)]
+
+  /** Never more tasks than Spark has for the whole files. */
+  def of(files: Listed): Seq[FilePartition] = {
+    val most = Seq(1L,
+      sparks(files.map { case (_, file) => FileRanges.bytes(file) }),
+      math.min(taskBytes, session.sessionState.conf.filesMaxPartitionBytes)).max
+    val pieces = sorted(files.flatMap { case (values, file) =>
+      parts(file, FileRanges.of(file), most).map(piece(values, file, _))
+    })
+    val whole = sparks(files.map { case (_, file) => file.getLen })
+    val tasks = packed(sorted(files.flatMap { case (values, file) =>
+      parts(file, None, whole).map(piece(values, file, _))
+    }), whole).size
+    // Spark counts an opening as bytes, too, and there may be more of them. In small steps: tasks of twice
+    // the bytes would be half as many as Spark has. A setting may give an opening any cost.
+    val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
+    sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
+  }
+
+  /** The bytes of a split, as Spark has it for files of these lengths. */
+  private def sparks(lengths: Seq[Long]): Long = FilePartition.maxSplitBytes(
+    session, Seq(PartitionDirectory(InternalRow.empty, lengths.map(length =>
+      FileStatusWithMetadata(new FileStatus(length, false, 0, 0, 0, new Path("/")))))))
+
+  private def parts(
+      file: FileStatusWithMetadata, ranges: Option[Seq[ByteRange]], most: Long): Seq[ByteRange] =
+    ranges.fold {
+      if (!isSplitable(file.getPath)) Seq(ByteRange(0, file.getLen))
+      else (0L until file.getLen by most).map(start =>
+        ByteRange(start, math.min(start + most, file.getLen)))
+    }(FileRanges.joined(_, most))
+
+  private def piece(values: InternalRow, file: FileStatusWithMetadata, range: ByteRange): PartitionedFile =
+    PartitionedFile(
+      values, SparkPath.fromPath(file.getPath), range.start, range.length,
+      hosts(file.fileStatus, range), file.getModificationTime, file.getLen, FileRanges.others(file))
+
+  /** Where most of a range is stored. */
+  private def hosts(file: FileStatus, range: ByteRange): Array[String] = file match {
+    case located: LocatedFileStatus if located.getBlockLocations.nonEmpty =>
+      located.getBlockLocations.maxBy { block =>
+        math.min(range.end, block.getOffset + block.getLength) - math.max(range.start, block.getOffset)
+      }.getHosts
+    case _ => Array.empty
+  }
+
+  private def sorted(pieces: Seq[PartitionedFile]): Seq[PartitionedFile] = pieces.sortBy(-_.length)
+
+  private def packed(pieces: Seq[PartitionedFile], most: Long): Seq[FilePartition] =
+    FilePartition.getFilePartitions(session, pieces, most)
+}

@@ -1,0 +1,85 @@
+package org.apache.spark.sql.sieve.plan
+
+import org.apache.spark.sql.catalyst.util.TypeUtils
+import org.apache.spark.sql.types._
+
+/** Ranges of values, each from a value to a value, sorted and without overlaps. */
+object Ranges {
+  /** The different values of an array without NULL, each a range by itself. */
+  def distinct(values: Array[Any], t: DataType): IndexedSeq[(Any, Any)] = {
+    val order = TypeUtils.getInterpretedOrdering(t)
+    val sorted = t match {
+      // By an interpreted order a million of them take seconds.
+      case LongType | TimestampType | TimestampNTZType => longs(values).map(v => v: Any)
+      case IntegerType | DateType => longs(values).map(v => v.toInt: Any)
+      case _ => values.sorted(order)
+    }
+    sorted.indices.collect {
+      case i if i == 0 || !order.equiv(sorted(i - 1), sorted(i)) => (sorted(i), sorted(i))
+    }
+  }
+
+  private def longs(values: Array[Any]): Array[Long] = {
+    val own = values.map(_.asInstanceOf[Number].longValue)
+    java.util.Arrays.sort(own)
+    own
+  }
+
+  /** Ranges sorted by their first values, with those that overlap made one. */
+  def union(sorted: Seq[(Any, Any)], order: Ordering[Any]): IndexedSeq[(Any, Any)] = {
+    val made = IndexedSeq.newBuilder[(Any, Any)]
+    var open = Option.empty[(Any, Any)]
+    for ((first, last) <- sorted) open = Some(open match {
+      case Some((from, to)) if order.lteq(first, to) => (from, order.max(to, last))
+      case before =>
+        made ++= before
+        (first, last)
+    })
+    (made ++= open).result()
+  }
+
+  /** As many ranges as are looked up one by one, of no more bytes. */
+  def bounded(sorted: IndexedSeq[(Any, Any)], t: DataType): IndexedSeq[(Any, Any)] = {
+    val most = RunTimeFilters.mostKeys
+    val bytes = sorted.map { case (first, last) => RunTimeFilters.bytes(first).max(RunTimeFilters.bytes(last)) }.sum
+    val fitting = if (bytes > RunTimeFilters.mostBytes) sorted.size * RunTimeFilters.mostBytes / bytes else most
+    over(sorted, t, math.max(1, math.min(most, fitting.toInt)))
+  }
+
+  /**
+   * At most `most` ranges that hold all of these: numbers are cut at the widest gaps between them,
+   * others into ranges of as many values.
+   */
+  def over(sorted: IndexedSeq[(Any, Any)], t: DataType, most: Int): IndexedSeq[(Any, Any)] =
+    if (sorted.size <= most) sorted
+    else {
+      val cuts = t match {
+        case _: NumericType | DateType | TimestampType | TimestampNTZType =>
+          widest(Array.tabulate(sorted.size - 1)(i => position(sorted(i + 1)._1) - position(sorted(i)._2)), most - 1)
+            .map(_ + 1)
+        case _ => (1 until most).map(k => (k.toLong * sorted.size / most).toInt)
+      }
+      (0 +: cuts).zip(cuts :+ sorted.size).map { case (from, to) => (sorted(from)._1, sorted(to - 1)._2) }
+    }
+
+  /** Where the widest gaps are, in their order. */
+  private def widest(gaps: Array[Double], most: Int): IndexedSeq[Int] =
+    if (most == 0) IndexedSeq.empty
+    else {
+      val sorted = gaps.clone
+      java.util.Arrays.sort(sorted)
+      val least = sorted(sorted.length - most)
+      val wider = gaps.indices.filter(gaps(_) > least)
+      (wider ++ gaps.indices.filter(gaps(_) == least).take(most - wider.size)).sorted
+    }
+
+  // A gap that is lost in rounding is cut elsewhere, which no range gets wrong by. NaN and the
+  // infinities come to lie at the ends.
+  private def position(value: Any): Double = (value match {
+    case d: Decimal => d.toDouble
+    case n: Number => n.doubleValue
+  }) match {
+    case x if x.isNaN => Double.MaxValue
+    case x => math.max(-Double.MaxValue, math.min(x, Double.MaxValue))
+  }
+}

@@ -1,0 +1,18 @@
+package org.apache.spark.sql.sieve.plan
+
+import org.apache.spark.sql.sieve.ask.Pruned
+import org.apache.spark.sql.sieve.base.{Reason, Settings, SieveException}
+
+/** `spark.sieve.require`: a query fails where an index could serve its filter and was not used. */
+object RequireCheck {
+  def apply(index: SieveFileIndex, pruned: Pruned): Unit = if (Settings.required(index.executing)) {
+    // Where an index has narrowed the scan, parts of the filter that it could not take are no matter.
+    val ofParts = if (pruned.narrows) Some(Reason.UnsupportedPredicate) else None
+    val reasons = (pruned.reasons.keySet -- Reason.expected -- ofParts).map(_.toString).toSeq.sorted
+    if (reasons.nonEmpty) throw new SieveException("SIEVE_REQUIRED",
+      s"an index of ${index.table.identifier.unquotedString} was not used: " +
+        (reasons ++ Some(pruned.detail).filter(_.nonEmpty)).mkString(": ") +
+        ". EXPLAIN SIEVE tells of each scan; set spark.sieve.require = false to read the files.",
+      state = "55000")
+  }
+}

@@ -1,0 +1,140 @@
+package org.apache.spark.sql.sieve.plan
+
+import java.util.concurrent.TimeUnit
+import java.util.concurrent.atomic.AtomicReference
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+import org.apache.spark.sql.sieve.ask.{Counters, Filters, FirstRows, IndexedScan, Prefetch, Pruned, Pruner, Resting}
+import org.apache.spark.sql.sieve.base.Reason.Reason
+import org.apache.spark.sql.sieve.base.{Compat, Reason}
+import org.apache.spark.sql.sieve.catalog.Entry
+import org.apache.spark.sql.sieve.formats.{RangeListing, TableFormat}
+import org.apache.spark.sql.types.StructType
+
+/**
+ * A table's own listing, less the files, and for scans that read ranges the ranges of files, that an
+ * index proves to hold no row for the filters asked with. Plans may merge, reuse and re-plan it as
+ * they like: a prefetched answer serves only a listing that would ask the very same.
+ *
+ * @param showsSplits whether rows of the query may depend on how files are split
+ */
+class SieveFileIndex(
+    val scan: LogicalRelation, val relation: HadoopFsRelation, val table: CatalogTable,
+    val entry: Entry, val executing: Compat.Session, val showsSplits: Boolean) extends RangeListing with IndexedScan {
+  override val delegate: FileIndex = relation.location
+  private def context = executing.sparkContext
+  private lazy val skipped = SQLMetrics.createMetric(context, "number of files skipped")
+  private lazy val rangesSkipped = SQLMetrics.createMetric(context, "number of ranges skipped")
+  private lazy val bytesSkipped = SQLMetrics.createSizeMetric(context, "bytes skipped")
+  private lazy val pruneTime = SQLMetrics.createTimingMetric(context, "prune time")
+  private lazy val keys = SQLMetrics.createMetric(context, "number of keys received")
+  private lazy val keyTime = SQLMetrics.createTimingMetric(context, "time waiting for keys")
+  @volatile private var ofKeys: Option[Reason] = None
+  /** The indexes that the last listing asked, as `name@version`. */
+  @volatile var used: Seq[String] = Nil
+  private val prefetched = new AtomicReference[Option[Prefetch]](None)
+
+  /** Asks now what a listing with these filters will want to know. */
+  def prefetch(filters: Seq[Expression]): Unit = {
+    val (asked, bound) = (Filters.evaluable(filters), first(filters))
+    prefetched.set(
+      if (Resting.rests(this, asked ++ bound)) None
+      else Pruner.prefetch(this, asked, bound, scan.getTagValue(PrunedSizes.asked)))
+  }
+
+  /**
+   * Bytes that an index leaves of what is listed, with the question whose answer says so: a scan that will
+   * ask the same takes this one. None where no index is asked, or none can be asked ahead.
+   */
+  def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[(Long, Option[Prefetch])] =
+    if (Resting.rests(this, filters) || TableFormat.of(relation).isAsOf(relation)) None
+    else {
+      val question = Pruner.prefetch(this, filters, None, None)
+      prefetched.set(question)
+      val pruned = Pruner.prune(this, listed, filters, inRanges = true)
+      val locations = TableFormat.of(relation).locations(relation)
+      val kept = for (directory <- pruned.kept; file <- directory.files) yield locations.bytes(directory.values, file)
+      Some((kept.sum, question))
+    }
+
+  override def takePrefetched(): Option[Prefetch] = prefetched.getAndSet(None).filter(_.isRecent)
+
+  /** Of the last listing; a plan has a listing of its own for each of its scans. */
+  def metrics: Map[String, SQLMetric] = Map(
+    "numFilesSkipped" -> skipped, "numRangesSkipped" -> rangesSkipped, "bytesSkipped" -> bytesSkipped,
+    "pruneTime" -> pruneTime)
+
+  /** Of a scan with values that come while the query runs. */
+  def keyMetrics: Map[String, SQLMetric] = Map("numKeys" -> keys, "keyTime" -> keyTime)
+
+  /** Notes what the next listing is told of values that have come. */
+  def received(resolved: Resolved): Unit = {
+    keys.set(resolved.keys)
+    ofKeys = resolved.reason
+  }
+
+  /** Notes how long a scan waited for values. */
+  def waited(nanos: Long): Unit = {
+    Counters.waited(nanos)
+    keyTime.set(TimeUnit.NANOSECONDS.toMillis(nanos))
+  }
+
+  /** What is wanted beside the filters, if readers leave out no row that an index counts on. */
+  def first(filters: Seq[Expression]): Option[FirstRows] =
+    FirstRows.in(filters).filterNot(_ => FirstRows.mayBeMissing(relation))
+
+  override def listFiles(
+      partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] =
+    list(partitionFilters, dataFilters, inRanges = false)
+
+  override def listRanges(
+      partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] =
+    list(partitionFilters, dataFilters, inRanges = true)
+
+  private def list(
+      partitionFilters: Seq[Expression], dataFilters: Seq[Expression],
+      inRanges: Boolean): Seq[PartitionDirectory] = {
+    val listed = delegate.listFiles(partitionFilters, dataFilters.filterNot(RunTimeFilters.isOwn))
+    // One list for both: the audit asks of the files what the index was asked.
+    val (filters, bound) = (Filters.evaluable(dataFilters), first(dataFilters))
+    val start = System.nanoTime
+    val answer = Resting.taken(this, listed, filters ++ bound).getOrElse {
+      val answered = Pruner.prune(this, listed, filters, inRanges, bound)
+      Resting.note(this, listed, filters ++ bound, answered)
+      answered
+    }
+    val pruned = answer.copy(reasons = answer.reasons ++ ofKeys.map(_ -> Pruned.files(answer.kept)))
+    RequireCheck(this, pruned)
+    val millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start)
+    pruneTime.set(millis)
+    Counters.scanned(pruned)
+    used = pruned.used
+    skipped.set(pruned.filesSkipped)
+    rangesSkipped.set(pruned.ranges.total - pruned.ranges.read)
+    bytesSkipped.set(pruned.bytesSkipped)
+    SieveFileIndex.observers.foreach(_.listed(this, Listing(filters, bound, pruned, millis)))
+    pruned.kept
+  }
+
+  override def rootPaths: Seq[Path] = delegate.rootPaths
+  override def inputFiles: Array[String] = delegate.inputFiles
+  override def refresh(): Unit = delegate.refresh()
+  override def sizeInBytes: Long = delegate.sizeInBytes
+  override def partitionSchema: StructType = delegate.partitionSchema
+  override def metadataOpsTimeNs: Option[Long] = delegate.metadataOpsTimeNs
+  override def toString: String = s"Sieve($delegate)"
+
+  override def equals(other: Any): Boolean = other match {
+    case that: SieveFileIndex => delegate == that.delegate && entry.epoch == that.entry.epoch
+    case _ => false
+  }
+  override def hashCode: Int = 31 * delegate.hashCode + entry.epoch.hashCode
+}
+
+object SieveFileIndex {
+  /** Who is to see each listing, in this order, before Spark reads the files. */
+  @volatile var observers: Seq[ListingObserver] = Nil
+}

@@ -1,0 +1,112 @@
+package org.apache.spark.sql.sieve.plan
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.planning.ScanOperation
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, GlobalLimit, LogicalPlan, Offset, ReturnAnswer}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, SparkStrategy}
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.sieve.base.{Compat, Settings}
+import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
+import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFormat}
+
+/**
+ * Wraps the listing of a file scan over an indexed table, as late as can be: after every rule that
+ * matches on the listing's class, and on a copy, since sessions share the relation itself.
+ */
+class SieveStrategy(session: SparkSession) extends SparkStrategy {
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    // Spark's own strategies plan it.
+    case _ if TopRows.isBegun(plan) => Nil
+    // The whole of what is planned comes first, and its scans after it in the same thread.
+    case ReturnAnswer(query) =>
+      SieveStrategy.showsSplits.set(CountedScan.showsSplits(query))
+      TopRows.forget()
+      bounded(plan)
+    case _: GlobalLimit | _: Offset | _: Aggregate => bounded(plan)
+    case _ => RunTimeFilteredScan.takenOff(plan) match {
+      // Without an index the scan is planned by others, and nothing waits for these filters.
+      case Some((bare, filters)) =>
+        indexed(bare).fold(Seq(planLater(bare)))(s => prefetched(s.map(CountedScan.withFilters(_, filters))))
+      case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
+    }
+  }
+
+  /** The plan of a query that wants the first rows of a scan alone; nothing for any other. */
+  private def bounded(plan: LogicalPlan): Seq[SparkPlan] =
+    if (!Settings.enabled(session) || !Settings.topPruning(session) ||
+        !FileRanges.areRead(session)) Nil
+    else TopRows.in(plan, columns).toSeq.map { top =>
+      TopRows.within(top)(executing.sessionState.planner.plan(plan).next())
+    }
+
+  /** The indexed columns of a relation whose rows an index has counted. */
+  private def columns(scan: LogicalRelation): Seq[String] => Boolean =
+    entry(scan).filter(_ => showsAllRows(scan)).fold((_: Seq[String]) => false)(_.columns.contains)
+
+  private def prepared(scan: LogicalRelation, plan: LogicalPlan): Option[LogicalPlan] = scan.relation match {
+    case fs: HadoopFsRelation => TableFormat.of(fs).prepared(session, plan)
+    case _ => Some(plan)
+  }
+
+  private def showsAllRows(scan: LogicalRelation): Boolean = scan.relation match {
+    case fs: HadoopFsRelation => TableFormat.of(fs).showsAllRows
+    case _ => false
+  }
+
+  /** The plan of a scan of an indexed table, or of ranges of files; None for any other. */
+  private def indexed(plan: LogicalPlan): Option[Seq[SparkPlan]] = plan match {
+    case ScanOperation(_, _, _, scan: LogicalRelation) if SieveStrategy.isOfRanges(scan) =>
+      Some(FileSourceStrategy(plan).map(CountedScan.in(_, session)))
+    case ScanOperation(_, _, _, scan: LogicalRelation) if Settings.enabled(session) =>
+      // A format may put another relation in the place of its own.
+      entry(scan).flatMap(found => prepared(scan, plan).collect {
+        case whole @ ScanOperation(_, _, filters, own: LogicalRelation) =>
+          val indexed = wrap(own, found)
+          FileSourceStrategy(whole.transform { case l: LogicalRelation if l eq own => indexed })
+            .map(CountedScan.in(_, session))
+            .map(CountedScan.withFilters(_, filters.filter(RunTimeFilters.ofResults(_, indexed))))
+            .map(made => TopRows.of(plan).fold(made)(TopRows.bounding(made, _)))
+      })
+    case _ => None
+  }
+
+  /** Plans whose scans have asked: the rest of planning goes on beside the answer. */
+  private def prefetched(planned: Seq[SparkPlan]): Seq[SparkPlan] = {
+    for (one <- planned; scan <- one.collect { case s: FileSourceScanExec => s })
+      scan.relation.location match {
+        // What is known only later would make another question of it.
+        case index: SieveFileIndex if !scan.dataFilters.exists(RunTimeFilters.awaits) =>
+          index.prefetch(scan.dataFilters)
+        case _ =>
+      }
+    planned
+  }
+
+  private def executing: Compat.Session = session.asInstanceOf[Compat.Session]
+
+  private def entry(scan: LogicalRelation): Option[Entry] = (scan.relation, scan.catalogTable) match {
+    case (fs: HadoopFsRelation, Some(table)) if !scan.isStreaming && TableFormat.isKnown(fs) =>
+      Registry.find(executing, table)
+    case _ => None
+  }
+
+  private def wrap(scan: LogicalRelation, entry: Entry): LogicalRelation = {
+    val fs = scan.relation.asInstanceOf[HadoopFsRelation]
+    val index = new SieveFileIndex(scan, fs, scan.catalogTable.get, entry, executing, SieveStrategy.showsSplits.get)
+    scan.copy(relation = fs.copy(location = index)(fs.sparkSession))
+  }
+}
+
+object SieveStrategy {
+  /** Of the query that this thread plans; Spark has a new strategy for each of its parts. */
+  private val showsSplits = ThreadLocal.withInitial[Boolean](() => false)
+
+  /** Whether Spark's own scan would read more of the files than is listed. */
+  private def isOfRanges(scan: LogicalRelation): Boolean = scan.relation match {
+    case fs: HadoopFsRelation => fs.location match {
+      case pinned: PinnedFileIndex => pinned.hasRanges
+      case _ => false
+    }
+    case _ => false
+  }
+}

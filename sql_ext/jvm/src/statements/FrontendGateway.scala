@@ -1,0 +1,37 @@
+package org.apache.spark.sql.sieve.statements
+
+import org.apache.spark.api.java.JavaSparkContext
+import org.apache.spark.api.python.PythonAccumulatorV2
+import org.apache.spark.sql.sieve.ask.{Counters, FrontendProcess, RequestQueue, Resting}
+import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.observe.{Explain, ScanRecord}
+import org.apache.spark.util.AccumulatorV2
+
+/** Stands in for the accumulator that sends updates to a PySpark that listens; ours does not. */
+class SilentAccumulator extends PythonAccumulatorV2("127.0.0.1", 0, "") {
+  override def merge(other: AccumulatorV2[Array[Byte], java.util.List[Array[Byte]]]): Unit = ()
+}
+
+/** What one front end may call: the entry point of its gateway. */
+class FrontendGateway(val defaultSession: Compat.Session, queue: RequestQueue) {
+  val context: JavaSparkContext = new JavaSparkContext(defaultSession.sparkContext)
+  def accumulator(): PythonAccumulatorV2 = {
+    val made = new SilentAccumulator
+    context.sc.register(made)
+    made
+  }
+  def ready(): Unit = FrontendProcess.attached(queue)
+  def take(name: String, millis: Long): String = queue.take(name, millis)
+  def piece(id: Long, k: Int): String = queue.piece(id, k)
+  def session(id: Long): Compat.Session = queue.session(id)
+  def changing(id: Long): Unit = queue.changing(id)
+  def cancelled(id: Long): Boolean = queue.cancelled(id)
+  def answer(id: Long, text: String): Unit = queue.answer(id, text)
+
+  // What statements ask of the driver; Python calls the methods of these objects.
+  def tables(): Tables.type = Tables
+  def explain(): Explain.type = Explain
+  def counters(): String = Counters.json
+  def scans(): String = ScanRecord.json
+  def wake(): Unit = Resting.wake()
+}

@@ -1,0 +1,79 @@
+package org.apache.spark.sql.sieve.statements
+
+import java.util.Locale
+import scala.util.Try
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.parser.ParserInterface
+import org.apache.spark.sql.sieve.base.{Compat, Policy, TableProperties}
+import org.apache.spark.sql.sieve.catalog.TableIdentity
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Which statements are Sieve's. Decided by the position of keywords, so that no literal or name makes
+ * a statement ours; of forms that others have as well, by whether their object is Sieve's.
+ */
+class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
+  def owns(sql: String): Boolean = StatementOwnership.owns(sql) ||
+    StatementOwnership.calls(sql) && !hasCatalog || StatementOwnership.indexForm(sql).exists(isOurs)
+
+  /** Where there is a catalog of the name, CALL means its procedures. */
+  private def hasCatalog: Boolean =
+    session.sessionState.conf.getAllConfs.keys.exists(_.equalsIgnoreCase("spark.sql.catalog.sieve"))
+
+  private def isOurs(form: StatementOwnership.IndexForm): Boolean = form.isUsingSieve || Try {
+    val catalog = session.sessionState.catalog
+    def isSession(name: String) = name.equalsIgnoreCase(TableIdentity.sessionCatalog)
+    def inSession = isSession(session.sessionState.catalogManager.currentCatalog.name)
+    val table = delegate.parseMultipartIdentifier(form.table) match {
+      case Seq(t) if inSession => TableIdentifier(t, Some(catalog.getCurrentDatabase))
+      case Seq(d, t) if inSession => TableIdentifier(t, Some(d))
+      case Seq(c, d, t) if isSession(c) => TableIdentifier(t, Some(d))
+    }
+    val index = delegate.parseMultipartIdentifier(form.index).head.toLowerCase(Locale.ROOT)
+    catalog.getTableMetadata(table).properties.contains(TableProperties.registrations + index)
+  }.getOrElse(false)
+}
+
+object StatementOwnership {
+  /** A statement about an index that names no SIEVE before INDEX: of which index and table. */
+  final case class IndexForm(index: String, table: String, isUsingSieve: Boolean)
+
+  // Possessive throughout: Java's backtracking would take a stack frame for each blank.
+  private val gap = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
+  private val name = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
+  private def verbs(before: String): Seq[String] = Policy.texts(s"/statements/$before")
+  private val kinds = Seq("sieve", "sieve_index_name", "sieve_index", "sieve_name").map(verbs)
+  private val Seq(plain, ofColumns, ofTables, ofPaths) = kinds.map(_.mkString("|"))
+  private val replace = s"(?:OR$gap++REPLACE$gap++)?"
+  private val ours = (s"(?i)^$gap*+(?:(?:$plain)$gap++${replace}SIEVE\\b" +
+    s"|(?:$ofColumns)$gap++SIEVE$gap++INDEX$gap++[^;]" +
+    s"|(?:$ofTables)$gap++SIEVE$gap++INDEX(?:ES)?\\b" +
+    s"|(?:$ofPaths)$gap++SIEVE$gap++[^;])").r
+  private val call = s"(?i)^$gap*+CALL$gap++(?:SIEVE|`SIEVE`)$gap*+\\.".r
+  private val index = (s"(?i)^$gap*+(CREATE|DROP)$gap++INDEX$gap++" +
+    s"(?:IF$gap++(?:NOT$gap++)?EXISTS\\b$gap*+)?($name)$gap*+ON\\b$gap*+(?:TABLE\\b$gap*+)?" +
+    s"($name(?:$gap*+\\.$gap*+$name)*+)$gap*+(?:USING\\b$gap*+($name))?").r
+  private val words = s"(?i)^$gap*+([A-Z]++)$gap++$replace([A-Z]++)(?:$gap++([A-Z]++))?".r
+
+  def owns(sql: String): Boolean = ours.findFirstIn(sql).isDefined
+
+  def calls(sql: String): Boolean = call.findFirstIn(sql).isDefined
+
+  def indexForm(sql: String): Option[IndexForm] = index.findFirstMatchIn(sql).map { found =>
+    val using = Option(found.group(4)).exists(_.equalsIgnoreCase("sieve"))
+    IndexForm(found.group(2), found.group(3), using && found.group(1).equalsIgnoreCase("CREATE"))
+  }
+
+  /** Whether a text that Spark cannot parse begins nearly as one of our statements. */
+  def isNear(sql: String): Boolean = words.findFirstMatchIn(sql).exists { found =>
+    val verb = nearest(found.group(1), kinds.flatten)
+    verb.isDefined && nearest(found.group(2), Seq("SIEVE")).isDefined &&
+      (verb.contains("EXPLAIN") || nearest(found.group(3), verbs("objects")).isDefined)
+  }
+
+  private def nearest(word: String, of: Seq[String]): Option[String] = Option(word).flatMap { typed =>
+    val upper = UTF8String.fromString(typed.toUpperCase(Locale.ROOT))
+    val (distance, found) = of.map(o => upper.levenshteinDistance(UTF8String.fromString(o)) -> o).min
+    if (distance <= Policy.limit("typos") && 2 * distance < found.length) Some(found) else None
+  }
+}

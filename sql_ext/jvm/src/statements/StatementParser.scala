@@ -1,0 +1,56 @@
+package org.apache.spark.sql.sieve.statements
+
+import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.command.SetCommand
+import org.apache.spark.sql.sieve.base.{Compat, Policy, Settings, SieveException}
+import org.apache.spark.sql.sieve.observe.CatalogEvents
+
+/**
+ * Hands SIEVE statements on and everything else, untouched, to the parser that was there. A proxy,
+ * because the methods of `ParserInterface` differ between Spark versions.
+ */
+object StatementParser {
+  def apply(session: SparkSession, delegate: ParserInterface): ParserInterface = {
+    val own = session.asInstanceOf[Compat.Session]
+    val ownership = new StatementOwnership(own, delegate)
+    // A proxy may raise only what the interface declares; the plan raises it as it is run.
+    def statement(sql: String): LogicalPlan =
+      try SieveStatement(own, sql) catch { case e: SieveException => RefusedStatement(e) }
+
+    def parse(method: Method, args: Array[AnyRef]): AnyRef = {
+      val text = args.headOption.collect { case s: String if method.getName.startsWith("parsePlan") => s }
+      if (text.exists(ownership.owns)) statement(text.get)
+      else try {
+        val parsed = method.invoke(delegate, args: _*)
+        parsed match {
+          case SetCommand(Some((key, Some(_)))) => Settings.inspectName(key)
+          case plan: LogicalPlan if changesTables(plan) => CatalogEvents.follow(own)
+          case _ =>
+        }
+        parsed
+      } catch {
+        case e: InvocationTargetException => (e.getCause, text.filter(StatementOwnership.isNear)) match {
+          case (refusal: ParseException, Some(near)) => statement(near) match {
+            case ours: RefusedStatement if ours.failure.condition == "SIEVE_SYNTAX_ERROR" => ours
+            case _ => throw refusal
+          }
+          case (other, _) => throw other
+        }
+      }
+    }
+    val handler = new InvocationHandler {
+      override def invoke(proxy: AnyRef, method: Method, args: Array[AnyRef]): AnyRef =
+        parse(method, Option(args).getOrElse(Array.empty))
+    }
+    Proxy.newProxyInstance(getClass.getClassLoader, Array[Class[_]](classOf[ParserInterface]), handler)
+      .asInstanceOf[ParserInterface]
+  }
+
+  /** By the names of Spark's plans: whether one may change the catalog, which it then needs anyhow. */
+  private def changesTables(plan: LogicalPlan): Boolean =
+    changes.findFirstIn(plan.getClass.getSimpleName).isDefined
+  private val changes = s"^(${Policy.texts("/statements/changing_plans").mkString("|")})".r
+}

@@ -1,0 +1,155 @@
+package org.apache.spark.sql.sieve.statements
+
+import java.util.{List => JList}
+import scala.jdk.CollectionConverters._
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.execution.command._
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
+import org.apache.spark.sql.sieve.catalog.{DeclaredIndexes, Registry, TableIdentity}
+import org.apache.spark.sql.sieve.formats.{FileCuts, FilePart, FileRanges, Fingerprint, FormatTable, ListedFiles}
+import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, TableFormat, WholeRecords}
+import org.apache.spark.sql.types._
+
+/** One table of a statement: what it is, its files, a frame that reads some of them as a query would. */
+class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPlan) {
+  private type Listed = (InternalRow, FileStatusWithMetadata)
+  lazy val (relation, table) = plan match {
+    case l: LogicalRelation => (l.relation.asInstanceOf[HadoopFsRelation], l.catalogTable.get)
+  }
+  private lazy val format = TableFormat.of(relation)
+
+  /** "files" for a table whose files Spark lists; else what it is, for the error to say. */
+  def kind: String = plan match {
+    // However deep below a view: there is no table to index instead.
+    case _ if plan.isStreaming => "stream"
+    case l: LogicalRelation => l.relation match {
+      case fs: HadoopFsRelation if !TableFormat.isKnown(fs) =>
+        s"location ${fs.location.getClass.getName}"
+      case _: HadoopFsRelation => if (l.catalogTable.isEmpty) "path" else "files"
+      case other => s"source ${other.getClass.getName}"
+    }
+    case h: HiveTableRelation => s"hive ${h.tableMeta.storage.serde.getOrElse("")}"
+    case v: DataSourceV2Relation => s"v2 ${v.table.getClass.getName}"
+    case v: View => if (v.isTempView) "temporary view" else "view"
+    case other => s"source ${other.getClass.getName}"
+  }
+
+  /** What Spark says of the table under the settings of the session; JSON. */
+  def info: String = {
+    val fingerprint = Fingerprint.of(relation, table, session)
+    Json.write(TableIdentity.of(table) ++ Map(
+      "format" -> Fingerprint.format(relation), "spark" -> session.version,
+      "hive" -> session.sparkContext.conf.getOption("spark.sql.catalogImplementation").contains("hive"),
+      "case_sensitive" -> session.sessionState.conf.caseSensitiveAnalysis,
+      "corrupt_column" -> WholeRecords.corruptColumn(relation.options, session.sessionState.conf),
+      "database_location" ->
+        TableIdentity.databaseLocation(session, table.identifier.database.getOrElse("default")),
+      "columns" -> leafColumns(format.columns(relation), Nil),
+      "partition_columns" -> relation.partitionSchema.fieldNames,
+      "registrations" -> Registry.registrations(table), "declared" -> DeclaredIndexes.by(table),
+      "fingerprint" -> fingerprint.hash, "fingerprint_parts" -> fingerprint.parts))
+  }
+
+  /** The fingerprint as `info` would give it now. */
+  def fingerprint: String = Fingerprint.of(relation, table, session).hash
+
+  private lazy val stored = format.stored(relation)
+
+  private def leafColumns(schema: StructType, above: List[String]): Seq[Map[String, Any]] =
+    schema.fields.toSeq.flatMap { f =>
+      val (path, declared) = (above :+ f.name, CharVarcharUtils.getRawType(f.metadata).getOrElse(f.dataType))
+      val own = Map("path" -> path, "stored" -> stored(path), "type" -> declared.catalogString)
+      declared match {
+        case s: StructType => own +: leafColumns(s, path)
+        case _ => Seq(own)
+      }
+    }
+
+  /** The table's log of changes, and what it tells of its files; see `FormatTable`. */
+  lazy val history: FormatTable = format.table(new ListedFiles(relation))
+
+  /** Every location of the table now, see `ListedFiles.replace`. */
+  def list: String = history.list()
+
+  /** When the table became what was listed, ms since the epoch; below zero where nothing tells. */
+  def instant: Long = history.instant
+
+  def path(text: String): Path = new Path(text)
+  def hadoopConf: Configuration = session.sessionState.newHadoopConf()
+
+  /**
+   * Where the files with these numbers in the last listing can be cut into ranges of so many bytes at
+   * least: of each its `FileCuts.Cuts`; null of a file that is always read whole. JSON.
+   */
+  def cuts(numbers: JList[Int], bytes: Long): String = {
+    val files = numbers.asScala.toSeq.map(number => history.files(number)._2)
+    Json.write(new FileCuts(session, relation).of(files, bytes))
+  }
+
+  /**
+   * Reads the files with these numbers in the last listing as a query would, no error ignored. One
+   * column more names a row's range by its place among all ranges of the files, in their order: a
+   * partition column, since its value costs nothing to read and nothing to compare. Of slices in
+   * `alone`, see `ListedFiles.append`, only the appended log files are read. Text formats have the column
+   * `WholeRecords.damaged` as well.
+   *
+   * @param cuts of each file the offsets at which it is cut, none where it is read whole; may be empty
+   *             if all are; JSON
+   */
+  def frame(
+      reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
+      cuts: String): DataFrame = {
+    val physical = format.physical(relation)
+    val own = physical.partitionSchema
+    val schema = own.add(location, IntegerType, nullable = false)
+    val slices = alone.asScala.toSet
+    // As text: py4j sends lists of lists one number at a time.
+    val cut = Json.read(cuts).elements.asScala.map(_.elements.asScala.map(_.asLong).toIndexedSeq)
+      .toIndexedSeq.padTo(numbers.size, Nil)
+    val places = cut.scanLeft(0)(_ + _.size + 1)
+    val (added, whole) = numbers.asScala.toSeq.indices.partition(k => slices(numbers.get(k)))
+
+    def over(some: Seq[Int], from: Int => Listed, options: Map[String, String]) = {
+      val files = some.flatMap { k =>
+        val (values, file) = from(numbers.get(k))
+        val parts =
+          if (cut(k).isEmpty) Seq(file)
+          else FileRanges.between(cut(k), file.getLen).map(range => FileRanges.restricted(file, FilePart(Seq(range), 0)))
+        parts.zipWithIndex.map { case (part, at) => history.files.locations.alone(values, part, own, places(k) + at) }
+      }
+      val made = WholeRecords.of(PinnedFileIndex.over(physical, files, schema, options))
+      Compat.frame(reading, LogicalRelation(made, isStreaming = false))
+    }
+
+    val frames =
+      (if (whole.nonEmpty || added.isEmpty) Seq(over(whole, history.files(_), Map.empty)) else Nil) ++
+        (if (added.nonEmpty) Seq(over(added, history.files.appended, history.optionsOfAppended)) else Nil)
+    frames.reduce(_ union _)
+  }
+
+  /** Writes a property of the table, unless another one has come to bear its name. */
+  def setProperty(key: String, value: String): Unit = {
+    if (TableIdentity.of(session.sessionState.catalog.getTableMetadata(table.identifier)) !=
+        TableIdentity.of(table)) throw new SieveException(
+      "SIEVE_TABLE_MOVED", s"table ${String.join(".", name)} was made anew or moved meanwhile, so its " +
+        "index was not registered; run the statement again", state = "40001")
+    AlterTableSetPropertiesCommand(table.identifier, Map(key -> value), isView = false).run(session)
+    publish()
+  }
+
+  def unsetProperty(key: String): Unit = {
+    AlterTableUnsetPropertiesCommand(table.identifier, Seq(key), ifExists = true, isView = false).run(session)
+    publish()
+  }
+
+  /** The table's registrations as the metastore has them now, known to every session; JSON. */
+  def publish(): String = Json.write(Registry.registrations(Registry.reload(session, table.identifier)))
+}

@@ -1,0 +1,43 @@
+package org.apache.spark.sql.sieve.statements
+
+import java.util.{List => JList}
+import scala.jdk.CollectionConverters._
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, SubqueryAlias}
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.sieve.base.{Compat, Json}
+import org.apache.spark.sql.sieve.catalog.{Registry, TableIdentity}
+
+/** Tables as statements need them: resolved by Spark in the user's session, with its checks. */
+object Tables {
+
+
+  def resolve(session: Compat.Session, name: JList[String]): TableAccess =
+    new TableAccess(session, name, bare(session.sessionState.executePlan(UnresolvedRelation(name.asScala.toList)).analyzed))
+
+  private def bare(plan: LogicalPlan): LogicalPlan = plan match {
+    case SubqueryAlias(_, child) => bare(child)
+    // Where a column is CHAR(n), Spark pads it above the table.
+    case Project(_, table: LogicalRelation) => table
+    case other => other
+  }
+
+  def databaseLocation(session: Compat.Session, database: String): String =
+    TableIdentity.databaseLocation(session, database)
+
+  /** The names of all tables and views of a database, temporary ones included; JSON. */
+  def names(session: Compat.Session, database: String): String = {
+    val catalog = session.sessionState.catalog
+    Json.write(
+      if (catalog.databaseExists(database)) catalog.listTables(database).map(_.table).distinct else Nil)
+  }
+
+  /** All tables of a database with the registrations that they carry; JSON. */
+  def list(session: Compat.Session, database: String): String = {
+    val catalog = session.sessionState.catalog
+    val names = catalog.listTables(database, "*", includeLocalTempViews = false)
+    Json.write(catalog.getTablesByName(names).map { table =>
+      TableIdentity.of(table) + ("registrations" -> Registry.registrations(table))
+    })
+  }
+}
