@@ -1,9 +1,9 @@
 """Fits an index version to a budget of bytes by one cost per byte (a Lagrange multiplier).
 
 The cost per byte ("price" in the code) is the number of files that a byte must save in an expected
-query before it is written. A higher price gives fewer bytes. One price holds for the whole version,
-so all locations compete for the same budget; `choose_price` reads it off a curve of bytes by price,
-and `within_budget` corrects it with the bytes that were really written.
+query before the byte is written. A higher price gives fewer bytes. One price holds for the whole
+version, so all locations compete for the same budget. `choose_price` reads the price off a curve of
+bytes by price. `within_budget` then corrects the price by the bytes that were written.
 
 Source: Lagrangian optimisation as in rate-distortion coding: Everett, "Generalized Lagrange
 Multiplier Method for Solving Problems of Optimum Allocation of Resources".
@@ -21,14 +21,14 @@ from sieve.arrays.dtypes import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# A budget that saves fewer files a query than this is too large for the column; with few files, it
-# is this share of them. This defines the least price.
+# This number defines the least price: a budget that saves fewer files a query is too large for the
+# column. A table of few files uses this share of its files instead.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
 # Bytes are estimated and interpolated between prices, so the aim is a little below the budget.
 _CAUTION = 0.96
-# Bytes fall more slowly than the price rises, by about its square root. Where no gap has a skip
-# probability that low, they do not fall at all until the price is far higher.
+# Bytes fall more slowly than the price rises: with about its square root. Bytes do not fall at all
+# in a range of prices that matches the skip probability of no gap.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
 # A version that uses this share of its budget is not built again to use the rest.
@@ -39,11 +39,11 @@ _NEAR = 1.01
 
 
 def prices_for(locations: int, budget_bytes: float) -> Numbers:
-    """Prices to compute a curve of bytes at, falling; the right one lies between the ends.
+    """Falling prices at which to compute a curve of bytes; the right price lies between the ends.
 
-    The saving of a byte falls with every byte spent, and all bytes together save at most all
-    locations: at the budget the price is at most about ``locations / budget``. Structures that need
-    less than the budget end at the least price.
+    Each further byte saves less, and all bytes together save at most all locations. Hence the price
+    at the budget is at most about ``locations / budget``. The least price is for structures that
+    need less than the budget.
 
     Args:
         locations: number of locations of the table.
@@ -66,7 +66,7 @@ def choose_price(prices: Numbers, curve_bytes: Numbers, budget_bytes: float) -> 
     """The price at which a version uses as much of its budget as possible.
 
     Args:
-        prices: float64[p], falling.
+        prices: float64[p], in falling order.
         curve_bytes: float64[p], bytes at each price, summed over all stretches of the domain.
         budget_bytes: bytes of the version at most.
 

@@ -23,7 +23,7 @@ class Coverage:
 
     Attributes:
         first: int64[n], first code of each stretch, ascending.
-        last: int64[n], last code, below the next stretch's first.
+        last: int64[n], last code of each stretch, below the next stretch's first.
         locations: int64[n], locations that a key of the stretch reads, at least 1.
     """
 
@@ -35,8 +35,8 @@ class Coverage:
     def of(entries: Entries) -> Coverage:
         """The coverage of entries in any order. Overlapping entries of one location count once."""
         low, high, _ = disjoint(entries)
-        # A location ends after `high`, which may be the greatest int64, so ``high + 1`` may
-        # overflow: sort by both ends instead.
+        # A location ends after `high`. Since ``high + 1`` overflows for the greatest int64, both
+        # ends are sorted instead.
         borders = np.concatenate([low, high])
         last = np.repeat(np.array([False, True]), len(low))
         order = np.lexsort((last, borders))
@@ -44,7 +44,7 @@ class Coverage:
         inside = np.cumsum(np.where(last, -1, 1))[:-1]
         first = borders[:-1] + last[:-1]
         end = borders[1:] - ~last[1:]
-        # Between two equal borders of one kind there is no stretch, though the arithmetic may wrap.
+        # No stretch lies between two equal borders of one kind, though the arithmetic may wrap.
         nothing = (borders[:-1] == borders[1:]) & (last[:-1] == last[1:])
         some = (inside > 0) & (first <= end) & ~nothing
         return Coverage(first[some], end[some], inside[some])

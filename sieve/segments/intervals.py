@@ -1,15 +1,15 @@
 """Intervals of keys that a location may hold: cut by build tasks, merged and clipped later.
 
-Between two neighbouring keys of a location lies a gap. A query that falls into the gap does not
-need the location. To keep a gap costs one more interval, about the same bytes everywhere, and saves
-the gap's skip probability. Therefore the best choice under a budget keeps every gap above one
-threshold, and each location gets as many intervals as its gaps justify.
+A gap lies between two neighbouring keys of a location. A query that falls into the gap does not
+need the location. Keeping a gap costs one more interval, which takes about the same bytes for every
+gap. Keeping a gap saves the gap's skip probability. Therefore the best choice under a budget keeps
+every gap above one threshold, and each location gets as many intervals as its gaps justify.
 
 Example: the keys 1, 2, 3, 900, 901 with a threshold below the skip probability of the gap ``(3,
 900)`` become the two intervals ``[1, 3]`` and ``[900, 901]``.
 
-Source: generalises the interval lists of He, Chen and Du, "HIndex", whose k is the same for every
-split and whose gaps count by length alone.
+Source: this generalises the interval lists of He, Chen and Du, "HIndex", where k is the same for
+every split and a gap counts by its length alone.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from sieve.arrays.interval_set import starts
 from sieve.segments.budget import least_price
 from sieve.segments.query_model import QueryModel
 
-# A build task does not know the final cost per byte, so it keeps more cuts than needed: three times
-# as many as the budget can pay for at the least bytes of an entry, and at least 64 a location.
+# A build task does not know the final cost per byte, so the task keeps more cuts than needed: three
+# times as many as the budget can pay for at the least bytes of an entry, and at least 64 a
+# location.
 _OVERPROVISION: Final = 3
 _LEAST_ENTRY_BYTES: Final = 2
 _LEAST_INTERVALS: Final = 64
@@ -38,10 +39,11 @@ class Intervals:
 
     Attributes:
         first: int64[n], key code of the first key.
-        last: int64[n], key code of the last key, not below `first`.
+        last: int64[n], key code of the last key, at least `first`.
         location: int32[n], ordinal.
-        keys: int64[n], distinct keys of the location inside; 0 where they are counted elsewhere.
-        rows: int64[n], rows of the location inside, likewise.
+        keys: int64[n], distinct keys of the location in the interval; 0 if another module counts
+            the keys.
+        rows: int64[n], rows of the location in the interval; 0 if another module counts the rows.
     """
 
     first: Codes
@@ -80,7 +82,7 @@ def cut_location(
 
     Args:
         codes: int64[k], k >= 1, the location's distinct key codes, ascending.
-        rows: int64[k], rows with each code.
+        rows: int64[k], number of rows with each code.
         location: ordinal.
         query_model: the expected queries.
         threshold: least skip probability of a gap, a share of all queries.
@@ -108,8 +110,9 @@ def cut_location(
 def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
     """A threshold for `cut_location` below every threshold that the budget can lead to.
 
-    An interval takes two bytes at least, so a gap that saves less than one byte costs at the least
-    price is never kept. `overprovisioned_most` bounds how many intervals pass this threshold.
+    An interval takes at least two bytes. A gap is therefore never kept if it saves less than one
+    byte costs at the least price. `overprovisioned_most` bounds how many intervals pass this
+    threshold.
     """
     return least_price(locations, budget_bytes)
 
@@ -117,9 +120,9 @@ def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
 def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_bytes: float) -> int:
     """Intervals that a location of `rows` rows may pass on: its share of three times the budget.
 
-    Half of the share is proportional to rows, and half is equal for each location, since a few rows
-    far apart save more than many rows close together. All locations together pass on at most 3
-    intervals for two bytes of budget, and 64 a location.
+    Half of the share is proportional to rows. The other half is equal for each location, since a
+    few rows far apart save more than many rows close together. All locations together pass on at
+    most 3 intervals for two bytes of budget, plus 64 intervals a location.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)
@@ -161,10 +164,10 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
 
 
 def united(intervals: Intervals) -> Intervals:
-    """The intervals sorted by location and first key, those of one location merged.
+    """Sorts the intervals by location and first key, and merges overlapping ones of one location.
 
-    Pieces of one location overlap if several tasks read parts of one file. Keys in more than one of
-    them are then counted more than once.
+    Intervals of one location overlap if several tasks read parts of one file. A key in several of
+    these parts is then counted several times.
     """
     order = np.lexsort((intervals.first, intervals.location))
     lists = intervals.take(order)

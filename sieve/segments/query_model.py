@@ -1,11 +1,12 @@
 """Query model: which queries a column is expected to get, estimated from a sample of its keys.
 
-An index structure may name locations that hold no match. How much that costs depends on how often
-queries hit the place, so the model gives the *skip probability* of a gap between keys: the expected
-share of queries that fall wholly into it. Six kinds of query have equal weight:
+An index structure may name locations that hold no match. The cost depends on how often queries hit
+the keys between two keys of a location. Therefore the model gives the *skip probability* of a gap
+between keys: the expected share of queries that fall wholly into the gap. Six kinds of query have
+equal weight:
 
-0. a key that occurs, each distinct key as likely as any other
-1. a key that occurs, each row as likely as any other
+0. a key that occurs, drawn with equal chance from all distinct keys
+1. a key that occurs, drawn with equal chance from all rows
 2. a key code anywhere between the least and the greatest key
 3. a range of 0.05 % of that domain
 4. a range of 1 % of that domain
@@ -32,7 +33,8 @@ _RANGES: Final = (0.0, 0.0, 0.0, *_EQUAL[3:])
 SHORT_RANGE: Final = 0.0005
 LONG_RANGE: Final = 0.01
 RANK_RANGE: Final = 0.001
-# Eight bytes of key and eight of rows each: a model of 1 MB is sent with every task.
+# A sampled key takes eight bytes for the key and eight for its rows. Each task gets a model of 1
+# MB.
 MOST_KEYS: Final = 1 << 16
 
 
@@ -44,8 +46,8 @@ class QueryModel:
         codes: int64[m], 1 <= m <= `MOST_KEYS`, distinct key codes, ascending.
         rows: int64[m], sampled rows that each code stands for, at least 1.
         unseen: share of the column's keys that lie between those of the sample, 0 to 1.
-        length: share of the column's domain that this model covers; ranges keep their length.
-        keys: share of the column's distinct keys, likewise.
+        length: share of the column's domain that this model covers, by which ranges are scaled.
+        keys: share of the column's distinct keys that this model covers.
         kinds: weight of each kind of query.
     """
 
@@ -69,7 +71,7 @@ class QueryModel:
 
         Args:
             codes: int64[n], n >= 1, key codes in any order, with or without repetition.
-            rows: int64[n], rows of each; 1 each if None.
+            rows: int64[n], rows of each code; None means 1 row each.
 
         Raises:
             InvalidInputError: there are no codes.
@@ -80,8 +82,8 @@ class QueryModel:
             )
         distinct, inverse = np.unique(codes, return_inverse=True)
         counted = np.bincount(inverse, rows, len(distinct)).astype(np.int64)
-        # The share of rows whose key was not sampled is about the share of keys that were seen once
-        # (Good, "The Population Frequencies of Species").
+        # The share of rows whose key was not sampled is about the share of keys that occur once in
+        # the sample (Good, "The Population Frequencies of Species").
         unseen = np.count_nonzero(counted == 1) / float(counted.sum())
         step = -(-len(distinct) // MOST_KEYS)
         if step == 1:
@@ -93,11 +95,11 @@ class QueryModel:
 
     @property
     def of_ranges(self) -> QueryModel:
-        """The model where queries for one key count nothing, since a map answers them."""
+        """The model without weight for queries for one key, which a map answers."""
         return replace(self, kinds=_RANGES)
 
     def mean(self, shares: Numbers) -> Numbers:
-        """The mean over the kinds by their weights: float64[6, ...] to float64[...]."""
+        """The mean over the kinds of query by their weights: float64[6, ...] to float64[...]."""
         mean: Numbers = np.array(self.kinds) @ shares
         return mean
 
@@ -106,7 +108,7 @@ class QueryModel:
 
         Args:
             low: int64[n], last key before each gap.
-            high: int64[n], first key after it, above `low`.
+            high: int64[n], first key after each gap, above `low`.
 
         Returns:
             float64[n], mean over the kinds, 0 to 1.
@@ -143,10 +145,10 @@ class QueryModel:
         return np.clip(shares, 0, 1, out=shares)
 
     def up_to(self, codes: Codes) -> Numbers:
-        """Mean of the shares of keys, of rows and of the domain up to and including some codes.
+        """Mean of three shares: the keys, the rows and the domain up to and including some codes.
 
-        It rises with the codes, and estimates the share of all queries that ask for keys up to
-        them.
+        The result rises with the codes. It estimates the share of all queries that ask for keys up
+        to these codes.
         """
         shares: Numbers = np.mean(self._cumulated(codes, 1), axis=0)
         return shares
@@ -154,8 +156,8 @@ class QueryModel:
     def density(self, codes: Codes) -> Numbers:
         """Expected share of queries that each further code in an entry adds, near some codes.
 
-        Point queries by key, by row and by code count; each range kind counts as the point kind
-        that behaves like it.
+        The three kinds of point query count by key, by row and by code. Each kind of range counts
+        as the kind of point query that behaves alike.
         """
         at = np.clip(np.searchsorted(self.codes, codes, side="right"), 1, len(self.codes) - 1)
         by_key, by_row, by_code, short, long, rank = self.kinds
@@ -169,7 +171,7 @@ class QueryModel:
         return density
 
     def _cumulated(self, at: Codes, inclusive: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Shares of keys, rows and domain up to some codes, inclusive or not."""
+        """Shares of keys, rows and domain up to some codes, with or without these codes."""
         codes, n = self.codes, len(self.codes)
         below = np.searchsorted(codes, at, side="right" if inclusive else "left")
         offset = _distance(np.clip(at, codes[0], codes[-1]), codes[:1])
@@ -190,7 +192,8 @@ class QueryModel:
 
 def _spread(steps: Numbers, low: npt.NDArray[np.intp], part: Numbers) -> Numbers:
     """Cumulated weight at a fraction of the way from one key to the next, linear between keys."""
-    # Half of each neighbour's weight lies between the two; the ends put all of theirs inside.
+    # Half of each neighbour's weight lies between the two neighbours. A key at an end of the domain
+    # puts its whole weight inside.
     before, at, after = steps[low], steps[low + 1], steps[low + 2]
     begin = np.where(low == 0, 0.0, (before + at) / 2)
     end = np.where(low == len(steps) - 3, 1.0, (at + after) / 2)

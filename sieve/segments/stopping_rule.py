@@ -1,11 +1,11 @@
 """Stopping rule of the budget `auto`: when one more byte of index no longer pays for itself.
 
-An index grows until the first of three limits: its cost per byte, a near-optimal number of files
-read, or a share of the table's size.
+An index grows until it reaches the first of three limits: its cost per byte, a near-optimal number
+of files read, or a share of the table's size.
 
 The cost per byte is a Lagrange multiplier, as in rate-distortion coding. A byte of an index pays
 back if it saves more bytes read than it costs within `payback` queries. In a table of L locations
-and B bytes it must therefore save ``L / (payback * B)`` locations of an expected query:
+and B bytes, an index byte must therefore save ``L / (payback * B)`` locations of an expected query:
 
     200 files of 500 KB and a payback of 10 queries: 2e-7 files a query and byte
 """
@@ -33,7 +33,8 @@ FREE_BYTES: Final = 4096
 MOST_OF_TABLE: Final = 10
 """A version takes at most one byte per this many bytes of the table."""
 
-# The short range stands for three kinds of ranges, and a key that occurs for two ways to draw it.
+# The short range stands for three kinds of ranges, and a key that occurs stands for two ways to
+# draw a key.
 _WEIGHTS: Final[Mapping[str, int]] = {"present": 2, "absent": 1, "range": 3}
 _PRICES: Final = 24
 _LEAST_BYTES: Final = 2048
@@ -55,7 +56,7 @@ def mean_read(reads: Mapping[str, float]) -> float:
 def served(reads: Mapping[str, float]) -> dict[str, float]:
     """Files by kind, where a query for an absent key counts as at least one file.
 
-    Without this, every gap between fine timestamps would justify its bytes.
+    Without this rule, every gap between fine timestamps would justify its bytes.
     """
     return {kind: max(1.0, n) if kind == "absent" else n for kind, n in reads.items()}
 
@@ -71,7 +72,7 @@ class Payback:
     """Converts files read into bytes of an index, by the payback.
 
     Attributes:
-        locations: number of locations of the table.
+        table_bytes: bytes of all locations on disk.
         table_bytes: bytes of all of them on disk.
         payback: number of queries within which a byte of the index must save a byte read from the
             table.
@@ -86,18 +87,18 @@ class Payback:
 
     @property
     def file(self) -> float:
-        """Bytes of an index that are justified by one file less in each query."""
+        """Bytes of an index that one file less in each query justifies."""
         each = self.table_bytes / max(1, self.locations)
         return max(1.0, self.share * self.payback * each)
 
     @property
     def absent(self) -> float:
-        """The same for one file less in each query for an absent key."""
+        """Bytes of an index that one file less in each query for an absent key justifies."""
         return self.file * _WEIGHTS["absent"] / sum(_WEIGHTS.values())
 
     @property
     def price(self) -> float:
-        """The cost per byte: the least that a byte must save, in files a query."""
+        """The cost per byte: the number of files that a byte must save in each query."""
         return 1 / self.file
 
     def cost(self, index_bytes: float, reads: Mapping[str, float]) -> float:
@@ -107,16 +108,18 @@ class Payback:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """The limits at which the build stops adding intervals; the first one reached applies.
+    """The limits at which the build stops adding intervals.
+
+    The first limit that is reached applies.
 
     Attributes:
-        price: cost per byte: the least that a byte must save, in files a query.
-        budget: bytes at most.
-        little: bytes that hardly count: below them a version stops only at `CLOSE`, with queries
-            for absent keys counted in full.
+        price: cost per byte: the number of files that a byte must save in each query.
+        budget: maximum number of bytes.
+        little: a small number of bytes. Below it, a version stops only at `CLOSE`, and queries for
+            absent keys count in full.
         probes: for each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.
-        least: files that hold a match, mean by kind, for the kinds that have probes.
-        free: bytes that do not count: a smaller version stops at the price alone, since probes hit
+        least: mean number of files that hold a match, by kind, for the kinds that have probes.
+        free: bytes that do not count. A smaller version stops at the price alone, since probes hit
             few of the keys where two files border on each other.
     """
 
@@ -128,22 +131,22 @@ class Stop:
     free: float = 0.0
 
     def prices(self, locations: int) -> Numbers:
-        """Prices to try, falling to the least one."""
+        """Falling prices to try; the last one is the least price."""
         highest = max(4 * max(1, locations) / _LEAST_BYTES, 4 * self.price)
         return np.geomspace(highest, self.price, _PRICES)
 
     def choose(self, trials: Sequence[Callable[[], Trial]]) -> int:
-        """The first price at which a version is good enough, else the last affordable one.
+        """The first price at which a version is good enough, else the last price within the budget.
 
-        A version that is good enough with bytes that hardly count is not exchanged for a larger
-        one.
+        A version of at most `little` bytes that is good enough is not exchanged for a larger
+        version.
 
         Args:
-            trials: the result of each price, asked for once at most; bytes rise and files fall
-                from one to the next.
+            trials: one function for the result of each price, called once at most. Bytes rise and
+                files fall from one result to the next.
 
         Returns:
-            Its position among the prices; 0 if even the highest price exceeds the budget.
+            The position of the chosen price; 0 if even the highest price exceeds the budget.
         """
         tried = functools.cache(lambda at: trials[at]())
         low, high = 0, len(trials) - 1

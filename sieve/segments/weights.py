@@ -1,10 +1,10 @@
-"""Weights of locations: the bytes that a query reads of each, over the mean of all.
+"""Weights of locations: the bytes that a query reads of each location, over the mean of all.
 
-An index is to save bytes. With the weight of a location in place of 1, sums over locations count
-bytes in units of a location of mean size ("files" in prices, which all formulas keep).
+An index is to save bytes. With the weight of a location in place of 1, a sum over locations counts
+bytes, in units of one location of mean size. All formulas keep the word "files" for this unit.
 
-Example: locations of 1 MB and 3 MB weigh 0.5 and 1.5; a gap of the second is worth three times
-the same gap of the first.
+Example: locations of 1 MB and 3 MB weigh 0.5 and 1.5. A gap of the second location is worth three
+times an equal gap of the first.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from sieve.arrays.dtypes import Counts, Numbers, Ordinals, Weights
 
 
 def weights_of(sizes: Counts) -> Weights | None:
-    """The weights of locations by their bytes; None if all are of one size.
+    """The weights of locations by their bytes; None if all locations have the same size.
 
     Args:
-        sizes: int64[n], bytes of each.
+        sizes: int64[n], bytes of each location.
     """
     if len(sizes) == 0 or sizes.min() == sizes.max():
         return None
-    # A location without bytes has no price at which a gap in it could be weighed.
+    # A location without bytes has no price for its gaps, so its size counts as 1.
     read = np.maximum(sizes, 1)
     weights: Weights = (read / read.mean()).astype(np.float32)
     return weights
 
 
 def weights_at(weights: Weights | None, locations: Ordinals) -> Numbers:
-    """float64[n], the weight of each of some locations.
+    """float64[n], the weight of each given location.
 
     Args:
-        weights: of all locations; None: each weighs 1.
+        weights: the weights of all locations; None means that each location weighs 1.
         locations: int32[n], ordinals.
     """
     if weights is None:

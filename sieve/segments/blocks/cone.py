@@ -1,10 +1,11 @@
 """Piecewise linear segmentation of sorted keys with a shrinking cone, for the shape `sieve`.
 
-Let R(k) count how often the location set changes between neighbouring distinct keys up to k. R is
-approximated by lines of bounded error, each from the first key of its segment. A *shrinking cone*
-holds the slopes that are within the error of every key so far, and the segment closes at the first
-key whose own slope lies outside. The blocks of a segment are of equal width, about one per change:
-few where the location set is constant, many where every key changes it.
+Let R(k) count how often the location set changes between neighbouring distinct keys up to k. Lines
+of bounded error approximate R; each line starts at the first key of its segment. A *shrinking cone*
+contains the slopes that are within the error of every key so far. The segment closes at the first
+key whose own slope lies outside the cone. The blocks of a segment have equal width, and there is
+about one block per change: few blocks where the location set is constant, many where every key
+changes the set.
 
 R only determines the number of blocks. A block holds the exact union of its keys' locations, so the
 error bound costs precision but never a row.
@@ -29,11 +30,11 @@ __all__ = ["DEFAULT_ERROR", "DEFAULT_MAX_KEYS", "NO_HOLE", "Segment", "cut_segme
 
 DEFAULT_ERROR: Final = 100
 DEFAULT_MAX_KEYS: Final = 1 << 18
-# No gap between two 64-bit keys is larger: with this value only the cone and `max_keys` close
+# No gap between two 64-bit keys is larger than this, so only the cone and `max_keys` close
 # segments.
 NO_HOLE: Final = (1 << 64) - 1
 
-# Pairs buffered for one segment, as a multiple of its keys: a few keys may have very many
+# Pairs buffered for one segment, as a multiple of its keys. A few keys may have very many
 # locations.
 _PAIRS_PER_KEY: Final = 16
 _SMALLEST_WINDOW: Final = 128
@@ -47,12 +48,12 @@ def cut_segments(
     max_keys: int = DEFAULT_MAX_KEYS,
     hole: int = NO_HOLE,
 ) -> Iterator[Segment]:
-    """The segments of sorted pairs, in order and disjoint, in one pass and bounded memory.
+    """Cuts sorted pairs into ordered, disjoint segments, in one pass and bounded memory.
 
     Args:
         chunks: codes int64[n] ascending (over chunks too), locations int32[n], rows int64[n]. Equal
             codes may span chunks and pairs may repeat.
-        error: by how many changes a line may miss R, at least 1.
+        error: maximum difference, in changes, between a line and R; at least 1.
         max_keys: distinct keys after which a segment closes, 1 .. 2^24.
         hole: a gap larger than this between neighbouring keys closes a segment, at least 1.
 
@@ -115,7 +116,7 @@ class _Cutter:
         self._low, self._high = -np.inf, np.inf
 
     def _limit(self, keys: Keys, start: int, at: int, holes: npt.NDArray[np.intp]) -> int:
-        """The latest end of the open segment: at a hole, or at its maximum size."""
+        """The latest end of the open segment: the next hole, or the maximum number of keys."""
         open_keys = sum(len(piece.codes) for piece in self._pieces)
         open_pairs = sum(len(piece.rows) for piece in self._pieces)
         pairs_end = keys.offsets[start] + (self._max_pairs - open_pairs)
@@ -127,7 +128,10 @@ class _Cutter:
     def _follow(
         self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64], at: int, limit: int
     ) -> int:
-        """The first key from `at` on outside the cone, else `limit`; narrows the cone up to it."""
+        """Narrows the cone key by key.
+
+        Returns the first key from `at` on outside it, else `limit`.
+        """
         opened = at
         window = self._window
         while at < limit:
@@ -137,12 +141,15 @@ class _Cutter:
             if at < stop:
                 break
             window = min(2 * window, _LARGEST_WINDOW)
-        # Neighbouring segments often have similar lengths.
+        # Neighbouring segments often have similar lengths, so the window follows the last length.
         self._window = max(_SMALLEST_WINDOW, min(at - opened + 1, _LARGEST_WINDOW))
         return at
 
     def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
-        """Number of leading keys that lie in the cone, which each key narrows for the next."""
+        """Number of leading keys that lie in the cone.
+
+        Each key narrows the cone for the next one.
+        """
         run = (_unsigned(codes) - _unsigned(self._first)).astype(np.float64)
         rise = (changes - self._base).astype(np.float64)
         highs = np.minimum.accumulate(np.append(self._high, (rise + self._error) / run))
@@ -164,7 +171,7 @@ def _segment(pieces: list[Keys], changes: int) -> Segment:
     first, last = int(codes[0]), int(codes[-1])
     width = -(-(last - first + 1) // (changes + 1))
     if width > NO_HOLE:
-        # One block over the whole domain: its width would not fit in 64 bits.
+        # One block covers the whole domain, because its width would not fit in 64 bits.
         width = 1 << 63
     n_blocks = (last - first) // width + 1
     numbers = ((_unsigned(codes) - _unsigned(first)) // np.uint64(width)).astype(np.int64)

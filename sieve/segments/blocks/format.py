@@ -31,8 +31,8 @@ from sieve.errors import UnsupportedError, corrupt_segment
 
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
-# Limits on what a payload may make a reader allocate: arrays of bit width 0 are long but take no
-# bytes.
+# Limits on what a payload may make a reader allocate. An array of bit width 0 may be long and still
+# take no bytes.
 MAX_BLOCKS: Final = 1 << 24
 MAX_POSTINGS: Final = 1 << 27
 
@@ -73,7 +73,7 @@ class Segment:
 
 
 def encode_segment(segment: Segment) -> bytes:
-    """Encodes a segment as a payload; `decode_segment` is its inverse."""
+    """Encodes a segment as a payload; `decode_segment` inverts this function."""
     blocks = segment.blocks
     base = int(blocks.locations.min())
     head = _HEAD.pack(
@@ -132,7 +132,7 @@ def decode_segment(payload: bytes) -> Segment:
 
 
 def _offsets(counts: npt.NDArray[np.uint64], n_postings: int) -> npt.NDArray[np.int64]:
-    # A sum of counts this small cannot overflow.
+    # The sum cannot overflow, because each count is at most `n_postings`.
     if np.any(counts > n_postings) or int(counts.sum()) != n_postings:
         raise corrupt_segment("has blocks that do not add up")
     if counts[0] == 0 or counts[-1] == 0:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sieve.errors import InvalidInputError
 
-# codes int64[n] ascending, locations int32[n], rows int64[n] of that location with that key.
+# codes int64[n] ascending, locations int32[n], rows int64[n]: the rows of a location with a key.
 Chunk: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
 # Shorter chunks are concatenated first, to amortise the overhead of numpy calls.
@@ -30,7 +30,7 @@ class Keys:
 
     Attributes:
         codes: int64[k].
-        offsets: int64[k + 1], any start; key i has pairs ``offsets[i] - offsets[0]`` onwards.
+        offsets: int64[k + 1]; key i has the pairs from ``offsets[i] - offsets[0]`` on.
         locations: int32[m], ascending within a key, each once.
         rows: int64[m].
     """
@@ -54,8 +54,8 @@ class Keys:
 def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
     """The distinct keys of sorted pairs, in batches; no key is in two batches.
 
-    Equal codes may span chunks, and a pair may repeat: its rows are added up. Memory is bounded by
-    a batch, a chunk and the locations of one key.
+    Equal codes may span chunks. The rows of a repeated pair are added up. Memory is bounded by a
+    batch, a chunk and the locations of one key.
 
     Raises:
         InvalidInputError: the codes do not ascend, a location is negative, or rows are not
@@ -78,8 +78,8 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
             yield _gathered(codes[:whole], locations[:whole], rows[:whole])
         rest = _gathered(codes[whole:], locations[whole:], rows[whole:])
         buffered = [(np.repeat(rest.codes, len(rest.rows)), rest.locations, rest.rows)]
-        # Counted from zero: otherwise a key of very many locations would be regrouped for every
-        # chunk.
+        # The size is counted from zero. Otherwise a key of very many locations would be regrouped
+        # for every chunk.
         size = 0
     if buffered:
         yield _gathered(*_joined(buffered))
@@ -88,7 +88,10 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
 def add_up(
     groups: npt.NDArray[np.int64], locations: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
 ) -> Chunk:
-    """The distinct (group, location) pairs in order, their rows summed; groups in [0, 2^32)."""
+    """The distinct (group, location) pairs in order, with the sum of their rows.
+
+    Groups in [0, 2^32).
+    """
     pairs = (groups << _LOCATION_BITS) | locations
     rises = pairs[1:] > pairs[:-1]
     if np.all(rises):

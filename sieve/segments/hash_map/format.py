@@ -53,8 +53,8 @@ SHAPE_MAP: Final = 4
 LAYOUT_VERSION: Final = 1
 MAX_FINGERPRINT_BITS: Final = 24
 """A wider fingerprint and a 31-bit location would not fit in the words of bit packing."""
-# Limit on what a payload may make a reader allocate: arrays of bit width 0 are long but take no
-# bytes.
+# Limit on what a payload may make a reader allocate. An array of bit width 0 may be long and still
+# take no bytes.
 MAX_POSTINGS: Final = 1 << 25
 
 HEAD: Final = struct.Struct("<BBQQIIIQBQBI")
@@ -72,14 +72,14 @@ def build_map(
     """Builds the payload of one segment, deterministically; `decode_map` reads it.
 
     Args:
-        hashes: uint64[n], ascending by unsigned or by signed order; a hash may repeat, and so may a
+        hashes: uint64[n], ascending by unsigned or by signed order. A hash may repeat, and so may a
             pair of hash and location.
         locations: int32[n], in any order within a hash.
-        n_locations: locations of the run, 1 or more; above every one of `locations`.
+        n_locations: number of locations of the run, greater than every one of `locations`.
         fingerprint_bits: 0 to MAX_FINGERPRINT_BITS.
 
     Raises:
-        InvalidInputError: the arguments are not as above, or too large for one segment.
+        InvalidInputError: an argument is not as described, or is too large for one segment.
     """
     if not 0 <= fingerprint_bits <= MAX_FINGERPRINT_BITS or not 1 <= n_locations <= _LOCATIONS:
         raise InvalidInputError(
@@ -133,7 +133,7 @@ def _encode(
 
 
 def decode_map(payload: Bytes) -> MapSegment:
-    """Decodes a payload and validates every field of the layout. The result refers to the bytes.
+    """Decodes a payload and validates every field of the layout; the result refers to its bytes.
 
     Raises:
         UnsupportedError: a later version of Sieve wrote it.
@@ -183,7 +183,7 @@ def _check_layout(layout: Layout, n_keys: int) -> None:
 
 
 def _lists(counts: Words, rises: Words, gaps: Words, n_locations: int) -> Lists:
-    """The table of posting lists; sums of numbers this small cannot overflow."""
+    """Reads the table of posting lists; the sums cannot overflow, because the numbers are small."""
     if np.any(counts > len(gaps)) or int(counts.sum()) + len(counts) != len(gaps):
         raise _corrupt("has lists that do not add up")
     if np.any(rises >= n_locations) or np.any(gaps >= n_locations):

@@ -1,14 +1,14 @@
 """A binary fuse function: an array of cells that maps a fixed set of hashes to values.
 
-A hash has three cells, and its value is their XOR. The construction peels a hypergraph: it removes
-each hash that is alone in some cell, repeats until none is left, and then fills the cells in the
-opposite order. The cells form a row of overlapping windows, and a hash has one cell in each of
-three neighbouring windows, so that 1.13 cells a hash are enough (large sets). All hashes that can
-be peeled are peeled at once by numpy, so a round costs a few calls and a set about a thousand
+A hash has three cells, and its value is the XOR of these cells. The construction peels a
+hypergraph: it removes each hash that is alone in some cell, repeats until no hash is left, and then
+fills the cells in the opposite order. The cells form a row of overlapping windows. A hash has one
+cell in each of three neighbouring windows, so large sets need only 1.13 cells a hash. numpy peels
+all possible hashes of a round at once, so a round costs a few calls. A set needs about a thousand
 rounds.
 
-A function stores no keys. A hash outside the set reads an arbitrary value, which the fingerprint
-bits above the value detect with a probability of ``1 - 2^-bits``.
+A function stores no keys. A hash outside the set reads an arbitrary value. The fingerprint bits
+above the value detect such a hash with a probability of ``1 - 2^-bits``.
 
 Source: Chazelle et al., "The Bloomier Filter"; Graf and Lemire, "Binary Fuse Filters: Fast and
 Smaller Than Xor Filters", whose window sizes are used here.
@@ -26,8 +26,8 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Hashes, Slots
 from sieve.encoding.hashing import mixed
 
-# The state of a cell counts its hashes above this bit and sums their numbers below. numpy sums by
-# cell fastest in float64, which represents 3 * MAX_KEYS of these exactly.
+# The state of a cell counts its hashes above this bit and sums the numbers of its hashes below.
+# numpy sums by cell fastest in float64, which represents 3 * MAX_KEYS such states exactly.
 _COUNT_BIT: Final = 24
 _NUMBER: Final = (1 << _COUNT_BIT) - 1
 MAX_KEYS: Final = 1 << 23
@@ -36,9 +36,8 @@ MAX_WINDOW_BITS: Final = 18
 """Windows have at most 2^18 cells: the hash has no more bits for the position in one."""
 MAX_WINDOWS: Final = 1 << 24
 
-# With the cells computed below, an attempt fails for one to four in a hundred sets of up to 10,000
-# hashes, and hardly ever for larger sets. More cells after some failures ensure that an attempt
-# succeeds.
+# An attempt fails for one to four in a hundred sets of up to 10,000 hashes, and hardly ever for
+# larger sets. After this many failures, more cells are used, so that an attempt succeeds.
 _SAME_ROOM: Final = 4
 _MORE_ROOM: Final = 0.1
 
@@ -48,9 +47,10 @@ class Layout:
     """The cells of a hash, as three positions in overlapping windows.
 
     Attributes:
-        seed: 64 bits, different for each attempt.
+        seed: 64 bits; each attempt has its own seed.
         window_bits: a window has 2^window_bits cells.
-        windows: number of windows in which the first cell may lie; two more follow. 0: no cells.
+        windows: number of windows in which the first cell may lie; two more windows follow. 0 means
+            no cells.
     """
 
     seed: int
@@ -59,7 +59,7 @@ class Layout:
 
     @classmethod
     def of(cls, n_keys: int, attempt: int = 0) -> Layout:
-        """The layout to try for a number of hashes, by attempt from 0."""
+        """The layout to try for a number of hashes; attempts count from 0."""
         if n_keys == 0:
             return cls(0, 0, 0)
         size = math.log(max(n_keys, 2))
@@ -91,8 +91,8 @@ class Layout:
 
 
 def fingerprints(spread: Hashes, bits: int) -> npt.NDArray[np.uint64]:
-    """Fingerprints of `bits` bits, at least 0 and below 64, to tell hashes apart."""
-    # Not a shift by 64 for 0 bits: numpy leaves that undefined.
+    """Fingerprints of `bits` bits (0 to 63), which tell hashes apart."""
+    # Two shifts replace a shift by 64 for 0 bits, which numpy leaves undefined.
     return (mixed(~spread) >> np.uint64(1)) >> np.uint64(63 - bits)
 
 
@@ -102,13 +102,13 @@ def solve(
     """Constructs the function that maps each hash to its fingerprint above its value.
 
     Args:
-        hashes: uint64[n], each once, at most MAX_KEYS.
+        hashes: uint64[n], distinct, at most MAX_KEYS.
         values: uint64[n] below 2^value_bits.
         fingerprint_bits: bits of the fingerprints.
         value_bits: bits of the values.
 
     Returns:
-        The layout, and its cells, uint64[n_cells]; the same for the same input.
+        The layout and its cells, uint64[n_cells]. Equal input gives equal results.
     """
     attempt = 0
     while True:
@@ -130,7 +130,10 @@ _Round = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 
 
 def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
-    """Peels the hashes: rounds of (hashes, cell of each); None if some cannot be peeled."""
+    """Peels the hashes into rounds of (hashes, cell of each).
+
+    None if some hashes cannot be peeled.
+    """
     n_keys = len(places)
     marks = np.arange(n_keys) + (1 << _COUNT_BIT)
     state = np.bincount(places.ravel(), np.repeat(marks, 3), n_cells).astype(np.int64)
@@ -139,8 +142,7 @@ def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
     rounds: list[_Round] = []
     while len(own):
         keys = state[own] & _NUMBER
-        # A hash may be alone in several of its cells, and a cell may be listed twice: one is
-        # enough.
+        # A hash may be alone in several of its cells. One of these cells is enough.
         turn = np.arange(len(own), dtype=np.int32)
         chosen[keys] = turn
         once = chosen[keys] == turn
@@ -161,6 +163,6 @@ def _filled(
     """Cells from which each hash reads its image (fingerprint and value)."""
     cells = np.zeros(n_cells, np.uint64)
     for keys, own in reversed(rounds):
-        # The own cells of a round belong to one hash each, and are zero until they are filled here.
+        # Each own cell of a round belongs to one hash, and is zero until this line fills the cell.
         cells[own] = images[keys] ^ np.bitwise_xor.reduce(cells[places[keys]], axis=1)
     return cells

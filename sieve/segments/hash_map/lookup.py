@@ -1,8 +1,8 @@
 """Look-up in a map segment: the locations that may hold keys of given hashes.
 
 A look-up reads three cells a hash, XORs them, compares the fingerprint and reads the value: a
-location, or the number of a posting list. Like a Bloom filter it may name a location in vain, and
-it never misses one.
+location, or the number of a posting list. Like a Bloom filter, a look-up has false positives and no
+false negatives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sieve.arrays.interval_set import spelled_out
 from sieve.segments.hash_map.fuse_function import Layout, fingerprints
 from sieve.segments.hash_map.posting_lists import Lists
 
-# Hashes looked up at once; bounds the temporary memory of a long list.
+# Number of hashes that are looked up at once, which bounds the temporary memory of a long list.
 _SLICE = 1 << 16
 
 
@@ -48,7 +48,7 @@ class MapSegment:
 
     @property
     def value_bits(self) -> int:
-        """Bits of a cell below the fingerprint."""
+        """Number of value bits in a cell; the fingerprint lies above these bits."""
         return value_bits(self.n_locations, len(self.lists))
 
     def locations_of(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
@@ -58,15 +58,15 @@ class MapSegment:
             hashes: uint64[q], in any order; hashes of other segments are ignored.
 
         Returns:
-            bool[n_locations]. It always includes the locations of an indexed hash. A hash that was
-            not indexed adds the locations of one value with a probability of at most
+            bool[n_locations]. The result always includes the locations of an indexed hash. A hash
+            that was not indexed adds the locations of one value with a probability of at most
             2^-fingerprint_bits.
         """
         found = np.zeros(self.n_locations, np.bool_)
         _, values = self._values(hashes)
         single = values < self.n_locations
         found[values[single]] = True
-        # Each list once: many hashes may share a long one.
+        # Each list is expanded once, because many hashes may share a long list.
         found[self.lists.locations[spelled_out(*self._bounds(np.unique(values[~single])))]] = True
         return found
 
@@ -82,9 +82,9 @@ class MapSegment:
         return indexes[order], locations[order]
 
     def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
-        """Whether each hash by itself may have that location, as `locations_of`: bool[q]."""
+        """Whether each hash alone may have that location, as in `locations_of`: bool[q]."""
         index, values = self._values(hashes)
-        # Each list once: many hashes may share a long one.
+        # Each list is searched once, because many hashes may share a long list.
         distinct, which = np.unique(values, return_inverse=True)
         has = distinct == location
         listed = np.flatnonzero(distinct >= self.n_locations)

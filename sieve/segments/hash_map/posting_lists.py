@@ -1,9 +1,9 @@
 """Groups (hash, location) pairs into distinct hashes, each with one value.
 
-The value of a hash in one location is that location. The location sets of other hashes are posting
-lists in a table, deduplicated; their value is the number of the list plus the number of locations.
-Example with 10 locations: a hash in location 3 has the value 3; hashes in locations 3 and 7 have
-the value 10 if that is list 0.
+The value of a hash in one location is that location. A hash in several locations refers to a
+posting list in a deduplicated table: its value is the number of the list plus the number of
+locations. Example with 10 locations: a hash in location 3 has the value 3; a hash in locations 3
+and 7 has the value 10 if list 0 is (3, 7).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from sieve.segments.blocks.key_groups import add_up
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
-    """Posting lists, each of 2 or more: list i is ``locations[offsets[i]:offsets[i + 1]]``.
+    """Posting lists of 2 or more locations: list i is ``locations[offsets[i]:offsets[i + 1]]``.
 
     Attributes:
         offsets: int64[n + 1], from 0.
-        locations: int32[m], ascending within a list; the first locations of the lists never fall.
+        locations: int32[m], ascending within a list; the lists ascend by their first location.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -81,7 +81,7 @@ def gathered(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int)
 def _shared(
     keys: npt.NDArray[np.int64], locations: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], Lists]:
-    """The number of each key's list, and the distinct lists; key i has the pairs with `keys` i."""
+    """The number of each key's list, and the distinct lists; key i owns the pairs with `keys` i."""
     if len(keys) == 0:
         return np.empty(0, np.int64), Lists(np.zeros(1, np.int64), np.empty(0, np.int32))
     keys, locations, _ = add_up(keys, locations, np.ones(len(keys), np.int64))
@@ -90,7 +90,7 @@ def _shared(
     digest = np.add.reduceat(mixed(locations.astype(np.uint64)), begin)
     order = np.lexsort((size, digest, locations[begin]))
     begin, size, digest = begin[order], size[order], digest[order]
-    # Neighbours of one digest and size are compared: different sets with equal digests stay
+    # Neighbours of one digest and size are compared, so different sets with equal digests stay
     # separate.
     alike = np.flatnonzero((digest[1:] == digest[:-1]) & (size[1:] == size[:-1])) + 1
     same = np.zeros(len(order), np.bool_)
@@ -114,7 +114,7 @@ def _check(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -
         raise _refused("are not of one length")
     if len(hashes) == 0:
         return
-    # Relative to the first hash: Spark's order of signed numbers is as good as the unsigned order.
+    # The distance from the first hash ascends in Spark's signed order and in the unsigned order.
     distance = hashes - hashes[0]
     if np.any(distance[1:] < distance[:-1]):
         raise _refused("do not come in order of their hashes")

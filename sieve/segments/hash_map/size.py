@@ -1,7 +1,8 @@
 """Estimates the bytes of a map segment before it is built, to fit fingerprints to a budget.
 
 A key takes about 1.13 cells of (fingerprint bits + value bits). Each fingerprint bit halves the
-files that an absent key reads in vain, so the budget goes to the widest fingerprint that fits.
+number of files that a query for an absent key reads. Therefore the widest fingerprint that fits the
+budget is used.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def fingerprint_for(
 ) -> int | None:
     """The most fingerprint bits, up to MOST_WORTHWHILE, that fit a budget in bytes.
 
-    None if the budget does not fit a map at all. With 0 bits a key that occurs reads its own
-    location, and an absent key reads some location too.
+    None if no map fits the budget. With 0 bits, a query for an indexed key reads the key's
+    locations, and a query for an absent key reads an arbitrary location.
     """
     return next(
         (
@@ -62,7 +63,7 @@ def fingerprint_for(
 
 def _bits_each(mean: float) -> float:
     """Mean bits of a packed number, for many numbers with a given mean and no upper limit."""
-    # The numbers are distributed geometrically, as gaps between random places are: this is the
-    # share that is 2^bits or more, which packing stores whole.
+    # The numbers are distributed geometrically, like gaps between random places. This is the share
+    # of numbers that are 2^bits or more, which packing stores whole.
     again = mean / (1 + mean)
     return min(bits + 8 * EXCEPTION_BYTES * again ** (1 << bits) for bits in range(33))

@@ -76,18 +76,18 @@ class Entries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ends:
-    """The entries of a segment with the first and the last cell of each, as ranges of key codes.
+    """The entries of a segment, with the first and last cell of each entry as ranges of codes.
 
-    A location has a key in both cells of its entries, unless the entry was cut there, since it goes
-    on in the segment before or after. No two entries of a location have a key in common.
+    A location has a key in the first and in the last cell of an entry, unless the segment's end cut
+    the entry. No two entries of a location have a key in common.
 
     Attributes:
         low, first_by: int64[n], codes of the first cell.
         last_from, high: int64[n], codes of the last cell.
         location: int32[n].
-        begins: bool[n], whether there is a key in the first cell for certain.
-        finishes: bool[n], whether there is a key in the last cell for certain.
-        apart: bool[n], whether these are two cells.
+        begins: bool[n], whether the first cell certainly has a key.
+        finishes: bool[n], whether the last cell certainly has a key.
+        apart: bool[n], whether the first and the last cell differ.
     """
 
     low: Codes
@@ -106,8 +106,9 @@ class Cells:
 
     Attributes:
         grid: the grid of the segment.
-        begin: uint64[n], first cell of each entry; sorted by it, then by location.
-        end: uint64[n], last cell.
+        begin: uint64[n], first cell of each entry; entries are sorted by first cell, then by
+            location.
+        end: uint64[n], last cell of each entry.
         location: int32[n].
     """
 
@@ -147,7 +148,7 @@ def encode(cells: Cells, shape: int) -> bytes:
 
 
 def expected_size(cells: Cells, shape: int) -> float:
-    """Estimates the bytes that `encode` takes; faster."""
+    """Estimates the bytes that `encode` takes, without encoding."""
     arrays = _arrays(cells, shape)
     fixed = _HEAD.size + 3 * len(cells.grid.start)
     return fixed + sum(integer_coding.expected_size(array) for array in arrays.values())
@@ -159,7 +160,8 @@ def _arrays(cells: Cells, shape: int) -> dict[str, Words]:
     arrays: dict[str, Words] = {}
     if shape == SHAPE_RUNS:
         after = end + _ONE
-        # Two halves that are sorted, or nearly: a merge sort is fastest.
+        # The array consists of two sorted halves, or nearly sorted ones, so a merge sort is
+        # fastest.
         borders = np.sort(np.concatenate([np.zeros(1, np.uint64), begin, after]), kind="stable")
         borders = borders[np.append(True, borders[1:] != borders[:-1])]
         begin = np.searchsorted(borders, begin).astype(np.uint64)
@@ -194,7 +196,9 @@ def decode(payload: bytes) -> Entries:
 
 
 def decode_cells(payloads: Iterable[bytes]) -> Cells | None:
-    """Decodes segments of shapes with cells to those of one grid; raises as `decode`.
+    """Decodes segments of shapes with cells to the cells of one grid.
+
+    Raises the errors of `decode`.
 
     Args:
         payloads: one or more disjoint segments, in ascending order.
@@ -215,7 +219,10 @@ def decode_cells(payloads: Iterable[bytes]) -> Cells | None:
 
 
 def decode_ends(payload: bytes) -> Ends:
-    """Decodes a segment of any shape with the ends of its entries; raises as `decode`."""
+    """Decodes a segment of any shape with the ends of its entries.
+
+    Raises the errors of `decode`.
+    """
     if _shape(payload) == SHAPE_SIEVE:
         # Each posting of a block has a key in it.
         block = _of_blocks(payload)
@@ -232,7 +239,10 @@ def decode_ends(payload: bytes) -> Ends:
 
 
 def _shape(payload: bytes) -> int:
-    """The shape of a payload, which this release can read; raises as `decode`."""
+    """Reads the shape of a payload, which this release must support.
+
+    Raises the errors of `decode`.
+    """
     if len(payload) < 2:
         raise corrupt_segment("is too short")
     shape, version = payload[0], payload[1]
@@ -280,7 +290,7 @@ def _of_cells(payload: bytes) -> Cells:
 
 
 def _grid(payload: bytes, first: int, last: int, pieces: int) -> tuple[Grid, int]:
-    """The grid, and the offset of the bytes after it."""
+    """Reads the grid; also returns the offset of the bytes after the grid."""
     at, after = _HEAD.size, _HEAD.size + 3 * pieces - 2
     if after > len(payload):
         raise corrupt_segment("is too short")
@@ -301,7 +311,10 @@ def _grid(payload: bytes, first: int, last: int, pieces: int) -> tuple[Grid, int
 
 
 def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], int]:
-    """First and last cell of each block of `runs`, and the offset of the bytes after them."""
+    """Reads the first and last cell of each block of `runs`.
+
+    Also returns the offset after the blocks.
+    """
     if at + _BLOCKS.size > len(payload):
         raise corrupt_segment("is too short")
     (n,) = _BLOCKS.unpack_from(payload, at)
@@ -348,13 +361,13 @@ def _steps(ascending: Words) -> Words:
 
 
 def _summed(steps: Words, most: int, more: int) -> Words:
-    """Cumulative sums that must not exceed `most`; `more` is added to each step but the first."""
+    """Cumulative sums that must not exceed `most`; adds `more` to each step except the first."""
     if np.any(steps > min(most, (1 << 64) - 1)):
         raise corrupt_segment("has a cell out of range")
     sums = np.cumsum(steps, dtype=np.uint64)
     if more:
         sums += np.arange(len(sums), dtype=np.uint64)
-    # No step can wrap a sum past itself, so a wrapped sum is below the one before.
+    # No step can wrap a sum past itself, so a wrapped sum is less than the sum before.
     if np.any(sums[1:] < sums[:-1]) or int(sums[-1]) > most:
         raise corrupt_segment("has a cell out of range")
     return sums

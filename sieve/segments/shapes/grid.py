@@ -1,11 +1,11 @@
 """Quantisation grid of a segment: the cells of key codes at which entries may begin and end.
 
-A grid consists of pieces. All cells of a piece have one width, a power of two. Pieces spend the
-bits where keys are dense and let cells be wide where keys are sparse: what matters is how many
-queries fall into a cell, not how many codes it holds.
+A grid consists of pieces. All cells of a piece have one width, a power of two. Pieces of narrow
+cells spend bits where keys are dense; pieces of wide cells save bits where keys are sparse. The
+number of queries that fall into a cell matters, not the number of its codes.
 
-Example: the codes 0 .. 1023 with a piece of shift 0 from 0 and a piece of shift 8 from 256 have 256
-cells of one code and 3 cells of 256 codes.
+Example: the codes 0 .. 1023 have a piece of shift 0 from code 0 and a piece of shift 8 from code
+256. The first piece has 256 cells of one code, the second piece 3 cells of 256 codes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Grid:
         first: least key code.
         last: greatest key code.
         start: uint64[p], distance from `first` at which each piece begins, ascending from 0.
-        shift: uint8[p], a cell of the piece holds 2^shift codes, its last one perhaps fewer.
+        shift: uint8[p]; a cell of the piece has 2^shift codes, and the last cell may have fewer.
         base: uint64[p], number of each piece's first cell.
         cells: total number of cells.
     """
@@ -64,7 +64,10 @@ class Grid:
         return self.start.nbytes + self.shift.nbytes + self.base.nbytes
 
     def cells_of(self, codes: Codes) -> Words:
-        """The cell of each code, none of them below the grid; above it, the last cell or beyond."""
+        """The cell of each code; codes must not be below the grid.
+
+        A code above the grid gets the last cell or a greater number.
+        """
         offset = codes.view(np.uint64) - np.array([self.first], np.int64).view(np.uint64)
         piece = np.searchsorted(self.start, offset, side="right") - 1
         within = offset - self.start[piece]
@@ -94,17 +97,17 @@ class Grid:
 
 
 def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
-    """One grid with the cells of disjoint grids, in ascending order, and of the codes between them.
+    """Joins ascending, disjoint grids, and cells for the codes between these grids.
 
     Returns:
-        The grid, None if it would have 2^64 cells or more; the pieces of it before each of those
-        given.
+        The grid, or None if it would have 2^64 cells or more; and for each given grid the number of
+        pieces before its own pieces.
     """
     first, start, shift, pieces = grids[0].first, [], [], []
     after = first
     for grid in grids:
         if grid.first > after:
-            # Codes of no grid: one cell, or two.
+            # The codes between two grids form one cell or two.
             start.append(np.array([after - first], np.uint64))
             shift.append(np.array([_MAX_SHIFT], np.uint8))
         pieces.append(sum(map(len, start)))
@@ -116,7 +119,7 @@ def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
 
 
 def short_widths(widths: Words) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """Widths rounded down to a mantissa, uint8, below 64 and an exponent, uint8."""
+    """Rounds widths down to a mantissa, uint8, below 64 and an exponent, uint8."""
     lengths = np.searchsorted(_POWERS, widths, side="right")
     exponent = np.maximum(lengths - _WIDTH_BITS, 0).astype(np.uint64)
     return (widths >> exponent).astype(np.uint8), exponent.astype(np.uint8)

@@ -1,9 +1,9 @@
 """Integer coding: unsigned integers of mixed magnitude, near their entropy (Elias gamma, Deflate).
 
 A number is split into its *class*, the count of its significant bits, and the bits below the first
-one, as in Elias gamma coding. Classes repeat, so Deflate compresses them, a byte each; the bits
-below look random and are stored unchanged. Bit packing replaces this where it is shorter. Example:
-13 = 0b1101 has the class 4 and the low bits 0b101. Layout, little-endian:
+significant bit, as in Elias gamma coding. Classes repeat, so Deflate compresses the classes, one
+byte each. The lower bits look random and are stored unchanged. Bit packing is used if it is
+shorter. Example: 13 = 0b1101 has the class 4 and the low bits 0b101. Layout, little-endian:
 
 ==========  ============================================================
 u8 mode     0: bit packing; 1: classes; 2: the numbers, all below 256, as bytes
@@ -30,9 +30,9 @@ from sieve.errors import corrupt_segment
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
 _RAW: Final = -15
-# One unaligned word holds this many bits from any bit on; longer numbers are read in two parts.
+# One unaligned word contains this many bits from any bit on; longer numbers are read in two parts.
 _WINDOW: Final = 56
-# By class: the first bit of a number, and all bits below it.
+# For each class, the first bit of a number, and a mask of all bits below that bit.
 _FIRST: Final[Words] = np.append(np.uint64(0), np.uint64(1) << np.arange(64, dtype=np.uint64))
 _BELOW: Final[Words] = _FIRST - np.minimum(_FIRST, np.uint64(1))
 
@@ -57,7 +57,7 @@ def encode(values: Words) -> bytes:
 
 
 def expected_size(values: Words) -> float:
-    """Estimates the bytes that `encode` takes, from the entropy of the classes; fast."""
+    """Estimates the bytes that `encode` takes from the entropy of the classes, without encoding."""
     if len(values) == 0:
         return 0.0
     classes = bit_lengths(values)
@@ -107,8 +107,7 @@ def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
 def _inflated(data: bytes, count: int) -> npt.NDArray[np.uint8]:
     decoder = zlib.decompressobj(_RAW)
     try:
-        # One byte more than expected distinguishes an array that is too long from one that ends
-        # here.
+        # Asking for one byte more than expected shows whether an array is longer than `count`.
         found = decoder.decompress(data, count + 1)
     except zlib.error as error:
         raise corrupt_segment(f"has an array that does not inflate ({error})") from error
@@ -140,7 +139,7 @@ def _with_low_bits(payload: bytes, at: int, classes: npt.NDArray[np.uint8]) -> t
     values = words[starts >> 3] >> (starts & 7).astype(np.uint64) & _BELOW[classes]
     long = np.flatnonzero(sizes > _WINDOW)
     if len(long):
-        # The bits from the 57th on, which the word of the first one may not have.
+        # These are the bits from the 57th on, which may lie outside the word of the first bit.
         start, rest = starts[long] + _WINDOW, sizes[long] - np.uint8(_WINDOW)
         above = words[start >> 3] >> (start & 7).astype(np.uint64) & _BELOW[rest + np.uint8(1)]
         values[long] = values[long] & _BELOW[_WINDOW + 1] | above << np.uint64(_WINDOW)

@@ -1,11 +1,11 @@
-"""Plans segments from intervals at one cost per byte: which gaps, which precision, which shape.
+"""Plans segments from intervals at one cost per byte: chooses gaps, precision and shape.
 
-The cost per byte ("price") is what a byte must save, in files read by an expected query. Files
-count by their weights, so that what is saved is bytes. With one
-price for all, every choice (a gap, a bit of precision, a shape) can be made independently, and all
-choices together are optimal for the bytes that they need.
+The cost per byte ("price") is what a byte must save, in files read by an expected query. A file
+counts by its weight, so savings are proportional to bytes. One price for all choices (a gap, a bit
+of precision, a shape) makes the choices independent. All choices together are optimal for the bytes
+that they need.
 
-A `Plan` is made once for a stretch of the domain. `curve` and `trial` estimate the bytes of many
+A `Plan` is made once for a stretch of the domain. `curve` and `trial` estimate the bytes at many
 prices from samples, and `emit` writes the segments at one price.
 
 Source: Lagrange multipliers as in rate-distortion coding; Shoham and Gersho, "Efficient Bit
@@ -39,16 +39,18 @@ _SHAPES: Final = {
     "intervals": (SHAPE_INTERVALS,),
     "runs": (SHAPE_RUNS,),
 }
-# A segment repeats all entries that reach into it from before. It closes only after as many new
-# entries, so the copies are fewer than the entries and no separate list is needed.
+# A segment repeats all entries that reach into it from earlier segments. A segment closes only
+# after as many new entries. Hence there are fewer copies than entries, and no separate list is
+# needed.
 _LEAST_ENTRIES: Final = 16384
-# Kinds of query that reports show: an occurring key by rows, any code, a short range.
+# Kinds of query that reports show: a key drawn by rows, any code, a short range.
 _SHOWN: Final = [1, 2, 3]
 _FIRST_GUESS: Final = 2.0
 _LEFT: Final = 0.8
-# One more entry makes the steps between all entries smaller, so it takes less than the mean.
+# One more entry makes the steps between all entries smaller, so it takes fewer bytes than the mean
+# entry.
 _MARGINAL: Final = 0.8
-# Number of segments that are encoded as a sample, and the prices around the right one to do it at.
+# Number of segments that are encoded as a sample, and the sampled prices around the right price.
 _SAMPLED: Final = 3
 _TRIED: Final = np.array([2.0, 1.0, 0.5])
 
@@ -66,9 +68,9 @@ class Segment:
         blocks: stretches between borders, over which the answer does not change.
         postings: number of entries.
         payload: bytes for `decode`.
-        expected: float64[3], files, by weight, that a query reads beyond those that the intervals
-            given to `plan` require: an occurring key by rows, any code of the domain, a short
-            range. They add up over segments.
+        expected: float64[3], expected files by weight that a query reads beyond those that the
+            intervals given to `plan` require, for a key drawn by rows, any code of the domain, and
+            a short range. The numbers add up over segments.
     """
 
     first: int
@@ -91,13 +93,14 @@ def plan(
     """Prepares a stretch of the domain.
 
     Args:
-        intervals: all of the stretch, in any order; those of one location may overlap.
+        intervals: all intervals of the stretch, in any order; intervals of one location may
+            overlap.
         query_model: the expected queries.
-        shape: `intervals`, `runs`, or `auto` for the cheaper of both in each segment.
-        weights: of all locations; None: each weighs 1.
+        shape: `intervals`, `runs`, or `auto` for the cheaper of the two in each segment.
+        weights: the weights of all locations; None means that each location weighs 1.
 
     Raises:
-        InvalidInputError: another shape.
+        InvalidInputError: `shape` has another value.
     """
     if shape not in _SHAPES:
         raise InvalidInputError(
@@ -124,16 +127,16 @@ class Plan:
     """A stretch of the domain, ready to be planned at any price.
 
     Attributes:
-        intervals: sorted by location and first key, those of one location disjoint.
-        skip_probability: float64[n], of the gap before each interval, times the weight of its
-            location; infinite for the first of a location.
-        gaps: float64[6, n + 1], share of queries, by kind, in the gaps before the first intervals,
-            likewise (cumulative).
+        intervals: sorted by location and first key; intervals of one location are disjoint.
+        skip_probability: float64[n], skip probability of the gap before each interval, times the
+            weight of its location; infinite for the first interval of a location.
+        gaps: float64[6, n + 1], for each kind of query the share that falls in the gaps before the
+            first intervals, times the weights (cumulative).
         keys: int64[n + 1], distinct keys in the first intervals (cumulative).
-        rows: int64[n + 1], rows in them.
+        rows: int64[n + 1], rows in the first intervals (cumulative).
         query_model: the expected queries.
         shape: `intervals`, `runs` or `auto`.
-        weights: of all locations; None: each weighs 1.
+        weights: the weights of all locations; None means that each location weighs 1.
     """
 
     intervals: Intervals
@@ -146,14 +149,14 @@ class Plan:
     weights: Weights | None
 
     def curve(self, prices: Numbers, aim: float) -> Numbers:
-        """Estimates the bytes at each price, with `SEGMENT_OVERHEAD` for each segment.
+        """Estimates the bytes at each price; each segment adds `SEGMENT_OVERHEAD`.
 
         The number of entries that pay for themselves at a price is exact. The bytes of an entry are
-        measured on some segments at prices near the right one, and assumed to change slowly from
-        there.
+        measured on some segments at prices near the right one, and are assumed to change slowly
+        between prices.
 
         Args:
-            prices: float64[p], falling, files read a query, per byte, above 0.
+            prices: float64[p] above 0, falling: files that a query reads, per byte of the index.
             aim: bytes that this stretch should take.
 
         Returns:
@@ -166,7 +169,7 @@ class Plan:
         fits = np.flatnonzero(counts * _FIRST_GUESS <= aim)
         near = prices[fits[-1] if len(fits) else 0] * _TRIED
         each = [self._tried(price) for price in near.tolist()]
-        # np.interp needs ascending places.
+        # np.interp needs ascending x values.
         bytes_each = np.interp(-np.log(prices), -np.log(near), each)
         sizes: Numbers = counts * bytes_each
         return sizes
@@ -176,16 +179,16 @@ class Plan:
     ) -> tuple[float, list[float]]:
         """Estimates the result of a price: bytes, and files that probes read.
 
-        The locations that entries name are exact. The bytes of entries, and the locations that the
+        The locations of the entries are exact. The bytes of entries, and the locations that the
         grid adds, are measured on some segments.
 
         Args:
-            price: files read a query, per byte, above 0.
+            price: files that a query reads, per byte of the index, above 0.
             probes: for each kind, int64[k, 2], key codes from first to last, ascending by both.
 
         Returns:
-            Bytes, with `SEGMENT_OVERHEAD` for each segment, and for each kind the files, by
-            weight, of all its probes.
+            Bytes, with `SEGMENT_OVERHEAD` for each segment, and for each kind of query the files,
+            by weight, that all its probes read.
         """
         kept = self._kept(price, _FIRST_GUESS)
         segments = list(kept.segments())
@@ -203,7 +206,7 @@ class Plan:
         return size * scale, named
 
     def _tried(self, price: float) -> float:
-        """Bytes at a price, for each entry that pays for itself by the first guess."""
+        """Bytes at a price for each entry that pays for itself by the first guess."""
         worthwhile = np.count_nonzero(self.skip_probability > price * _FIRST_GUESS)
         kept = self._kept(price, self._entry_bytes(price))
         segments = list(kept.segments())
@@ -260,11 +263,11 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
     """The segments that use a budget as far as possible, with their plan and price.
 
     The bytes of `auto` may halve at once where many segments change their shape at one price. If
-    that leaves much of the budget unused, intervals alone may do better, so they are tried too,
-    unless no price led to another shape.
+    this leaves much of the budget unused, intervals alone may do better. Therefore intervals alone
+    are tried too, unless every price led to intervals.
 
     Args:
-        planned: everything that the budget is for.
+        planned: the plan of everything that shares the budget.
         prices: float64[p], falling.
         budget: bytes, with `SEGMENT_OVERHEAD` for each segment.
     """
@@ -280,7 +283,10 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
 def _sought(
     planned: Plan, prices: Numbers, budget: float
 ) -> tuple[float, list[Segment], float, bool]:
-    """Price, segments and their bytes; and whether a segment had the shape `runs` at any price."""
+    """The price, the segments and their bytes.
+
+    And whether a segment had the shape `runs` at any price.
+    """
     price, runs_made = choose_price(prices, planned.curve(prices, budget), budget), False
 
     def made(times: float) -> tuple[tuple[float, list[Segment], float], float]:
@@ -299,11 +305,11 @@ class _Kept:
     """The entries that a stretch keeps, to be split into segments.
 
     Attributes:
-        plan: of the stretch.
+        plan: the plan of the stretch.
         start: int64[n], first interval of each entry, sorted by its key.
-        stop: int64[n], the interval after its last.
-        first: int64[n], first key.
-        last: int64[n], last key.
+        stop: int64[n], the interval after the last interval of each entry.
+        first: int64[n], first key of each entry.
+        last: int64[n], last key of each entry.
     """
 
     plan: Plan
@@ -313,7 +319,7 @@ class _Kept:
     last: Codes
 
     def segments(self) -> Iterator[tuple[int, int, Places]]:
-        """For each segment: range of the entries that begin in it, and all entries in it."""
+        """For each segment, the range of entries that begin in the segment, and all its entries."""
         at, spanning = 0, np.empty(0, np.intp)
         while at < len(self.start):
             wanted = at + max(_LEAST_ENTRIES, len(spanning))
@@ -369,14 +375,14 @@ def _named(
         first: int64[n], first key of each entry, sorted by location and key.
         last: int64[n], last key; entries of one location are disjoint.
         location: int32[n].
-        weights: of all locations; None: each weighs 1.
+        weights: the weights of all locations; None means that each location weighs 1.
         probes: int64[k, 2], key codes from first to last, ascending by both.
     """
     begin, end = np.ascontiguousarray(probes.T)
     # The probes that meet an entry are contiguous.
     from_, to = np.searchsorted(end, first), np.searchsorted(begin, last, side="right")
     met = to - from_
-    # One that meets the entry before, too, has counted its location.
+    # A probe that also meets the location's entry before has already counted the location.
     again = np.maximum(to[:-1] - from_[1:], 0)
     met[1:] -= np.where(location[1:] == location[:-1], again, 0)
     return float(met @ weights_at(weights, location))

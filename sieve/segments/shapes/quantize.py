@@ -1,8 +1,8 @@
-"""Chooses the grid and the shape of one segment: precision against bytes, at a cost per byte.
+"""Chooses the grid and the shape of one segment at a cost per byte: precision against bytes.
 
-A wider cell saves bits and makes entries cover more keys, so that queries read files in vain. The
-search starts from grids whose marginal bit pays for itself by the query model, then tries finer and
-coarser ones (rate-distortion optimal quantisation).
+A wider cell saves bits but makes entries cover more keys, so queries read more files without a
+match. The search starts from grids whose marginal bit pays for itself by the query model, then
+tries finer and coarser grids (rate-distortion optimal quantisation).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sieve.segments.shapes.format import SHAPE_NAMES, Cells, encode, expected_si
 from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.weights import weights_at
 
-# A piece of the grid takes three bytes; with this many borders in it they pay back.
+# A piece of the grid takes three bytes, which pay back if the piece has this many borders.
 _BORDERS_A_PIECE: Final = 128
 
 
@@ -32,13 +32,13 @@ class Part:
         first: least key code.
         last: greatest key code.
         low: int64[n], first key of each entry, sorted by location and key.
-        high: int64[n], last key; entries of one location are disjoint.
+        high: int64[n], last key of each entry; entries of one location are disjoint.
         location: int32[n].
-        weights: of all locations; None: each weighs 1.
-        keys: distinct keys in the entries that begin here.
-        rows: rows in them.
-        dropped: float64[6], share of queries, by kind, in the gaps inside these entries, times the
-            weights of their locations.
+        weights: the weights of all locations; None means that each location weighs 1.
+        keys: distinct keys in the entries that begin in this part.
+        rows: rows in the entries that begin in this part.
+        dropped: float64[6], for each kind of query the share that falls in the gaps inside these
+            entries, times the weights of their locations.
     """
 
     first: int
@@ -54,13 +54,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coded:
-    """An encoded segment and the files that it reads in vain.
+    """An encoded segment, and the files that it makes queries read without a match.
 
     Attributes:
         shape: name of the shape.
         payload: encoded bytes.
-        cells: the entries.
-        added: float64[6], files read in vain by a query of each kind, by weight.
+        cells: the entries as cells of the grid.
+        added: float64[6], files without a match that a query of each kind reads, by weight.
     """
 
     shape: str
@@ -78,10 +78,10 @@ class _Try:
 def cheapest(
     part: Part, query_model: QueryModel, price: float, shapes: Sequence[int], *, search: bool = True
 ) -> Coded:
-    """The shape and grid with the least (files read in vain + price * bytes).
+    """The shape and grid with the least sum of (files read without a match) and (price * bytes).
 
     Args:
-        part: of at least one entry.
+        part: has at least one entry.
         query_model: the expected queries.
         price: cost per byte, in files read a query.
         shapes: numbers of the allowed shapes, at least one.
@@ -94,8 +94,7 @@ def cheapest(
         moved = np.clip(shift + offset, 0, 63).astype(np.uint8)
         grid = Grid.of(part.first, part.last, start, moved)
         if grid is None:
-            # All 2^64 codes in cells of one code are too many cells to number; cells of two are
-            # not.
+            # Cells of one code each would be 2^64, too many to number, so a cell has two codes.
             grid = Grid.of(part.first, part.last, start, np.maximum(moved, 1))
             assert grid is not None
         cells, low, high = _snapped(part, grid)
@@ -132,13 +131,14 @@ def cheapest(
 def _pieces(
     part: Part, query_model: QueryModel, price: float
 ) -> list[tuple[Words, npt.NDArray[np.int64]]]:
-    """Initial grids: the starts of their pieces, and the shifts at which a bit pays for itself."""
+    """Initial grids: the starts of the pieces, and the shifts at which a bit pays for itself."""
     codes = np.concatenate([part.low, part.high])
     order = np.argsort(codes)
     codes = codes[order]
     weight = np.tile(weights_at(part.weights, part.location), 2)[order]
     count = int(np.clip(len(codes) // _BORDERS_A_PIECE, 1, MAX_PIECES))
-    # A border lies anywhere in its cell, so half a cell is added; one more bit saves a quarter.
+    # A border may lie anywhere in its cell, so a cell adds half a cell on average; one more bit
+    # saves a quarter.
     wanted = 4 * price / 8
     ideal = np.floor(np.log2(wanted / (query_model.density(codes) * weight)))
     single = np.zeros(1, np.uint64)
@@ -156,17 +156,17 @@ def _pieces(
 
 
 def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """The median of the shifts that the borders of each piece ask for."""
+    """The median of the ideal shifts of the borders in each piece."""
     parts = [np.sort(part) for part in np.split(ideal, bounds[1:])]
     middle = [(part[(len(part) - 1) // 2] + part[len(part) // 2]) / 2 for part in parts]
     return np.array(np.clip(middle, 0, 63), np.int64)
 
 
 def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.NDArray[np.intp]]:
-    """Pieces that begin at or before some of the borders, with widths that are short to encode.
+    """Pieces that begin at or before some of the borders, with widths that have a short encoding.
 
     Returns:
-        The starts, and the first border of each piece.
+        The starts of the pieces, and the first border of each piece.
     """
     made, kept = [0], [0]
     for bound in bounds[1:].tolist():
@@ -199,14 +199,14 @@ def _in_order(cells: Cells) -> Cells:
 def _free(
     part: Part, query_model: QueryModel, low: Codes, high: Codes, location: npt.NDArray[np.int32]
 ) -> Numbers:
-    """float64[6], share of queries of each kind wholly between entries, summed over locations.
+    """float64[6], for each kind the share of queries wholly between entries, over all locations.
 
     Each location counts by its weight.
     """
     leading = np.append(True, location[1:] != location[:-1])
     trailing = np.append(leading[1:], True)
-    # One gap before each entry, then one after the last entry of each location. At the ends of the
-    # code domain `low - 1` and `high + 1` wrap: those gaps are empty.
+    # A gap lies before each entry, and one more after the last entry of each location. At the ends
+    # of the code domain `low - 1` and `high + 1` wrap, and those gaps are empty.
     after = np.append(np.int64(part.first), high[:-1] + 1)
     after[leading] = part.first
     begin = np.concatenate([after, high[trailing] + 1])
@@ -219,6 +219,6 @@ def _free(
 
 def blocks_of(cells: Cells) -> int:
     """Number of stretches between the borders of entries."""
-    # Two halves that are sorted, or nearly: a merge sort is fastest.
+    # The array consists of two sorted halves, or nearly sorted ones, so a merge sort is fastest.
     borders = np.sort(np.concatenate([cells.begin, cells.end + np.uint64(1)]), kind="stable")
     return int(np.count_nonzero(borders[1:] != borders[:-1]))
