@@ -1,8 +1,8 @@
 """Key codes of strings and binary: eight bytes after the prefix that all values share.
 
-Eight bytes rarely tell values apart that begin alike, such as URLs. Therefore the encoder strips
-the longest common prefix of the column first. Example with the prefix ``user-``: the code of
-``user-00000042x`` is made of the bytes ``00000042``.
+Values that begin alike, such as URLs, rarely differ in their first eight bytes. Therefore the
+encoder first strips the longest common prefix of the column. Example with the prefix ``user-``: the
+code of ``user-00000042x`` consists of the bytes ``00000042``.
 """
 
 # ruff: noqa: D102 - the protocol documents the methods of a codec once
@@ -26,19 +26,19 @@ _SIGN = np.uint64(1 << 63)
 
 
 class Rest(Protocol):
-    """Encodes the bytes after the prefix. Codes rise with the bytes, compared as unsigned."""
+    """Encodes the bytes after the prefix. Codes rise with the bytes, which compare as unsigned."""
 
     def codes(self, values: pa.Array, start: int) -> Codes:
         """Codes of large binaries from byte `start` on, int64[n]; undefined for nulls."""
 
     def code(self, value: bytes) -> int:
-        """Code of one value."""
+        """The code of one value."""
 
     def greatest(self, start: bytes) -> int:
-        """Greatest code of the values that begin with `start`."""
+        """The greatest code of the values that begin with `start`."""
 
     def least_value(self, code: int) -> bytes:
-        """Least value with this code."""
+        """The least value with this code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,7 @@ class LeadingBytes:
 class BytesCodec:
     """Strings and binary in Spark's order, by unsigned bytes.
 
-    Values without the prefix get the least or the greatest code, so that the order holds for them
-    too.
+    A value without the prefix gets the least or the greatest code, so the order holds for it too.
     """
 
     prefix: bytes

@@ -2,7 +2,7 @@
 
 A codec maps values to signed 64-bit key codes so that ``x < y`` implies ``code(x) <= code(y)``. An
 *exact* codec also gives different values different codes, so comparing codes is comparing values. A
-codec that is not exact widens predicates: it never loses a match.
+codec that is not exact widens predicates and so never loses a match.
 
 Examples: the int 7 has the code 7, the date 1970-01-02 the code 1, and the double -0.0 the code 0.
 """
@@ -36,7 +36,7 @@ _DAY_MICROS = 86_400_000_000
 class Literal:
     """A constant of a query as a key code; `code` is undefined if `nan` is set.
 
-    `image` is the whole value as bytes where codes are not exact; hash maps use its hash.
+    `image` is the whole value as bytes if codes are not exact; hash maps use its hash.
     """
 
     code: int
@@ -55,13 +55,16 @@ class Codec(Protocol):
         """Whether columns of this Arrow type contain values of this codec."""
 
     def codes(self, array: pa.Array) -> Codes:
-        """Code of each element, int64[n]; undefined for nulls and NaN."""
+        """The code of each element, int64[n]; undefined for nulls and NaN."""
 
     def literal(self, value: object) -> Literal:
-        """Code of a constant in its wire form; InvalidInputError if it has another form."""
+        """The code of a constant in its wire form.
+
+        InvalidInputError if the constant has another form.
+        """
 
     def decode(self, code: int) -> str:
-        """Least value with this code, as text for people."""
+        """The least value with this code, as text for people."""
 
 
 def refuse_literal(value: object, wanted: str) -> InvalidInputError:
@@ -81,7 +84,7 @@ def wire_integer(value: object, low: int, high: int, wanted: str) -> int:
 
 
 def wire_bytes(value: object) -> bytes:
-    """The bytes of a string or binary constant, which is sent as base64."""
+    """The bytes of a string or binary constant, whose wire form is base64."""
     if not isinstance(value, str):
         raise refuse_literal(value, "base64 text")
     try:
@@ -168,8 +171,8 @@ class TimestampCodec:
         return Literal(wire_integer(value, LEAST, GREATEST, "a number of microseconds"))
 
     def decode(self, code: int) -> str:
-        # numpy has no timestamp for -2^63 and datetime none before year 1, so date and time are
-        # separate.
+        # numpy has no timestamp for -2^63, and datetime has none before year 1. Therefore date and
+        # time are formatted separately.
         days, micros = divmod(code, _DAY_MICROS)
         midnight = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
         time = (midnight + dt.timedelta(microseconds=micros)).time()
@@ -203,7 +206,7 @@ class FloatCodec:
         return Literal(self._sign - image if image < 0 else image)
 
     def decode(self, code: int) -> str:
-        # Borders between keys may lie beyond the infinities: show the nearest value.
+        # Borders between keys may lie beyond the infinities, so the nearest value is shown.
         infinity = 0x7F800000 if self.bits == 32 else 0x7FF0000000000000
         code = max(-infinity, min(infinity, code))
         value = self._value(self._sign - code if code < 0 else code)

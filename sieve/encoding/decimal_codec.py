@@ -27,7 +27,7 @@ _WORD = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Domain of a wide decimal's unscaled values: 2^64 steps of 2^shift from `low` on.
+    """The domain of a wide decimal's unscaled values: 2^64 steps of 2^shift from `low` on.
 
     Raises:
         InvalidInputError: `low` has 39 digits or more, or `shift` is not 0 to 64.
@@ -47,18 +47,18 @@ class Window:
         """The finest window over some values, with a margin of the same width on both sides."""
         margin = greatest - least + 1
         low, high = max(1 - 10**38, least - margin), min(10**38 - 1, greatest + margin)
-        # All decimals are fewer than 2^128, so the shift is at most 64.
+        # The margin of all decimals is less than 2^128, so the shift is at most 64.
         return cls(low, max(0, (high - low).bit_length() - 64))
 
 
 @dataclass(frozen=True, slots=True)
 class DecimalCodec:
-    """Up to 18 digits the unscaled integer u itself; from 19 digits on, 64 bits of it.
+    """Codes of decimals: up to 18 digits the unscaled integer u, from 19 digits on 64 bits of u.
 
-    Without a window the wide form resembles a floating-point number: |u| < 2^57 is its own code, a
-    longer |u| of L bits becomes exponent L - 56 over the 56 bits below its leading one. Then the
-    sign is applied. With a window the code is the number of u's step; values outside get the least
-    or the greatest code.
+    Without a window the wide form resembles a floating-point number. If |u| < 2^57, |u| is its own
+    code. A longer |u| of L bits becomes exponent L - 56 over the 56 bits below its leading bit.
+    Then the sign is applied. With a window the code is the number of u's step; a value outside the
+    window gets the least or the greatest code.
     """
 
     precision: int
@@ -129,7 +129,7 @@ def _steps(low: Words, high: Codes, window: Window) -> Codes:
     origin_low, origin_high = np.uint64(origin & _WORD), np.uint64(origin >> 64)
     signed_high = np.int64(window.low >> 64)
     below = (high < signed_high) | ((high == signed_high) & (low < origin_low))
-    # At or above the window's begin the distance is below 2^128, whatever the signs.
+    # At or above the window's first value the distance is less than 2^128, whatever the signs.
     near = low - origin_low
     far = high.view(np.uint64) - origin_high - (low < origin_low)
     if window.shift == 64:

@@ -1,7 +1,8 @@
 """Encoder: maps the values of one column, and constants of queries, to order-preserving key codes.
 
 Every run stores the encoder that it was built with, because prefix, split points and window depend
-on the data. All runs of a version have the one of its base, by which a query encodes its constants.
+on the data. All runs of a version share the encoder of the base run, and a query encodes its
+constants by that encoder.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 
 __all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Window"]
 
-# A longer common prefix is truncated: every manifest contains it, and any part of it is a prefix.
+# A longer common prefix is truncated, because every manifest contains the prefix. Any part of a
+# common prefix is a common prefix.
 MAX_PREFIX = 1024
 
 _INDEXABLE = (
@@ -80,12 +82,15 @@ class Encoder:
     Attributes:
         type: Spark's simple name of the column's type, such as ``decimal(10,2)``.
         prefix: for strings and binary, the common prefix that is stripped from every value.
-        splits: for strings and binary, the split points after the prefix; None: no split points.
-        window: for decimals of more than 18 digits, the domain of the values; None: all of it.
+        splits: for strings and binary, the split points after the prefix; None means no split
+            points.
+        window: for decimals of more than 18 digits, the domain of the values; None means all
+            values.
 
     Raises:
         UnsupportedError: the type cannot be indexed.
-        InvalidInputError: prefix, splits or window are set for a type that does not use them.
+        InvalidInputError: prefix, splits or window are set for a type that does not use the
+            setting.
     """
 
     type: str
@@ -121,8 +126,8 @@ class Encoder:
     ) -> Encoder:
         """The encoder for a column whose values are expected between `low` and `high`.
 
-        The bounds matter for strings and binary only, and only for precision: the prefix is the one
-        that both bounds share.
+        The bounds matter for strings and binary only, and only for precision. The encoder's prefix
+        is the common prefix of both bounds.
         """
         if low is None or high is None or not isinstance(_codec(type), BytesCodec):
             return cls(type)
@@ -137,9 +142,9 @@ class Encoder:
 
     @property
     def leading_bytes(self) -> int | None:
-        """For strings and binary, number of leading bytes that a value's code depends on, at most.
+        """For strings and binary, how many leading bytes a value's code depends on at most.
 
-        None for other types.
+        The result is None for other types.
         """
         if not isinstance(self._codec, BytesCodec):
             return None
@@ -179,7 +184,10 @@ class Encoder:
         )
 
     def literal(self, value: object) -> Literal:
-        """The code of a constant in its wire form; InvalidInputError if it has another form."""
+        """The code of a constant in its wire form.
+
+        InvalidInputError if the constant has another form.
+        """
         return self._codec.literal(value)
 
     def starting_with(self, value: object) -> tuple[int, int]:
@@ -194,7 +202,7 @@ class Encoder:
         return self._codec.decode(code)
 
     def to_json(self) -> dict[str, object]:
-        """The JSON form in manifests: the type and the optional members; bytes in base64."""
+        """The JSON form in manifests: the type and the optional members, with bytes in base64."""
         form: dict[str, object] = {"type": self.type}
         if self.prefix:
             form["prefix"] = _text(self.prefix)
@@ -233,7 +241,7 @@ class Encoder:
                 raise TypeError
             window = Window(int(form["low"]), form["shift"])
         encoder = cls(form["type"], prefix, splits, window)
-        # Any other member, such as one of a later format, would change the codes.
+        # An unknown member, such as one of a later format, would change the codes.
         if encoder.to_json() != form:
             raise ValueError
         return encoder
@@ -241,7 +249,7 @@ class Encoder:
 
 @functools.lru_cache(maxsize=256)
 def _codec(spark_type: str) -> Codec:
-    """The codec for a Spark type; UnsupportedError names the type and the indexable types."""
+    """The codec for a Spark type; else an UnsupportedError that names the indexable types."""
     if spark_type in _FIXED:
         return _FIXED[spark_type]
     if spark_type == "binary":

@@ -1,4 +1,4 @@
-"""64-bit hashes of column values, the keys of hash maps; the same in executors and front end.
+"""64-bit hashes of column values, the keys of hash maps; equal in executors and front end.
 
 Where key codes are exact, the hash is a bijection of the code: different values have different
 hashes. Other values (strings, binary, decimals of more than 18 digits) have the XXH64 hash of their
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sieve.arrays.dtypes import Hashes
 
-# The seed of `xxhash64` in Spark SQL.
+# Spark SQL's function `xxhash64` uses this seed.
 _SPARK_SEED: Final = 42
 
 
@@ -37,7 +37,8 @@ def hash_codes(codes: npt.NDArray[np.int64]) -> Hashes:
 
 def hash_bytes(values: Sequence[bytes]) -> Hashes:
     """XXH64 hashes of values given as bytes, uint64[n]; for decimals use `decimal_bytes`."""
-    # Only the front end calls this. Executors hash in the JVM and may not have the package xxhash.
+    # Only the front end calls this function. Executors hash in the JVM and may lack the package
+    # xxhash.
     import xxhash
 
     digest = xxhash.xxh64_intdigest
@@ -45,9 +46,9 @@ def hash_bytes(values: Sequence[bytes]) -> Hashes:
 
 
 def decimal_bytes(unscaled: int) -> bytes:
-    """The bytes that Spark hashes for a decimal of more than 18 digits: those of a Java BigInteger.
+    """The bytes that Spark hashes for a decimal of more than 18 digits, as of a Java BigInteger.
 
-    The unscaled number in two's complement, big-endian, in as few bytes as possible.
+    The bytes are the unscaled number in two's complement, big-endian, as short as possible.
     """
     magnitude = unscaled if unscaled >= 0 else ~unscaled
     return unscaled.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)

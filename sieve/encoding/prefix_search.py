@@ -1,7 +1,7 @@
 """Vectorised binary search of byte strings among split points, eight bytes a step (a word trie).
 
-The points form a trie whose levels compare one 8-byte word each. A whole Arrow array descends a
-level at a time, and only the values that equal a point's word go down, so most of them need one
+The points form a trie whose levels compare one 8-byte word each. A whole Arrow array descends one
+level at a time. Only the values that equal a point's word descend further, so most values need one
 numpy search.
 """
 
@@ -21,12 +21,12 @@ from sieve.encoding.word_reader import WordReader
 class _Level:
     """One trie level: the words at one offset of the points that share all bytes before it.
 
-    A node's slots are `lows[node]` to `highs[node]`; its first slot is for values below all its
-    words.
+    A node has the slots `lows[node]` to `highs[node]`. The first slot of a node is for values below
+    all words of the node.
 
     Attributes:
         words: uint64[s], ascending within a node.
-        counts: int64[s], points not greater than a value between this slot and the next.
+        counts: int64[s], number of points not greater than a value between this slot and the next.
         children: int64[s], node of the next level for values that equal this word, or -1.
     """
 
@@ -40,8 +40,8 @@ class _Level:
 class PointSearch:
     """A search structure over ascending points, none of which ends in a zero byte.
 
-    Therefore a value compares with a point as if both were padded with zeros, and whole words can
-    be compared beyond the end of a value.
+    Since no point ends in a zero byte, a value compares with a point as if both were padded with
+    zeros. Hence whole words can be compared beyond the end of a value.
     """
 
     def __init__(self, points: Sequence[bytes]) -> None:
@@ -90,7 +90,7 @@ def _level(
         )
         for word, group in by_word:
             members = list(group)
-            # Only the first can end here: otherwise two points would be equal after padding.
+            # Only the first point can end here: otherwise two points would be equal after padding.
             ending = len(points[members[0]]) <= offset + 8
             words.append(word)
             counts.append(members[-1] + 1)
@@ -106,7 +106,7 @@ def _level(
 
 
 def _last_not_greater(level: _Level, nodes: Offsets, words: Words) -> Offsets:
-    """The last slot of each value's node whose word is not greater; the first slot if none."""
+    """For each value, the last slot of its node whose word is not greater, else the first slot."""
     low, high = level.lows[nodes], level.highs[nodes]
     for _ in range(int((high - low).max() - 1).bit_length()):
         middle = (low + high) >> 1

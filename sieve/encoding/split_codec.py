@@ -1,8 +1,8 @@
-"""Key codes of strings by split points: the number of the value's point, then digits of its rest.
+"""Key codes of strings by split points: the number of the value's point, then digits.
 
-Example with the points ``customer-`` and ``supplier-``, whose bytes are all shared, and the
-alphabet ``0123456789``: ``supplier-17`` has the point 1 and the digits of ``17``, so the codes
-spend no bits on the bytes that both points know.
+Example: the points are ``customer-`` and ``supplier-``, all their bytes are shared, and the
+alphabet is ``0123456789``. The value ``supplier-17`` has the point 1 and the digits of ``17``, so
+its code spends no bits on the bytes of the point.
 """
 
 # ruff: noqa: D102 - the protocol documents the methods of a codec once
@@ -27,20 +27,20 @@ _OFF: Final = 0x80
 """Flags a byte that is not a digit, in the table that translates bytes to digits."""
 _ANY_OFF: Final = np.uint64(0x8080808080808080)
 _SIGN: Final = np.uint64(1 << 63)
-# Masks of every other byte, every other pair of bytes, every other four bytes.
+# Masks that select every other byte, every other pair of bytes, every other four bytes.
 _LANES: Final = ((8, np.uint64(0x00FF00FF00FF00FF)), (16, np.uint64(0x0000FFFF0000FFFF)),
                  (32, np.uint64(0x00000000FFFFFFFF)))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stretches:
-    """Properties of the values between two borders; stretch 0 lies below all borders.
+    """Properties of the values between two borders; stretch 0 is below all borders.
 
     Attributes:
-        search: finds a value's stretch.
-        codes: uint64[s], code of the first values of the stretch.
-        skips: int64[s], number of bytes that its values share.
-        digits: uint64[s], 1 if the bytes after the shared ones count, else 0.
+        search: finds the stretch of a value.
+        codes: uint64[s], code of the first values of each stretch.
+        skips: int64[s], number of leading bytes that the values of a stretch share.
+        digits: uint64[s], 1 if the bytes after the shared bytes count, else 0.
     """
 
     search: PointSearch
@@ -52,10 +52,10 @@ class _Stretches:
 class SplitCodec:
     """Codec for a given `Splits`.
 
-    Of the 2^64 codes, code 0 is for values below the first point. Point number i has the next
-    ``radix ** digits`` codes, for the bytes after its shared bytes. A value that is greater than
-    all values with the shared bytes has the last code of its point. A byte that is not a digit
-    counts as the next lower digit, followed by the greatest digits.
+    Code 0 is for values below the first point. Point number i has the next ``radix ** digits``
+    codes, for the bytes after its shared bytes. A value greater than all values with the shared
+    bytes has the last code of its point. A byte that is not a digit counts as the next lower digit,
+    followed by the greatest digits.
     """
 
     def __init__(self, splits: Splits) -> None:
@@ -114,7 +114,7 @@ class SplitCodec:
         return self._first(number) + self._size - 1
 
     def _number(self, value: bytes, padding: int) -> int:
-        """The first digits of a value as a number, with `padding` for digits after its end."""
+        """The first digits of a value as a number; `padding` is the digit after the value's end."""
         radix, number, beyond = self._radix, 0, -1
         for at in range(self._digits):
             digit = padding if at >= len(value) else self._ranks[value[at]]
@@ -173,7 +173,7 @@ class SplitCodec:
         return numbers
 
     def _odd_numbers(self, reader: WordReader, places: Offsets, ends: Offsets) -> Words:
-        """The same for values with bytes that are not digits."""
+        """`_number` of each value that has bytes that are not digits, with padding 0, uint64[n]."""
         radix, count = self._radix, self._digits
         words = [reader.at(places + first, ends) for first in range(0, count, 8)]
         content = np.stack(words, axis=1).tobytes().translate(self._table)
@@ -194,9 +194,9 @@ def _end(point: Point) -> bytes | None:
 
 
 def _joined(digits: Words, radix: int) -> Words:
-    """Joins eight digits, one a byte and the first in the highest, pairwise in three steps.
+    """Joins eight digits, one per byte with the first in the highest byte, pairwise in three steps.
 
-    No lane overflows: n digits are less than 256^n.
+    No lane overflows, since n digits are less than 256^n.
     """
     for bits, lanes in _LANES:
         digits = ((digits >> np.uint64(bits)) & lanes) * np.uint64(radix) + (digits & lanes)

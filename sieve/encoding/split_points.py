@@ -1,8 +1,9 @@
-"""Split points: a small dictionary of prefixes by which an encoder of strings tells values apart.
+"""Split points: a small dictionary of prefixes by which an encoder distinguishes strings.
 
-A value belongs to the last point that is not greater than it. Most values of a point begin with the
-same bytes, its *shared* bytes, so a key code consists of the number of the point and the bytes that
-follow the shared ones. Those are written in the digits that the column uses, an *alphabet*.
+A value belongs to the last point that is not greater than the value. Most values of a point begin
+with the same bytes, its *shared* bytes. A key code therefore consists of the number of the point
+and the bytes that follow the shared bytes. These bytes are written in the digits that the column
+uses, its *alphabet*.
 
 Related work: Zhang et al., "Order-Preserving Key Compression for In-Memory Search Trees".
 """
@@ -28,7 +29,7 @@ _HEADS = 3
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The least value of a stretch, and how many of its first bytes most values there share."""
+    """The least value of a stretch, and how many leading bytes most values of the stretch share."""
 
     start: bytes
     shared: int
@@ -39,9 +40,9 @@ class Splits:
     """Points in ascending order, and the alphabet of the bytes that follow the shared ones.
 
     Attributes:
-        points: 1 to `MOST_POINTS` of them; none ends in a zero byte, so that values compare with
-            them as if all were zero padded.
-        alphabet: ascending, without zero; empty: all bytes.
+        points: 1 to `MOST_POINTS` points. No point ends in a zero byte, so values compare with
+            points as if all were zero padded.
+        alphabet: ascending, without the zero byte; empty means all bytes.
 
     Raises:
         InvalidInputError: the points or the alphabet are not as described.
@@ -68,7 +69,7 @@ class Splits:
 
     @property
     def radix(self) -> int:
-        """Number of digits; digit 0 stands for a zero byte and for the end of the value."""
+        """Number of digits; digit 0 stands for a zero byte and for the end of a value."""
         return len(self.alphabet) + 1 if self.alphabet else 256
 
     @property
@@ -81,7 +82,7 @@ class Splits:
         return count
 
     def to_bytes(self) -> bytes:
-        """The points on disk, each without the bytes shared with the one before.
+        """The points on disk, each without the bytes that it shares with the point before.
 
         Source: Bayer and Unterauer, "Prefix B-Trees".
         """
@@ -95,7 +96,7 @@ class Splits:
 
     @classmethod
     def from_bytes(cls, data: bytes, alphabet: bytes) -> Splits:
-        """Inverse of `to_bytes`; InvalidInputError for bytes that it cannot have made."""
+        """Inverse of `to_bytes`; InvalidInputError for bytes that `to_bytes` cannot have made."""
         points: list[Point] = []
         at, before = 0, b""
         while at < len(data):
@@ -112,7 +113,7 @@ class Splits:
 
 
 def packed_size(points: Sequence[Point]) -> int:
-    """Bytes of some points on disk."""
+    """Number of bytes that some points take on disk."""
     starts = (b"", *(point.start for point in points))
     return sum(len(b) - common(a, b) + _HEADS for a, b in itertools.pairwise(starts))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sieve.arrays.dtypes import Offsets, Words
 
-# Masks for a word in the machine's byte order: its first 0 to 8 bytes.
+# Masks for a word in the machine's byte order: each selects the first 0 to 8 bytes.
 _FIRST: Final[Words] = np.array(
     [b"\xff" * n + b"\0" * (8 - n) for n in range(9)], "S8"
 ).view(np.uint64)  # fmt: skip
@@ -42,7 +42,7 @@ class WordReader:
         """The eight bytes from each position on, zero after each end, in the machine's byte order.
 
         Args:
-            places: int64[k], where to read; may lie after the value's end.
+            places: int64[k], where to read; a place may lie after the value's end.
             ends: int64[k], ends of the values.
         """
         inside = places
@@ -51,8 +51,8 @@ class WordReader:
             inside = np.minimum(places, self._last)
         words = self._words[inside]
         if late:
-            # These words were read too early: shift out the bytes before the position; zeros come
-            # in.
+            # Words near the end were read from an earlier position. The shift removes the bytes
+            # before the position and adds zeros.
             words >>= (np.minimum(places - inside, 7) << 3).view(np.uint64)
         words &= _FIRST[np.clip(ends - places, 0, 8)]
         return words
