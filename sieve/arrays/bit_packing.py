@@ -1,7 +1,7 @@
 """Bit packing of unsigned integers with exceptions (PFOR), vectorised in numpy.
 
-All values of an array are truncated to the width `bits` that makes it shortest. The few values
-that need more bits (outliers, such as one key with a million rows) follow the packed bits as
+All values of an array are truncated to the width `bits` that makes the array shortest. The few
+values that need more bits (outliers, such as one key with a million rows) follow the packed bits as
 exceptions. Example: 1, 3, 2 and 1000 take 2 bits each and one exception. Layout, little-endian:
 
 ====================  ===============================================================
@@ -29,7 +29,8 @@ from sieve.errors import corrupt_segment
 
 Bytes = bytes | memoryview
 
-# A value that begins inside a byte must fit, with the up to 7 bits before it, in one 8-byte word.
+# A value may begin inside a byte: the value and the up to 7 bits before it must fit in one 8-byte
+# word.
 MAX_BITS: Final = 56
 
 _HEAD: Final = struct.Struct("<BI")
@@ -37,14 +38,15 @@ EXCEPTION_BYTES: Final = 12
 ARRAY_HEAD_BYTES: Final = _HEAD.size
 _MANTISSA_BITS: Final = 52
 _EXPONENT_OF_ONE: Final = 1023
-# Packing expands to one byte per bit, so it works on slices; a multiple of 8 values ends on a byte.
+# Packing expands to one byte per bit, so packing works on slices. A slice of a multiple of 8 values
+# ends on a byte.
 _SLICE: Final = 1 << 16
 
 
 def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
     """Position of each value's highest set bit plus one; 0 for 0."""
-    # The exponent of a float gives the length. The bit below the highest is cleared first, so that
-    # no value rounds up to the next power of two.
+    # The exponent of a float gives the bit length. The bit below the highest is cleared first, so
+    # that no value rounds up to the next power of two.
     image = (values & ~(values >> np.uint64(1))).astype(np.float64).view(np.int64)
     lengths: npt.NDArray[np.int64] = np.maximum(
         (image >> _MANTISSA_BITS) - (_EXPONENT_OF_ONE - 1), 0
@@ -116,7 +118,7 @@ def byte_words(data: Bytes, start: int = 0) -> Words:
 def bits_at(words: Words, bits: int, places: Words) -> Words:
     """The values at some positions, of any shape, in packed bits given as `byte_words`.
 
-    Seven bytes must follow the first byte of the last value.
+    At least seven bytes must follow the first byte of the last value.
     """
     start = places * np.uint64(bits)
     found = words[(start >> np.uint64(3)).astype(np.int64)] >> (start & np.uint64(7))

@@ -1,4 +1,4 @@
-"""Names for the arrays that the code passes around: what the numbers are, and of which type."""
+"""Names for the array types of the code: what the numbers mean, and their dtype."""
 
 from __future__ import annotations
 

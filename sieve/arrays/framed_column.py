@@ -1,7 +1,8 @@
-"""Framed column: integers in few bytes each, any of which can be read without the others.
+"""Framed column: a compressed integer array with random access.
 
-Frame of reference by blocks of 1,024 numbers: a block stores its least number, and of each number
-what it is above that, in as many whole bytes as the greatest needs. Equal numbers take none.
+A frame of reference has blocks of 1,024 numbers. A block stores its least number, and for each
+number the difference from the least, in as many whole bytes as the greatest difference needs. A
+block of equal numbers stores no differences.
 
 Source: frame of reference, Goldstein, Ramakrishnan and Shaft, "Compressing Relations and Indexes".
 """
@@ -19,7 +20,7 @@ from sieve.arrays.dtypes import Counts, Integers, Words
 
 FRAME: Final = 1024
 _WORD: Final = 8
-# Masks of the lowest bytes of a word, by their number.
+# Masks of the lowest bytes of a word; the index is the number of bytes.
 _MASKS: Final[Words] = np.array([(1 << 8 * width) - 1 for width in range(_WORD + 1)], np.uint64)
 
 
@@ -28,10 +29,10 @@ class FramedColumn:
     """n integers in f frames.
 
     Attributes:
-        least: int64[f], of each frame.
-        width: uint8[f], bytes of a number, 0 to 8.
-        start: int64[f], where the frame begins in `data`.
-        data: uint8, and eight bytes more.
+        least: int64[f], least number of each frame.
+        width: uint8[f], bytes of a difference, 0 to 8.
+        start: int64[f], where each frame begins in `data`.
+        data: uint8, the differences, with eight more bytes at the end.
     """
 
     least: Integers
@@ -43,11 +44,11 @@ class FramedColumn:
     def of(cls, values: Integers) -> FramedColumn:
         """Packs int64[n]."""
         frames = -(-len(values) // FRAME)
-        # The last frame is filled with its last number.
+        # The last frame is padded with its last number.
         padded = np.append(values, np.repeat(values[-1:], frames * FRAME - len(values)))
         blocks = padded.reshape(-1, FRAME)
         least = blocks.min(axis=1, initial=np.iinfo(np.int64).max)
-        # Differences of int64 fit into uint64, where they wrap to what they are.
+        # Differences of int64 fit into uint64, where a wrapped difference is right.
         above = blocks.view(np.uint64) - least.view(np.uint64)[:, None]
         width = np.searchsorted(_MASKS, above.max(axis=1, initial=0)).astype(np.uint8)
         sizes = width.astype(np.int64) * FRAME
@@ -67,12 +68,12 @@ class FramedColumn:
         return self.least.nbytes + self.width.nbytes + self.start.nbytes + self.data.nbytes
 
     def same(self, other: FramedColumn) -> bool:
-        """Whether another was made of the same numbers, or of ones that end alike."""
+        """Whether another column was made of the same numbers, or differs only in padding."""
         pairs = (self.least, other.least), (self.width, other.width), (self.data, other.data)
         return all(np.array_equal(one, two) for one, two in pairs)
 
     def take(self, places: Counts) -> Integers:
-        """int64: the numbers at some places, each from 0 and below n."""
+        """The numbers at some places, int64; each place is at least 0 and below n."""
         frame = places // FRAME
         width = self.width[frame]
         at = self.start[frame] + places % FRAME * width

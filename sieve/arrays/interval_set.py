@@ -1,9 +1,9 @@
 """Sets of integers as closed intervals, many at once.
 
-Both ends of an interval are in it, so that the least and the greatest 64-bit integer can be. A set
-is an int64[k, 2] array of first and last; most functions want them ascending and apart, as `merge`
-makes them. Sets of several owners, such as the keys of each file, lie in flat arrays in order of
-owner and first.
+Both ends of an interval are inclusive, so an interval can contain the least and the greatest 64-bit
+integer. A set is an int64[k, 2] array of first and last integers. Most functions need ascending
+intervals without overlap, as `merge` returns. The sets of several owners, such as the keys of each
+file, lie in flat arrays, sorted by owner and first integer.
 
 Example: ``merge([[7, 9], [1, 3], [2, 5]])`` is ``[[1, 5], [7, 9]]``.
 """
@@ -20,8 +20,8 @@ def merge(intervals: Integers, *, touching: bool = False) -> Integers:
     """The same integers as ascending intervals that do not overlap.
 
     Args:
-        intervals: int64[k, 2] in any order; one whose first is above its last holds nothing.
-        touching: make one of intervals without an integer between them, too.
+        intervals: int64[k, 2] in any order; an interval whose first is above its last is empty.
+        touching: whether to merge intervals that have no integer between them.
     """
     intervals = intervals[intervals[:, 0] <= intervals[:, 1]]
     if _apart(intervals[:, 0], intervals[:, 1], touching=touching).all():
@@ -39,16 +39,16 @@ def starts(
     *,
     touching: bool = False,
 ) -> Places:
-    """Where each interval of the merged set begins: the places to reduce at.
+    """The positions at which each interval of the merged set begins, to reduce at.
 
     Args:
         first: int64[n], ascending for each owner.
         last: int64[n], not below `first`.
-        owner: integers[n], ascending, not below 0; None: all are of one.
-        touching: make one of intervals without an integer between them, too.
+        owner: integers[n], ascending, not below 0; None means one owner of all.
+        touching: whether to merge intervals that have no integer between them.
 
     Returns:
-        intp[m], the first one 0 if there is any.
+        intp[m]; the first position is 0 if there are intervals.
     """
     if owner is None:
         apart = _apart(first, np.maximum.accumulate(last), touching=touching)
@@ -59,17 +59,17 @@ def starts(
 
 
 def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[np.bool_]:
-    """bool[n - 1]: which intervals lie above all before them."""
+    """Which intervals lie above all intervals before them, bool[n - 1]."""
     apart = first[1:] > reach[:-1]
     if touching:
-        # `first - 1` cannot wrap where it counts: there `first` is above another integer.
+        # `first - 1` cannot wrap where it matters, because `first` is above another integer there.
         apart &= first[1:] - 1 > reach[:-1]
     return apart
 
 
 def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
-    """Greatest value so far of the same owner."""
-    # Ranks fit above the owner's number in one integer, which the values would not.
+    """The greatest value so far of the same owner."""
+    # The rank of a value fits into one integer below the owner's number; the value would not.
     distinct, rank = np.unique(values, return_inverse=True)
     highest = np.maximum.accumulate(owner.astype(np.int64) * len(distinct) + rank)
     reach: Integers = distinct[highest % max(1, len(distinct))]
@@ -88,15 +88,15 @@ def intersect(one: Integers, other: Integers) -> Integers:
 
 
 def meeting(asked: Integers, first: Integers, last: Integers) -> tuple[Places, Places]:
-    """For each of some intervals those of a merged set that meet it, as places ``start:stop``.
+    """For each given interval, the intervals of a merged set that overlap it, as ``start:stop``.
 
     Args:
-        asked: int64[k, 2], the set.
-        first: int64[n], the intervals' first integers.
-        last: int64[n], their last ones.
+        asked: int64[k, 2], the given intervals.
+        first: int64[n], first integer of each interval of the set.
+        last: int64[n], last integer of each interval of the set.
 
     Returns:
-        intp[n] each; none of the set meets an interval where start is not below stop.
+        intp[k] each. No interval of the set overlaps a given interval if start is not below stop.
     """
     start = np.searchsorted(asked[:, 1], first, side="left")
     return start, np.searchsorted(asked[:, 0], last, side="right")
@@ -105,15 +105,16 @@ def meeting(asked: Integers, first: Integers, last: Integers) -> tuple[Places, P
 def locate(
     first: Integers, last: Integers, values: Integers
 ) -> tuple[Places, npt.NDArray[np.bool_]]:
-    """The last interval of a merged set that begins at each value or below, and whether it has it.
+    """For each value, the last interval of a merged set that begins at or below the value.
 
     Args:
-        first: int64[k], of the set.
-        last: int64[k].
+        first: int64[k], first integer of each interval of the set.
+        last: int64[k], last integer of each interval of the set.
         values: int64[n].
 
     Returns:
-        intp[n], -1 where none begins so low; bool[n].
+        The interval, intp[n], -1 if no interval begins at or below the value; and whether the
+        interval contains the value, bool[n].
     """
     place = np.searchsorted(first, values, side="right") - 1
     if len(first) == 0:
