@@ -1,6 +1,6 @@
 """Base of the stores over Hadoop's FileSystem API through py4j: reading, listing, deleting.
 
-How a file is created atomically differs by file system; `hdfs` and `s3` add it.
+File systems differ in how to create a file atomically; `hdfs` and `s3` implement this.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class HadoopFiles(ABC):
             try:
                 while left > 0:
                     size = min(left, CHUNK)
-                    # The only call on every class path that returns a byte array by value.
+                    # This is the only call on every class path that returns a byte array by value.
                     chunks.append(self.jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
                     left -= size
             finally:
@@ -146,14 +146,14 @@ def kind_of(error: Exception) -> str:
 
 
 def summary_of(error: Exception) -> str:
-    """First line of a Java exception; its stack trace stays in the cause."""
+    """First line of a Java exception; the cause of the Python error has the stack trace."""
     text = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else str(error)
     return text.partition("\n")[0][:300]
 
 
 @contextmanager
 def failures(verb: str, uri: str) -> Iterator[None]:
-    """Translates Java exceptions, and the loss of the py4j connection, into errors with the URI."""
+    """Translates Java exceptions and a lost py4j connection into errors that name the URI."""
     try:
         yield
     except (Py4JJavaError, Py4JNetworkError) as error:
@@ -163,7 +163,7 @@ def failures(verb: str, uri: str) -> Iterator[None]:
 
 
 def refused(verb: str, uri: str, error: Exception) -> UnavailableError:
-    """The error for a call that had no effect: DeniedError for a missing right."""
+    """The error for a call that had no effect; DeniedError for a missing permission."""
     if denied(error):
         return DeniedError(
             "SIEVE_PERMISSION_DENIED", f"this user may not {verb} {uri}: {summary_of(error)}"

@@ -1,7 +1,8 @@
 """The store for HDFS: creates a file if absent by an atomic rename without overwrite.
 
-The name node renames in one step, which decides between two writers. A rename that copies (object
-stores), or one that checks first and renames then, does not decide, so other schemes are refused.
+The name node renames in one step, so the name node decides between two writers. A rename that
+copies (object stores) does not decide, nor does one that checks first and renames later. Therefore
+other schemes are refused.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ATOMIC_RENAME = frozenset({"hdfs"})
 
 _COMMAND_FAILED = "org.apache.hadoop.util.Shell$ExitCodeException"
 _TAKEN = "org.apache.hadoop.fs.FileAlreadyExistsException"
-# Answers of a name node that rejected the request without any effect.
+# The name node answers so if it rejected the request without any effect.
 _NO_EFFECT = frozenset(
     {
         "org.apache.hadoop.hdfs.server.namenode.SafeModeException",
@@ -81,7 +82,7 @@ class HadoopStore(HadoopFiles):
         with failures("restrict", uri):
             status = fs.getFileStatus(path)
             is_dir = bool(status.isDirectory())
-            # Accessible to the owner alone while owner and group change.
+            # The file is accessible to its owner alone while owner and group change.
             self._set_mode(fs, path, 0o700 if is_dir else 0o600)
             if status.hasAcl():
                 fs.removeAcl(path)
@@ -96,7 +97,7 @@ class HadoopStore(HadoopFiles):
         return now
 
     def _write(self, fs: Any, path: Any, data: bytes) -> None:
-        # Unlike FileSystem.create, this builder makes no missing folders.
+        # Unlike FileSystem.create, this builder creates no missing folders.
         stream = fs.createFile(path).overwrite(False).build()
         try:
             self._set_mode(fs, path, 0o600)
@@ -106,7 +107,7 @@ class HadoopStore(HadoopFiles):
             stream.close()
 
     def _rename(self, fs: Any, draft: Any, path: Any, uri: str) -> bool:
-        """Renames the draft unless the name is taken; a draft of unknown outcome is not deleted."""
+        """Renames the draft unless the name exists; keeps the draft if the outcome is unknown."""
         try:
             no_overwrite = self.jvm.java.lang.reflect.Array.newInstance(
                 path.getClass().getClassLoader().loadClass("org.apache.hadoop.fs.Options$Rename"), 0
@@ -137,7 +138,10 @@ class HadoopStore(HadoopFiles):
         self._inherit(fs, path, _own_permissions(fs.getFileStatus(above)), is_dir=True)
 
     def _inherit(self, fs: Any, path: Any, like: Permissions, is_dir: bool) -> int:
-        """Sets owner and group of ``like`` where permitted, and a mode that fits; returns it."""
+        """Sets owner and group of ``like`` where permitted, and a mode that fits.
+
+        Returns the mode.
+        """
         for owner, group in ((None, like.group), (like.owner, None)):
             try:
                 fs.setOwner(path, owner, group)
@@ -161,9 +165,9 @@ def _own_permissions(status: Any) -> Permissions:
 
 
 def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
-    """Whether a rename that met a taken name repeats a rename of ours that succeeded.
+    """Whether a rename failed only because an earlier attempt of the same rename succeeded.
 
-    In that case the draft no longer exists, and deleting it reports that.
+    After a successful attempt the draft no longer exists, and deleting the draft reports that.
     """
     try:
         return not fs.delete(draft, False)
@@ -175,6 +179,6 @@ def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
 
 
 def _remove_quietly(fs: Any, draft: Any) -> None:
-    """Deletes a draft that nothing refers to; one that cannot be deleted does no harm."""
+    """Deletes a draft that nothing refers to. A draft that cannot be deleted does no harm."""
     with contextlib.suppress(Py4JJavaError, Py4JNetworkError):
         fs.delete(draft, False)

@@ -60,19 +60,20 @@ class Store(Reader, Protocol):
         ...
 
     def exists(self, uri: str) -> bool:
-        """Whether there is a file or a folder."""
+        """Whether the URI names an existing file or folder."""
         ...
 
     def create(self, uri: str, data: bytes) -> bool:
         """Creates a file with this content if there is none: atomic and durable.
 
-        The file has the group of its folder and is readable by those who may enter the folder.
+        The file gets the group of its folder. Those who may enter the folder may read the file.
 
         Returns:
             True if this call created the file, False if it existed already.
 
         Raises:
-            GoneError: the folder is missing (it is not created: a dropped index stays dropped).
+            GoneError: the folder is missing. The method creates no folder, so a dropped index stays
+                dropped.
             UnknownOutcomeError: the file may or may not have been created.
             UnsupportedError: this file system cannot create-if-absent.
         """
@@ -83,24 +84,24 @@ class Store(Reader, Protocol):
         ...
 
     def delete(self, uri: str) -> None:
-        """Deletes a file, or a folder with its contents; does not follow links.
+        """Deletes a file, or a folder with its contents; does not follow symbolic links.
 
-        Absence is no error. A failure may leave a folder partially deleted.
+        Deleting what does not exist is no error. A failure may leave a folder partially deleted.
         """
         ...
 
     def mkdirs(self, uri: str) -> None:
-        """Creates a folder and its parents; new ones get group and mode of the folder above."""
+        """Creates a folder and its parents; a new folder gets group and mode of its parent."""
         ...
 
     def now_ms(self, dir_uri: str) -> int:
-        """The file system's own clock, ms since the epoch: the time of a new probe file."""
+        """The file system's own clock, in ms since the epoch: the time of a new probe file."""
         ...
 
     def permissions(self, uri: str) -> Permissions:
         """The effective read permissions of a file or folder, including its parents and ACLs.
 
-        Raises `GoneError` if absent.
+        Raises `GoneError` if the file or folder does not exist.
         """
         ...
 
@@ -108,7 +109,7 @@ class Store(Reader, Protocol):
         """Restricts a file or folder of the index to the readers that ``like`` permits.
 
         Owner and group become those of ``like`` if the user may set them; otherwise the mode is
-        narrowed to compensate. Call it on a folder while it is still empty.
+        narrowed to compensate. Callers restrict a folder while the folder is still empty.
 
         Returns:
             The permissions in force afterwards.
@@ -135,7 +136,7 @@ def split(uri: str) -> tuple[str, str, str]:
 
 
 def join(uri: str, *names: str) -> str:
-    """The URI of a member of a folder, one name a level.
+    """The URI of a member of a folder; each name is one level.
 
     Raises:
         InvalidInputError: a name that is empty, ``.``, ``..``, or contains ``/`` or NUL.

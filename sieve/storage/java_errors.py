@@ -1,7 +1,8 @@
 """Classifies errors by class, condition, SQLSTATE and stack, never by their message.
 
 Messages change between releases. An authorizer may subclass or wrap an exception, so the whole
-chain of causes and each class's superclasses count. No other module decides by an error's text.
+chain of causes and each class's superclasses count. No other module classifies errors by their
+text.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def answered(error: BaseException) -> bool:
 
 
 def conditions(error: BaseException | None) -> frozenset[str]:
-    """The conditions of an error and of those that it was raised from: Sieve's own and Spark's.
+    """The conditions of an error and of its chain of causes, both Sieve's and Spark's conditions.
 
     A condition with parts, such as ``FAILED_READ_FILE.NO_HINT``, counts as its first part.
     """
@@ -73,9 +74,9 @@ def conditions(error: BaseException | None) -> frozenset[str]:
 def worker_conditions(error: BaseException) -> frozenset[str]:
     """The conditions of Sieve's own errors that Python workers raised.
 
-    Spark hands over the traceback of a worker as the message of its `PythonException` and nothing
-    else, so the last line of that is what tells the class and the condition. PySpark makes a
-    `PythonException` of its own of it, without the Java exception behind.
+    Spark's `PythonException` has the traceback of a worker as its message, and nothing else. Hence
+    the last line of the message tells the class and the condition. PySpark converts this exception
+    to a `PythonException` of its own, without the Java exception as its cause.
     """
     tracebacks = [
         str(cause.getMessage()) for cause in causes(error) if _PYTHON_ERROR in _simple_names(cause)
@@ -86,11 +87,11 @@ def worker_conditions(error: BaseException) -> frozenset[str]:
 
 
 def raised_in(error: BaseException, java_class: str) -> bool:
-    """Whether a method of a Java class was at work when an exception or a cause of it was made.
+    """Whether a method of a Java class was on the stack of an exception or one of its causes.
 
     Args:
-        error: of py4j or PySpark.
-        java_class: simple name; its inner and anonymous classes count as itself.
+        error: an error of py4j or PySpark.
+        java_class: simple name of the class; its inner and anonymous classes count as the class.
     """
     return any(
         str(frame.getClassName()).rpartition(".")[2].partition("$")[0] == java_class
@@ -101,7 +102,8 @@ def raised_in(error: BaseException, java_class: str) -> bool:
 
 def _condition(cause: Any) -> str | None:
     for name in ("getCondition", "getErrorClass"):
-        # Spark 3.5 has the second alone, and what is no SparkThrowable neither.
+        # Spark 3.5 has only the second method. An exception that is not a SparkThrowable has
+        # neither.
         with contextlib.suppress(Py4JError, TypeError, AttributeError):
             condition = getattr(cause, name)()
             return None if condition is None else str(condition)
@@ -109,7 +111,7 @@ def _condition(cause: Any) -> str | None:
 
 
 def sql_state(cause: Any) -> str | None:
-    """The SQLSTATE of one of Spark's own exceptions; None for others."""
+    """The SQLSTATE of one of Spark's own exceptions; None for other exceptions."""
     try:
         state = cause.getSqlState()
     except (Py4JError, TypeError):

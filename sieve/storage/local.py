@@ -1,7 +1,7 @@
-"""The store for ``file:`` URIs: creates a file if absent by a hard link, durable by fsync.
+"""The store for ``file:`` URIs: creates a file if absent by a hard link, made durable by fsync.
 
-A draft is written, synced and then linked to its name. ``link(2)`` fails if the name exists, so it
-decides between two writers, and a reader never sees half a file.
+A draft is written, synced and then linked to its final name. ``link(2)`` fails if the name exists,
+so the link decides between two writers. A reader never sees half a file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class LocalStore:
         try:
             created = _link(draft, path, uri)
         finally:
-            # The draft is a separate name: deleting it never touches the linked file.
+            # The draft has a name of its own, so deleting the draft never touches the linked file.
             with contextlib.suppress(OSError):
                 os.unlink(draft)
         if created:
@@ -127,7 +127,7 @@ class LocalStore:
         path = _path(uri)
         with _failures("restrict", uri):
             is_dir = os.path.isdir(path)
-            # Accessible to the owner alone while owner and group change.
+            # The file is accessible to its owner alone while owner and group change.
             os.chmod(path, 0o700 if is_dir else 0o600)
             for acl in _ACLS:
                 if acl in _attributes(path):
@@ -154,7 +154,7 @@ def _path(uri: str) -> str:
 
 
 def _draft(folder: str, data: bytes) -> str:
-    """Writes and syncs a file under a unique name, with the permissions its folder implies."""
+    """Writes and syncs a file under a unique name, with permissions derived from its folder."""
     draft = os.path.join(folder, f".draft-{secrets.token_hex(16)}")
     descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
@@ -174,8 +174,8 @@ def _link(draft: str, path: str, uri: str) -> bool:
     try:
         os.link(draft, path)
     except OSError as error:
-        # Over NFS the reply to a successful link can be lost and the retry refused. The link count
-        # of the draft tells the outcome, not the reply.
+        # Over NFS the reply to a successful link can be lost, and the retry then fails. Therefore
+        # the link count of the draft tells the outcome, not the reply.
         if _links(draft) == 2:
             return True
         if error.errno == errno.EEXIST:
@@ -237,7 +237,7 @@ def _inherit(path: str, folder: str, is_dir: bool) -> None:
 
 
 def _give(path: str, like: Permissions) -> None:
-    """Sets owner and group of ``like`` where this user may and this host knows them."""
+    """Sets owner and group of ``like`` where this user may and this host knows their names."""
     for uid, gid in ((-1, gid_of(like.group)), (uid_of(like.owner), -1)):
         if (uid, gid) != (-1, -1):
             with contextlib.suppress(PermissionError):
@@ -266,7 +266,7 @@ def _mtime_ms(status: os.stat_result) -> int:
 
 
 def _sync(folder: str) -> None:
-    """Makes the names in a folder durable (fsync of the directory)."""
+    """Makes the names in a folder durable, by an fsync of the directory."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,7 @@
-"""Opens the store of a URI by its scheme: local, or through the driver's JVM S3 or HDFS.
+"""Opens the store of a URI by its scheme: local files, or S3 or HDFS through the driver's JVM.
 
-``file:`` needs no JVM, ``s3a:`` uses conditional puts, and all other schemes go to the HDFS store,
-which refuses those without an atomic rename.
+``file:`` needs no JVM. ``s3a:`` uses conditional puts. All other schemes go to the HDFS store,
+which refuses schemes without an atomic rename.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sieve.storage.s3 import S3Store
 
 
 def store_for(uri: str, jvm: Any, conf: Any, *, single_writer: bool = False) -> Store:
-    """The store of a URI by its scheme: local, or through the driver's JVM S3 or HDFS.
+    """The store of a URI by its scheme: local files, or S3 or HDFS through the driver's JVM.
 
     Args:
         uri: any URI of the file system.

@@ -1,9 +1,10 @@
 """POSIX permissions: gives an index no more readers than its table has.
 
-An index holds keys of its table, so it must not leak them. POSIX rules, which HDFS shares: the
-first class (owner, group, other) that a user belongs to decides, and reaching a file needs the
-execute bit of every folder above it. Example: a table folder with ``rwxr-x---`` and the group
-``sales`` gives an index the mode 0o750 if its group is also ``sales``, else 0o700.
+An index holds keys of its table, so the index must not leak them. POSIX rules, which HDFS shares,
+have three classes: owner, group and other. The first class that a user belongs to decides, and
+reaching a file needs the execute bit of every folder above the file. Example: a table folder with
+``rwxr-x---`` and the group ``sales`` gives an index the mode 0o750 if the index's group is also
+``sales``, else 0o700.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ class Permissions:
     """Owner, group and the nine permission bits of a file or folder.
 
     Attributes:
-        owner: user name (decimal uid if the system has no name for it).
-        group: group name (decimal gid if the system has no name for it).
+        owner: user name, or the uid in decimal if the system has no name for the user.
+        group: group name, or the gid in decimal if the system has no name for the group.
         mode: the bits ``rwxrwxrwx``, 0 to 0o777.
     """
 
@@ -27,10 +28,11 @@ class Permissions:
 
 
 def without_acl(permissions: Permissions) -> Permissions:
-    """The certain permissions of a file with an access control list (ACL): its owner's bits alone.
+    """The permissions that a file with an access control list (ACL) surely grants: the owner bits.
 
-    With an ACL the group bits are its mask, not the group's permissions, and a named user may be
-    denied access that all others have. Copying the bits could give access to the wrong users.
+    With an ACL, the group bits are the mask of the ACL, not the group's permissions. A named user
+    may be denied access that all others have. Copying the bits could give access to the wrong
+    users.
     """
     return replace(permissions, mode=permissions.mode & 0o700)
 
@@ -47,8 +49,8 @@ def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
     """The widest mode for a file of ``owner`` and ``group`` that adds no reader to ``like``.
 
     The owner of the file created its content and always has full access. If owner or group differ
-    from those of ``like``, its owner or its group members belong to another class here, so that
-    class gets only the bits that both classes have there.
+    from those of ``like``, its owner or its group members belong to another class here. That class
+    then gets only the bits that both classes have in ``like``.
     """
     owner_bits, group_bits, other_bits = like.mode >> 6 & 7, like.mode >> 3 & 7, like.mode & 7
     if owner != like.owner:

@@ -1,6 +1,6 @@
 """Maps names of users and groups to the numeric ids of the operating system, and back.
 
-Hadoop reports names and the operating system ids, so `Permissions` uses names throughout.
+Hadoop reports names and the operating system reports ids, so `Permissions` uses names only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The store for S3-compatible object stores: creates a file if absent by a conditional put.
 
 Hadoop supports ``If-None-Match: *`` since 3.4.2. A server may ignore the condition and accept every
-put, so a bucket is probed before it is relied on. Objects are never renamed: on S3 a rename is a
+put, so Sieve probes a bucket before the first write. Objects are never renamed: on S3 a rename is a
 copy and does not decide between two writers.
 """
 
@@ -49,8 +49,8 @@ class S3Store(HadoopFiles):
     """`sieve.storage.interface.Store` over ``s3a:``.
 
     Attributes:
-        schemes: URI schemes to serve.
-        single_writer: whether to write where puts are not conditional; the user assures that no
+        schemes: the URI schemes that this store serves.
+        single_writer: whether to write even if puts are not conditional; the user asserts that no
             other process writes.
     """
 
@@ -88,7 +88,10 @@ class S3Store(HadoopFiles):
         fs.createFile(path).build().close()
 
     def permissions(self, uri: str) -> Permissions:
-        """The bucket as a group: the users its policy admits, whom S3A does not report."""
+        """Represents the bucket as a group:
+
+        S3A does not report the users that a bucket policy admits.
+        """
         fs, path = self.open(uri)
         with failures("read the permissions of", uri):
             owner = str(fs.getFileStatus(path).getOwner())
@@ -106,7 +109,7 @@ class S3Store(HadoopFiles):
         return now
 
     def _lack(self, fs: Any, uri: str) -> str:
-        """Why puts into the bucket of a URI are not conditional; "" if they are."""
+        """Why puts into the bucket of a URI are not conditional; "" if they are conditional."""
         bucket = _bucket(uri)
         if bucket not in _lacks:
             lack = self._try_out(fs, parent(uri))
@@ -152,11 +155,14 @@ class S3Store(HadoopFiles):
                     raise
             else:
                 return True
-            # Another put of this name is in progress; it may be an earlier one of ours.
+            # Another put of this name is in progress. It may be an earlier put of this process.
             time.sleep(pauses.pop(0) * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
 
     def _put(self, fs: Any, path: Any, uri: str, data: bytes, writer: str | None = None) -> None:
-        """Puts an object; with a writer, only if absent, and with it in the metadata."""
+        """Puts an object.
+
+        With a writer, puts it only if absent, and stores the writer in the metadata.
+        """
         with failures("create", uri):
             builder = fs.createFile(path).overwrite(True)
             if writer is not None:
@@ -167,7 +173,7 @@ class S3Store(HadoopFiles):
             try:
                 write(stream, data)
             except BaseException:
-                # Closing the stream would put the part that has been written.
+                # Closing the stream would put the part that has been written so far.
                 with contextlib.suppress(Py4JError):
                     stream.abort()
                 raise
@@ -179,9 +185,9 @@ class S3Store(HadoopFiles):
             raise _doubt(uri, error) from error
 
     def _is_ours(self, fs: Any, path: Any, uri: str, writer: str) -> bool:
-        """Whether the existing object results from a request of ours whose reply was lost.
+        """Whether an earlier request of this process, whose reply was lost, created the object.
 
-        S3A and the SDK below it retry requests, and a retry may meet the object of the first
+        S3A and the SDK below it retry requests, and a retry may find the object of the first
         attempt.
         """
         try:
