@@ -1,1 +1,1 @@
-"""Predicate pushdown: a tree, and what indexes prove of it (might match, or cannot match)."""
+"""Predicate pushdown: the tree of a filter, and what indexes prove about it."""

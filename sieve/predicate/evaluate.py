@@ -1,8 +1,8 @@
-"""Evaluates a predicate over a table's indexes: which locations might match, which cannot.
+"""Evaluates a predicate over a table's indexes: which locations might match and which cannot.
 
 Only *cannot match* is a proof; a location is kept in every other case. A leaf becomes `KeyRanges`
 of its column, and the index of the column answers which locations may hold such a key. A leaf
-without an index has no proof and keeps every location:
+without an index gives no proof and keeps every location:
 
 ===============  =====================  ==========================
 A                B                      result
@@ -13,8 +13,9 @@ unknown          unknown                unknown
 ===============  =====================  ==========================
 
 Key ranges of one column are intersected below AND and united below OR before the index is asked.
-Example: in ``x > 1 AND (x < 5 OR y = 2)`` the index of x is asked for ``(1, 5)``, so a location
-whose only keys are 0 and 7 is not kept by that branch. NOT does not occur: `sieve.predicate.tree`.
+Example: for ``x > 1 AND (x < 5 OR y = 2)`` the index of x is asked about ``(1, 5)``, so the branch
+``x < 5`` does not keep a location whose only keys are 0 and 7. NOT does not occur in a tree: see
+`sieve.predicate.tree`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ class LocationIndex(Protocol):
         """Whether a value that the index saw as not NULL is not NULL in every query."""
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """bool[n_locations]: may hold a value in the key ranges; True where nothing is known."""
+        """Which locations may hold a value in the key ranges, bool[n_locations].
+
+        True if unknown.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +64,7 @@ class Verdict:
     Attributes:
         keep: bool[n_locations]; False only where no row can make the predicate TRUE.
         used: the columns whose indexes contributed.
-        why: which parts could not be used, as text, each once.
+        why: the parts that could not be used, as text, without duplicates.
     """
 
     keep: Flags
@@ -93,7 +97,7 @@ class _Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _All:
-    """Conjunction: at most one bound for each column, all of them in `bounds`."""
+    """Conjunction: `bounds` has all bounds, at most one for each column."""
 
     bounds: Mapping[Column, KeyRanges]
     others: tuple[_Any, ...]
@@ -101,12 +105,15 @@ class _All:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Any:
-    """Disjunction: at most one part is a bound for each column. Without parts it is false."""
+    """Disjunction: at most one part is a bound for each column.
+
+    A disjunction without parts is false.
+    """
 
     parts: tuple[_Bound | _All, ...]
 
 
-# A predicate without the leaves that have no index; None: nothing can be proved.
+# A predicate without the leaves that have no index; None means that nothing can be proved.
 _Plan: TypeAlias = _Bound | _All | _Any | None
 
 
@@ -117,7 +124,10 @@ class _Proof:
 
 
 class _Evaluation:
-    """Evaluates one predicate over one table; collects in `why` the parts it could not use."""
+    """Evaluates one predicate over one table.
+
+    Collects in `why` the parts that could not be used.
+    """
 
     def __init__(self, indexes: Mapping[Column, LocationIndex], n_locations: int) -> None:
         self._indexes = indexes
@@ -149,9 +159,9 @@ class _Evaluation:
     ) -> _Proof | None:
         """Locations that may hold a row that satisfies `plan` and also `given`.
 
-        The key ranges that an AND demands of a column also narrow the ORs below it: a location
-        whose only x are 0 and 7 has no row of the branch ``x < 5`` in
-        ``x > 1 AND (x < 5 OR y = 2)``.
+        The key ranges that an AND demands of a column also narrow the ORs below the AND. In ``x > 1
+        AND (x < 5 OR y = 2)``, a location whose only x are 0 and 7 has no row of the branch ``x <
+        5``.
         """
         if isinstance(plan, _Bound):
             return self._look_up(plan.column, plan.key_ranges, given)
@@ -220,7 +230,7 @@ def _bounds(plan: _Bound | _All | None) -> Mapping[Column, KeyRanges]:
 
 
 def _disjunction(plans: Iterable[_Plan]) -> _Plan:
-    """OR: one part without a proof makes all unprovable; bounds of one column are united."""
+    """OR: one part without a proof makes the whole unprovable; bounds of one column are united."""
     bounds: dict[Column, list[KeyRanges]] = {}
     others: list[_Bound | _All] = []
     for plan in plans:

@@ -1,7 +1,8 @@
 """Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
 Key ranges are a superset of the values for which the predicate can be TRUE. Therefore the union and
-the intersection of two key ranges are key ranges of OR and AND, and any key ranges may be widened.
+the intersection of two key ranges are the key ranges of OR and AND, and any key ranges may be
+widened.
 
 Examples for an exact encoder of integers: ``x < 5`` has the interval ``[LEAST, 4]``,
 ``x IN (1, 2, 7)`` has ``[1, 2]`` and ``[7, 7]`` with three hashes, and ``x IS NULL`` has no
@@ -25,14 +26,14 @@ from sieve.predicate.tree import Comparison, Leaf, Membership, NullTest
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyRanges:
-    """Values of one column; a row must have one of them.
+    """Values of one column; a matching row must have one of them.
 
     Attributes:
         intervals: int64[k, 2], key codes from first to last, both inclusive; ascending, neither
             overlapping nor adjacent.
         null: whether NULL is allowed.
         nan: whether NaN is allowed.
-        hashes: uint64[h], the allowed hashes of the values; None: all.
+        hashes: uint64[h], the allowed hashes of the values; None allows all.
     """
 
     intervals: Intervals
@@ -42,7 +43,7 @@ class KeyRanges:
 
 
 def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
-    """The values that are in both."""
+    """The values that are in both key ranges."""
     if one.hashes is None or other.hashes is None:
         hashes = other.hashes if one.hashes is None else one.hashes
     else:
@@ -56,7 +57,7 @@ def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
 
 
 def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
-    """The values that are in at least one."""
+    """The values that are in at least one of the key ranges."""
     parts = tuple(parts)
     # A part without intervals, such as IS NULL, adds no hashes.
     hashes = [part.hashes for part in parts if len(part.intervals)]
@@ -71,9 +72,10 @@ def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
 
 
 def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
-    """The values that can make a leaf TRUE; with an inexact encoder, values of the same code too.
+    """The values that can make a leaf TRUE; an inexact encoder adds values of equal codes.
 
-    Comparisons are Spark's: NaN equals NaN and is greater than every other value, -0.0 equals 0.0.
+    Comparisons follow Spark: NaN equals NaN and is greater than every other value, and -0.0 equals
+    0.0.
 
     Raises:
         InvalidInputError: a constant is not in the wire form of the encoder's type.
@@ -102,7 +104,7 @@ def _membership(leaf: Membership, encoder: Encoder) -> KeyRanges:
     literals = [encoder.literal(value) for value in leaf.values]
     if not leaf.negated:
         return _any_of(literals, leaf.null)
-    # NULL NOT IN () is TRUE by Spark's rules for empty lists, and NULL by its legacy rules.
+    # NULL NOT IN () is TRUE by Spark's current rules for empty lists, and NULL by its legacy rules.
     return _none_of(literals, encoder.exact, leaf.null or not literals)
 
 
@@ -114,7 +116,7 @@ def _any_of(literals: Sequence[Literal], null: bool) -> KeyRanges:
 
 
 def _hashes(literals: Sequence[Literal], codes: npt.NDArray[np.int64]) -> Hashes:
-    """Hashes of the constants that are not NaN; of their codes where these are exact."""
+    """Hashes of the constants that are not NaN: of their codes if exact, else of their bytes."""
     images = [literal.image for literal in literals if literal.image is not None]
     return np.unique(hash_bytes(images) if images else hash_codes(codes))
 
@@ -124,7 +126,8 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
     if not exact:
         return KeyRanges(_EVERYWHERE, null, nan)
     codes = _codes(literals)
-    # The gap below the least code and the one above the greatest would wrap around: omit them.
+    # The gap below the least code and the gap above the greatest code would wrap, so both are
+    # omitted.
     first = np.concatenate([[LEAST], codes[codes < GREATEST] + 1])
     last = np.concatenate([codes[codes > LEAST] - 1, [GREATEST]])
     if len(codes) and codes[0] == LEAST:
@@ -138,7 +141,7 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
 def _ordering(op: str, literal: Literal, exact: bool, null: bool) -> KeyRanges:
     upwards, inclusive = op.startswith(">"), op.endswith("=")
     if literal.nan:
-        # Every value is below NaN, and none is above it.
+        # Every value is less than NaN, and no value is greater.
         below = _NOWHERE if upwards else _EVERYWHERE
         return KeyRanges(below, null, nan=inclusive)
     code, step = literal.code, int(exact and not inclusive)
@@ -157,7 +160,7 @@ def _interval(first: int, last: int) -> Intervals:
 
 
 def _codes(literals: Sequence[Literal]) -> npt.NDArray[np.int64]:
-    """Codes of the constants that are not NaN, ascending, each once."""
+    """Codes of the constants that are not NaN, ascending, without duplicates."""
     return np.unique(np.array([lit.code for lit in literals if not lit.nan], np.int64))
 
 

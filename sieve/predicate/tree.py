@@ -1,9 +1,9 @@
 """Predicate tree: the filter of a scan as records, and its parser from JSON.
 
-The tree has no NOT: the shim pushes it down to the leaves (negation normal form), because the
+The tree has no NOT: the shim pushes NOT down to the leaves (negation normal form), because the
 negation of "might match" proves nothing. A part that cannot be translated is `Unknown`.
 
-The filter ``day >= 3 OR day IS NULL``, as JSON and as records:
+Example: the filter ``day >= 3 OR day IS NULL``, as JSON and as records:
 
     {"op": "or", "args": [{"op": ">=", "col": ["day"], "value": 3},
                           {"op": "is null", "col": ["day"]}]}
@@ -38,7 +38,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A part that may be TRUE for any row: the reason `why`, and the `names` of its columns."""
+    """A part that may be TRUE for any row.
+
+    `why` is the reason, `names` are the columns of the part.
+    """
 
     why: str
     names: tuple[str, ...] = ()
@@ -60,7 +63,10 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`column op value`, `op` one of ``= != < <= > >=``; `null`: also TRUE for NULL rows."""
+    """`column op value`, where `op` is one of ``= != < <= > >=``.
+
+    `null`: also TRUE for NULL rows.
+    """
 
     op: str
     column: Column
@@ -117,7 +123,7 @@ def columns(predicate: Predicate) -> frozenset[Column]:
 def parse(tree: object) -> Predicate:
     """Parses a predicate tree from the result of `json.loads`.
 
-    A part that exceeds a limit (depth, nodes, values) becomes `Unknown`: it costs reads,
+    A part that exceeds a limit (depth, nodes, values) becomes `Unknown`, which costs reads but
     never rows.
 
     Raises:
