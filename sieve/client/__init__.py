@@ -1,1 +1,1 @@
-"""Sieve as a Python program uses it: settings of a session, statements as functions, answers."""
+"""Sieve for Python programs: settings of a session, statements as functions, answers."""

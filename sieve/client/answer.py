@@ -1,7 +1,7 @@
 """An answer of a statement: a sequence of records that shows itself as a table.
 
-A terminal gets plain text; a notebook gets HTML (``_repr_html_``), in which every text is escaped
-and bars show shares. The HTML has styles of its own and loads nothing.
+A terminal gets plain text. A notebook gets HTML (``_repr_html_``), which escapes every text and
+shows shares as bars. The HTML contains its own styles and loads nothing.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class Answer(Sequence[Record], Generic[Record]):
         return iter(self.rows)
 
     def __repr__(self) -> str:
-        """A table in plain text: a line of names, then a line a row."""
+        """The answer as a table in plain text: a line of names, then one line per row."""
         lines = [list(self.columns), *([on_a_line(t) for t in row] for row in self._texts())]
         widths = [max(len(line[k]) for line in lines) for k in range(len(self.columns))]
         rows = ("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in lines)
         return "\n".join([*(row.rstrip() for row in rows), *self._rest()])
 
     def _repr_html_(self) -> str:
-        """The same as an HTML table, for notebooks."""
+        """The answer as an HTML table, for notebooks."""
         head = "".join(_cell("th", escape(name), number=False) for name in self.columns)
         body = "".join(
             f"<tr>{''.join(self._cells(row, texts))}</tr>"
@@ -90,7 +90,7 @@ class Answer(Sequence[Record], Generic[Record]):
 
 
 def on_a_line(text: str) -> str:
-    """The text with line breaks and other control characters escaped, as terminals obey them."""
+    """Escapes line breaks and other control characters, which a terminal would obey."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
@@ -100,7 +100,7 @@ def _cell(tag: str, content: str, *, number: bool) -> str:
 
 
 def _bars(row: Any, column: str, value: object) -> str:
-    """The bar of a cell: dark by the index, pale behind it by minimum and maximum alone."""
+    """The bar of a cell: dark for the index, pale behind it for minimum and maximum alone."""
     if isinstance(value, str) and (found := _EXPECTED.match(value)):
         read, files, minmax = map(float, found.groups())
         return _track([(minmax / files, _PALE), (read / files, _DARK)]) if files else ""

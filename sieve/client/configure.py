@@ -14,7 +14,7 @@ from sieve.errors import InvalidInputError
 
 
 class SessionBuilder(Protocol):
-    """What `configure` needs of ``SparkSession.builder``."""
+    """The part of ``SparkSession.builder`` that `configure` uses."""
 
     def config(self, key: str, value: str, /) -> Self:
         """Sets a setting and returns the builder."""
@@ -27,19 +27,20 @@ _Builder = TypeVar("_Builder", bound=SessionBuilder)
 def configure(builder: _Builder) -> _Builder:
     """Makes the session of a builder load Sieve; returns the builder.
 
-    Extensions and jars are added to those that the builder or ``spark-defaults.conf`` names; other
-    settings of the user stay. Call it after your own settings and before ``getOrCreate()``.
+    Extensions and jars are appended to those of the builder or ``spark-defaults.conf``; other
+    settings of the user stay. Call `configure` after your own settings and before
+    ``getOrCreate()``.
 
     Args:
-        builder: ``SparkSession.builder``, of a Spark that starts in this process.
+        builder: ``SparkSession.builder`` of a Spark that starts in this process.
 
     Raises:
         UnavailableError: no Spark was found.
         UnsupportedError: there is no jar for this Spark.
-        InvalidInputError: Spark runs in this process already, without Sieve; or the session is one
-            of Spark Connect, whose server loads Sieve.
+        InvalidInputError: Spark already runs in this process without Sieve; or the session is one
+            of Spark Connect, whose server must load Sieve.
     """
-    # A builder shows its settings nowhere else.
+    # A builder has no public method that returns its settings.
     given: Mapping[str, Any] = getattr(builder, "_options", {})
     if "spark.remote" in given:
         raise InvalidInputError(
@@ -59,7 +60,7 @@ def configure(builder: _Builder) -> _Builder:
 
 
 def _refuse_started_spark(jar: Path) -> None:
-    """A JVM takes its class path, and a session its extensions, from their start."""
+    """Refuses a running Spark: class path and extensions are fixed when a JVM or session starts."""
     pyspark = sys.modules.get("pyspark")
     gateway = getattr(getattr(pyspark, "SparkContext", None), "_gateway", None)
     if gateway is None:

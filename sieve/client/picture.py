@@ -1,4 +1,4 @@
-"""The picture of an index, as a notebook shows it and a terminal sums it up."""
+"""The picture of an index, which a notebook shows and a terminal summarises."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Rows of the answers of statements, as records.
+"""Records for the rows of the statements' answers.
 
-A record has the columns of its statement, in their order, which docs/sql.md describes. A column
-that a later release adds is left out. ``wholes`` names, for a column that is a part of another one
-of its row, or of a property of it, that other one: notebooks draw the share as a bar.
+A record has the columns of its statement, in their order; docs/sql.md describes the columns. A
+record omits columns that a later release adds. Some columns are a part of another column of their
+row, or of a property of the record. ``wholes`` names that other column or property, and notebooks
+draw the share as a bar.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Advised:
 
     @property
     def bytes_without(self) -> int:
-        """Bytes that the scans read, or would read without the index that is there."""
+        """Bytes that the scans read, or would read without the existing index."""
         return self.bytes_read if self.action == "create" else self.bytes_read + self.bytes_saved
 
 

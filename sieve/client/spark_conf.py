@@ -1,4 +1,4 @@
-"""The settings that make a Spark load Sieve, merged with those that its user has."""
+"""The settings that make Spark load Sieve, merged with the user's settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 EXTENSIONS: Final = "org.apache.spark.sql.sieve.SieveExtensions"
 
-# Settings to which Sieve's value is appended: to replace the user's would disable theirs.
+# Sieve's value is appended to these settings, because replacing the user's value would disable it.
 SEPARATORS: Final = {
     "spark.sql.extensions": ",",
     "spark.jars": ",",
@@ -27,7 +27,10 @@ Settings = dict[str, str]
 
 
 def read_properties(path: Path) -> Settings:
-    """Reads a file like spark-defaults.conf: key, blanks or ``=``, value; ``#`` comments."""
+    """Reads a file like spark-defaults.conf: key, blanks or ``=``, value.
+
+    ``#`` begins a comment.
+    """
     settings = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         if match := re.fullmatch(r"\s*([^#\s=:][^\s=:]*)[\s=:]+(.*?)\s*", line):
@@ -36,11 +39,11 @@ def read_properties(path: Path) -> Settings:
 
 
 def wiring(jar: Path) -> Settings:
-    """Settings that make Spark load Sieve: the lines for an existing cluster's spark-defaults."""
+    """Settings that make Spark load Sieve: lines for a cluster's spark-defaults.conf."""
     return {
         "spark.sql.extensions": EXTENSIONS,
-        # On the driver's own class path, so that Spark and its Hive clients share one set of
-        # classes; and as a jar, so that executors get the classes too.
+        # The jar is on the driver's own class path, so that Spark and its Hive clients share one
+        # set of classes. The setting spark.jars gives executors the classes.
         "spark.jars": str(jar),
         "spark.driver.extraClassPath": str(jar),
         "spark.sieve.python": sys.executable,
@@ -53,16 +56,18 @@ def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
 
 
 def merged(ours: Settings, theirs: Settings) -> Settings:
-    """The settings for the command line: Sieve's if the user has none; of lists, both joined."""
+    """The settings for the command line: the user's value wins, except that lists are joined."""
     result: Settings = {}
     for key, value in ours.items():
         if key not in theirs:
             result[key] = value
         elif separator := SEPARATORS.get(key):
             parts = [part for part in theirs[key].split(separator) if part]
-            # Without duplicates: the lines of `sieve conf` may be in the user's file already.
+            # Duplicates are removed, because the user's file may already have the lines of `sieve
+            # conf`.
             parts += [part for part in value.split(separator) if part not in parts]
             result[key] = separator.join(parts)
-    # These were removed from the command line for merging, but Sieve has nothing to append.
+    # These settings were removed from the command line for merging, but Sieve appends nothing to
+    # them.
     result |= {k: theirs[k] for k in SEPARATORS if k in theirs and k not in result}
     return result

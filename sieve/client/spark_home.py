@@ -17,7 +17,8 @@ from sieve.errors import InvalidInputError, UnavailableError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# The jars lie beside this package, in the wheel and in a checkout; no code of theirs is imported.
+# The jars lie beside this package, both in the wheel and in a checkout. Python imports no code from
+# there.
 JARS: Final = Path(__file__).resolve().parents[2] / "sql_ext" / "jars"
 
 
@@ -37,7 +38,7 @@ class SparkHome:
 
     @property
     def line(self) -> str:
-        """Major and minor version, for which a shim jar is compiled."""
+        """Major and minor version; each such line has its own shim jar."""
         return ".".join(self.version.split(".")[:2])
 
 
@@ -45,12 +46,13 @@ def find_spark(environ: Mapping[str, str]) -> SparkHome:
     """The Spark at ``SPARK_HOME`` if that is set, else the ``pyspark`` beside this package.
 
     Raises:
-        UnavailableError: there is neither.
+        UnavailableError: neither ``SPARK_HOME`` nor ``pyspark`` exists.
         InvalidInputError: ``SPARK_HOME`` is not a Spark installation.
     """
     if home := environ.get("SPARK_HOME"):
         return inspect(Path(home).absolute())
-    # Located without an import: to import PySpark takes longer than the rest of the launcher.
+    # PySpark is located without an import, because importing it takes longer than the rest of the
+    # launcher.
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise UnavailableError(
@@ -62,7 +64,7 @@ def find_spark(environ: Mapping[str, str]) -> SparkHome:
 
 
 def inspect(home: Path) -> SparkHome:
-    """Reads the versions from the name of Spark's core jar, which needs no process."""
+    """Reads the versions from the name of Spark's core jar, without starting a process."""
     for jar in sorted((home / "jars").glob("spark-core_*.jar")):
         if match := re.fullmatch(r"spark-core_(\d+\.\d+)-(\d+\.\d+\..+)\.jar", jar.name):
             return SparkHome(home, version=match[2], scala=match[1])
@@ -76,7 +78,7 @@ def shim_jar(spark: SparkHome, jars: Path = JARS) -> Path:
     """The jar with Sieve's classes for this Spark.
 
     Raises:
-        UnsupportedError: there is none for its line; the error names the supported lines.
+        UnsupportedError: this Spark line has no jar; the error names the supported lines.
     """
     jar = jars / f"sieve-spark-{spark.line}_{spark.scala}.jar"
     if jar.exists():

@@ -1,8 +1,8 @@
 """Statements as functions of a Spark session, for programs and notebooks.
 
-Each function sends one statement through ``spark.sql``, so it works in a session of Spark Connect,
-too, and returns an `Answer`. Tables, columns and databases are named as in SQL: ``shop.orders``,
-with backquotes where SQL needs them. Errors are those of the statement, raised by PySpark.
+Each function sends one statement through ``spark.sql`` and returns an `Answer`, so it also works in
+a session of Spark Connect. Tables, columns and databases are named as in SQL: ``shop.orders``, with
+backquotes where SQL needs them. PySpark raises the errors of the statement.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _Record = TypeVar("_Record")
 
 
 class Session(Protocol):
-    """What the functions need of a ``SparkSession``."""
+    """The part of a ``SparkSession`` that the functions use."""
 
     def sql(self, query: str, /) -> Any:
-        """Runs a statement; its answer has ``collect()``."""
+        """Runs a statement; the result has a method ``collect()``."""
         ...
 
 
 def indexes(spark: Session, db: str | None = None) -> Answer[IndexState]:
-    """The indexes of a database, by default the current one: SHOW SIEVE INDEXES."""
+    """Lists the indexes of a database, by default the current one: SHOW SIEVE INDEXES."""
     return _call(spark, IndexState, "show_indexes", database=db)
 
 
 def advise(spark: Session, table: str | None = None, db: str | None = None) -> Answer[Advised]:
-    """Which indexes this driver's scans make worth having or dropping: ADVISE SIEVE INDEXES.
+    """Lists the indexes that this driver's scans suggest to create or drop: ADVISE SIEVE INDEXES.
 
     Args:
         spark: a session with Sieve.
@@ -63,15 +63,15 @@ def create(
     comment: str | None = None,
     **options: OptionValue,
 ) -> Answer[Built]:
-    """Makes an index of each column: CREATE SIEVE INDEX.
+    """Creates an index on each column: CREATE SIEVE INDEX.
 
     Args:
         spark: a session with Sieve.
         table: the table.
         columns: one or more, ``"id, day"`` or ``["id", "day"]``.
-        index: its name, for a single column; ``<column>_sieve`` by default.
-        if_not_exists: leave an index of that name as it is.
-        replace: build it in the place of an index of that name.
+        index: name of the index, for a single column; ``<column>_sieve`` by default.
+        if_not_exists: do nothing if an index of that name exists.
+        replace: replace an existing index of that name.
         comment: free text that DESCRIBE shows.
         **options: options of the index, such as ``budget="2%"``.
     """
@@ -92,13 +92,13 @@ def create(
 def refresh(
     spark: Session, table: str, index: str | None = None, *, full: bool = False
 ) -> Answer[Built]:
-    """Brings one index, or all of a table, up to date: REFRESH SIEVE INDEX.
+    """Updates one index, or all indexes of a table: REFRESH SIEVE INDEX.
 
     Args:
         spark: a session with Sieve.
         table: the table.
-        index: the index; None for all.
-        full: read all files again, not the new and changed alone.
+        index: name of the index; None for all.
+        full: read all files again, not only the new and changed files.
     """
     return _call(spark, Built, "refresh", table=table, index=index, full=full)
 
@@ -118,24 +118,24 @@ def drop(
 
 
 def describe(spark: Session, table: str, index: str, *, extended: bool = False) -> Answer[Property]:
-    """What an index is and what queries read with it: DESCRIBE SIEVE INDEX.
+    """Describes an index and how much queries read with it: DESCRIBE SIEVE INDEX.
 
     Args:
         spark: a session with Sieve.
         table: the table.
-        index: the index.
-        extended: compare it with the table as it is now.
+        index: name of the index.
+        extended: compare the index with the table's current files.
     """
     return _call(spark, Property, "describe", table=table, index=index, extended=extended)
 
 
 def inspect(spark: Session, table: str, index: str) -> Picture:
-    """An index as a picture and a summary: which files it reads for which keys.
+    """Shows an index as a picture and a summary: which files it reads for which keys.
 
     Args:
-        spark: a session with Sieve; matplotlib is needed where its driver runs, and there alone.
+        spark: a session with Sieve; its driver, and only its driver, needs matplotlib.
         table: the table.
-        index: the index.
+        index: name of the index.
     """
     arguments = f"{_literal(table)}, {_literal(index)}"
     query = f"SELECT * FROM sieve_inspect({arguments})"  # noqa: S608 - both are literals
@@ -144,20 +144,23 @@ def inspect(spark: Session, table: str, index: str) -> Picture:
 
 
 def explain(spark: Session, query: str) -> Answer[Scan]:
-    """How many files each scan of a query would read: EXPLAIN SIEVE. The query is not run."""
+    """Estimates how many files each scan of a query would read:
+
+    EXPLAIN SIEVE. The query is not run.
+    """
     return _answer(spark, Scan, f"EXPLAIN SIEVE {query}")
 
 
 def check(
     spark: Session, table: str, index: str | None = None, *, sample: float | None = None
 ) -> Answer[CheckedFile]:
-    """Proves that no query loses a row: CHECK SIEVE INDEX, which reads the table's files again.
+    """Checks that no query loses a row, by reading the table's files again: CHECK SIEVE INDEX.
 
     Args:
         spark: a session with Sieve.
         table: the table.
-        index: the index; None for all.
-        sample: percent of the files that are read, above 0; None for all.
+        index: name of the index; None for all.
+        sample: percentage of the files to read, above 0; None for all.
     """
     return _call(spark, CheckedFile, "check", table=table, index=index, sample=sample)
 
@@ -170,14 +173,15 @@ def estimate(
     predicate: str | None = None,
     **options: OptionValue,
 ) -> Answer[Estimated]:
-    """What an index would cost and read, before it is built: ESTIMATE SIEVE INDEX.
+    """Estimates the size and the reads of an index before it is built: ESTIMATE SIEVE INDEX.
 
     Args:
         spark: a session with Sieve.
         table: the table.
-        columns: as of `create`.
-        predicate: of a query, as behind WHERE; its files and bytes are estimated, too.
-        **options: options of the index; without a budget, several sizes are estimated.
+        columns: one or more, as in `create`.
+        predicate: condition of a query, as after WHERE; the query's files and bytes are estimated,
+            too.
+        **options: options of the index. Without a budget, several sizes are estimated.
     """
     return _call(
         spark,
@@ -198,7 +202,7 @@ def _call(
     /,
     **arguments: OptionValue | None,
 ) -> Answer[_Record]:
-    """The answer of a procedure; arguments that are None or False are those of its defaults."""
+    """Calls a procedure and returns its answer; omits arguments that are None or False."""
     given = [
         f"{name} => {_literal(value)}"
         for name, value in arguments.items()
