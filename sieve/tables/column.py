@@ -14,7 +14,7 @@ class Column:
     Attributes:
         path: names in the table, in exact case.
         type: Catalyst type.
-        stored: names in the data files, by which an index knows the column; empty if the same.
+        stored: names in the data files, by which an index identifies the column; empty if the same.
     """
 
     path: tuple[str, ...]
@@ -26,12 +26,18 @@ class Column:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The path by which an index knows the column: it outlives ALTER TABLE RENAME COLUMN."""
+        """The path by which an index identifies the column.
+
+        ALTER TABLE RENAME COLUMN keeps this path.
+        """
         return self.stored or self.path
 
     @property
     def expression(self) -> str:
-        """The column of `CatalogTable.frame` as Spark parses it, whatever its characters."""
+        """A Spark expression for the column of `CatalogTable.frame`.
+
+        Quoting allows any character.
+        """
         return quoted(self.key)
 
     @property

@@ -1,4 +1,4 @@
-"""Data files as a listing tells them, where they can be cut, and which may have changed."""
+"""Data files of a listing, the offsets at which they can be cut, and which may have changed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class DataFile:
     """A data file as listed, or a file slice of Hudi: a base file and its log files.
 
     Attributes:
-        path: absolute qualified path, as Spark's listing writes it; for a slice, that of its base
-            file, or of its first log file if it has no base file yet.
-        length: bytes; for a slice, of all its files.
+        path: absolute qualified path, as Spark's listing writes it; for a slice, the path of its
+            base file, or of its first log file if it has no base file yet.
+        length: bytes; for a slice, the sum over all its files.
         mtime: modification time, ms since the epoch; for a slice, a number from 0 to 2^63 - 1
             derived from the names and lengths of its log files, 0 without log files.
     """
@@ -29,8 +29,9 @@ class FileCuts:
     """Where a file can be cut into ranges.
 
     Attributes:
-        offsets: of the cuts, ascending; none if the file is one range, or is text.
-        footer: bytes at its end that a reader needs for each range; 0 if there are none.
+        offsets: offsets of the cuts, ascending; empty if the file is one range, or is text.
+        footer: bytes at the file's end that a reader needs for each range; 0 for a file without
+            ranges.
     """
 
     offsets: tuple[int, ...]
@@ -42,9 +43,9 @@ class Changes:
     """The part of a table that may have changed; all other files are unchanged.
 
     Attributes:
-        folders: URIs, those of dropped partitions included.
+        folders: URIs of folders, dropped partitions included.
         files: all files in these folders and at these paths.
-        paths: of files in other folders, those that are gone included.
+        paths: paths of files in other folders, deleted files included.
     """
 
     folders: frozenset[str]

@@ -1,6 +1,6 @@
-"""Delta tables: commits of their log.
+"""Delta tables: the commits of the Delta log.
 
-The shim passes on what the log says; this module decides whether it tells all.
+The shim passes on the content of the log. This module decides whether the log is complete.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from sieve.tables.hudi import FAILURES
 
 log = logging.getLogger(__name__)
 
-# Above this, a full listing is as fast: Delta reads it from a checkpoint, and commits one by one.
+# Above this number of commits, a full listing is as fast: Delta reads a listing from a checkpoint,
+# but commits one by one.
 _MOST_COMMITS: Final = 200
 
 
 def listed_commit(access: Any) -> tuple[Commit, int]:
-    """The commit that was listed last, or else the newest, and its time, ms since the epoch.
+    """The last listed commit, or else the newest commit, with its time in ms since the epoch.
 
     Args:
         access: the shim's access to the table.
@@ -29,21 +30,21 @@ def listed_commit(access: Any) -> tuple[Commit, int]:
 
 
 def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | None:
-    """The files that commits since one have added or removed, and those of them that are there.
+    """The files that commits after a given one have added or removed, and which of them exist now.
 
-    Commits count whether or not they say that they change data: OPTIMIZE says not.
+    Every commit counts, even one that says that it changes no data, such as OPTIMIZE.
 
     Args:
         access: the shim's access to the table.
         since: a commit.
 
     Returns:
-        Paths, and JSON in the form of ``access.list()``; None if only a full listing can tell.
+        Paths, and JSON in the form of ``access.list()``; None if a full listing is necessary.
     """
     newest, _ = listed_commit(access)
     if newest.table != since.table or not 0 <= newest.version - since.version <= _MOST_COMMITS:
         return None
-    # A failure here is harmless: a full listing follows, and succeeds or reports the error.
+    # A failure here is harmless: a full listing follows, which succeeds or reports the error.
     try:
         versions, touched, listed = json.loads(access.history().listSince(since.version))
         now, _ = listed_commit(access)

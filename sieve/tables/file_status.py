@@ -24,7 +24,7 @@ compared by its time alone, and reading it again would prove no more."""
 
 
 def file_statuses(known: Locations, files: Sequence[DataFile]) -> list[FileStatus]:
-    """The status of each file, in order."""
+    """The status of each file, in the order of `files`."""
     columns = (known.states, known.lengths, known.mtimes)
     facts = zip(*(column.tolist() for column in columns), strict=True)
     by_path = dict(zip(known.paths, facts, strict=True))

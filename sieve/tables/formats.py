@@ -39,10 +39,10 @@ _HUDI = {
 
 
 def reads_whole_files(format_name: str, parts: Mapping[str, str]) -> bool:
-    """Whether scans never read ranges of a table's files, however large these are.
+    """Whether scans never read ranges of a table's files, however large the files are.
 
     Args:
-        format_name: the format.
+        format_name: the file format.
         parts: the parts of the reader's fingerprint.
     """
     if format_name in UNCHANGING:
@@ -66,7 +66,7 @@ def refuse_kind(name: str, kind: str) -> SieveError:
 
 
 def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
-    """The error for a table with a column whose name a build reserves.
+    """The error for a table with a column name that builds reserve.
 
     Args:
         name: the table.

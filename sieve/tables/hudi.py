@@ -1,6 +1,6 @@
 """Hudi tables: support checks, changes since a commit, and appended log files.
 
-The shim passes on Hudi's timeline and file slices; this module makes all decisions on them.
+The shim passes on Hudi's timeline and file slices; this module makes all decisions about them.
 Sources: Hudi's ``HoodieTimeline`` (actions of instants) and ``HoodieLogBlock`` (types and headers
 of log blocks).
 """
@@ -21,19 +21,21 @@ log = logging.getLogger(__name__)
 FAILURES: Final = (Py4JError, PySparkException)
 """Exceptions of JVM calls: PySpark converts some and passes others through."""
 
-# From version 8 on, one commit writes a log file, and listings show it once that is complete.
+# From version 8 on, one commit writes a log file, and listings show the file once the commit is
+# complete.
 _VERSIONS: Final = frozenset({"8", "9"})
 
-# Only the metadata of these actions names the partitions that they wrote or replaced.
+# For these actions only, the metadata names the partitions that were written or replaced.
 _COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
 _HARMLESS: Final = frozenset({"clean", "savepoint", "indexing"})
 _ROLLBACKS: Final = frozenset({"rollback", "restore"})
 
-# Above these, a full listing by Hudi is as fast: it runs in parallel or uses the metadata table.
+# Above these numbers, a full listing by Hudi is as fast, since Hudi lists in parallel or uses its
+# metadata table.
 _MOST_COMMITS: Final = 50
 _MOST_PARTITIONS: Final = 100
 
-# Maximum clock skew between the store and writers.
+# Maximum clock skew between the file store and writers.
 _SKEW_MS: Final = 60_000
 
 # Above this ratio of log bytes to base file bytes, many rows of the base file may be hidden.
@@ -42,18 +44,21 @@ _MOST_LOGGED: Final = 0.25
 # Reading the headers of a log file mostly waits for the store.
 _LOG_READERS: Final = 16
 
-# Without deletes: they hide rows, and only a full read would show how many.
+# Delete blocks are not listed: deletes hide rows, and only a full read would show how many.
 _ROW_BLOCKS: Final = frozenset({"AVRO_DATA_BLOCK", "PARQUET_DATA_BLOCK", "HFILE_DATA_BLOCK"})
-# Partial records of a MERGE, without unassigned columns; blocks that replace earlier ones.
+# These headers mark partial records of a MERGE, without unassigned columns, and blocks that replace
+# earlier blocks.
 _OTHER_HEADERS: Final = frozenset({"IS_PARTIAL", "COMPACTED_BLOCK_TIMES"})
 _WHOLE_RECORD_MODES: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
 
 
 def refusal(parts: Mapping[str, str]) -> str | None:
-    """Why a table cannot be indexed, in the form of `formats.refuse_kind`; None if it can.
+    """Why a table cannot be indexed, in the form of `formats.refuse_kind`.
+
+    None if it can be indexed.
 
     Args:
-        parts: of the reader's fingerprint, with the table's properties.
+        parts: the parts of the reader's fingerprint, with the table's properties.
     """
 
     def is_set(key: str) -> bool:
@@ -71,14 +76,14 @@ def refusal(parts: Mapping[str, str]) -> str | None:
 
 
 def takes_whole_records(parts: Mapping[str, str]) -> bool:
-    """Whether every visible record is exactly as one write wrote it.
+    """Whether every visible record is exactly as one write wrote the record.
 
-    Other records of its key may hide it but do not change it. All records ever written for a key
-    decide which one is visible.
+    Other records of a key may hide the visible record but do not change it. All records ever
+    written for a key decide which record is visible.
 
     Args:
-        parts: of the reader's fingerprint: the table's properties, and the settings and options
-            that a reader may use, which must agree with them on merging.
+        parts: the parts of the reader's fingerprint: the table's properties, and the reader's
+            settings and options, which must agree with the properties about merging.
     """
     table = {k.removeprefix("hudi."): v for k, v in parts.items() if k.startswith("hudi.")}
     read_with = {
@@ -98,15 +103,15 @@ def takes_whole_records(parts: Mapping[str, str]) -> bool:
 
 
 def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
-    """The partitions written to since the commit that completed at a time.
+    """The partitions written to since the commit that completed at a given time.
 
     Args:
         access: the shim's access to the table.
         instant_ms: ms since the epoch.
 
     Returns:
-        None if the timeline does not tell for certain: it no longer has that commit, or has other
-        actions since, or the table has no partitions.
+        None if the timeline is incomplete: it no longer has that commit, or has other actions
+        since, or the table has no partitions.
     """
     timeline = list(enumerate(json.loads(access.history().timeline())))
     own = [action for _, (action, done, at) in timeline if done and at == instant_ms]
@@ -129,10 +134,10 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
 
 
 def _archived_since(access: Any, time_ms: int) -> bool:
-    """Whether commits have been archived since a time.
+    """Whether commits have been archived since a given time.
 
-    Hudi archives commits by their requested time, so one that took long may be archived while an
-    earlier one is still in the active timeline.
+    Hudi archives commits by their requested time. Hence a slow commit may be archived while an
+    earlier commit is still in the active timeline.
     """
     folder = access.path(str(access.history().client().getArchivePath().toString()))
     files = folder.getFileSystem(access.hadoopConf())
@@ -142,12 +147,12 @@ def _archived_since(access: Any, time_ms: int) -> bool:
 
 
 def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | None:
-    """The folders that may have been written to since an instant, and the locations in them.
+    """The folders that may have been written to since an instant, and the locations in the folders.
 
     Returns:
-        URIs, and JSON in the form of ``access.list()``; None if only a full listing can tell.
+        URIs, and JSON in the form of ``access.list()``; None if a full listing is necessary.
     """
-    # A failure here is harmless: a full listing follows, and succeeds or reports the error.
+    # A failure here is harmless: a full listing follows, which succeeds or reports the error.
     try:
         partitions = changed_partitions(access, instant_ms)
         if partitions is None:
@@ -168,16 +173,16 @@ def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | N
 def find_appended(
     access: Any, files: Mapping[int, tuple[int, int, bool]], parts: Mapping[str, str]
 ) -> frozenset[int]:
-    """Slices whose log files since an earlier state have only whole records; see `frame`.
+    """Slices whose log files since an earlier state have only whole records.
 
     Args:
         access: the shim's access to the table.
-        files: by number in the last listing: an earlier length and time of the slice, and whether
-            all rows that it ever had are known, hidden rows included.
-        parts: of the reader's fingerprint.
+        files: for each number in the last listing, an earlier length and time of the slice, and
+            whether all rows that the slice ever had are known, hidden rows included.
+        parts: the parts of the reader's fingerprint.
 
     Returns:
-        Numbers of the slices for which the frame from now on reads only the appended log files.
+        Numbers of the slices of which `frame` from now on reads only the appended log files.
     """
     if not files or not takes_whole_records(parts):
         return frozenset()

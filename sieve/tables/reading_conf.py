@@ -1,4 +1,4 @@
-"""Spark settings in which a build's session differs from the user's when it reads a table."""
+"""Spark settings in which a build's session differs from the user's session."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _FIELDS_OF_STRUCTS: Final = "spark.sql.optimizer.nestedSchemaPruning.enabled"
 
 
 def reading_conf(session: Any, parts: Mapping[str, str], *, whole_texts: bool) -> Conf:
-    """What to set in a copy of the session that reads one column of a table.
+    """The settings for a copy of the session that reads one column of a table.
 
-    A struct with a default is read with all of its fields: Spark loses the default when it prunes
-    some of them. Where values have a greatest width, batches have no limit of bytes, since that on
-    their rows is enough: from 4.1 on, Spark measures a batch after each row, which takes longer
-    than everything else of reading a number, and a third of reading a text.
+    A struct with a default is read with all of its fields, because Spark loses the default when it
+    prunes some of them. If values have a maximum width, batches have no limit of bytes, since the
+    limit of rows is enough. From 4.1 on, Spark measures a batch after each row, which costs more
+    than the rest of reading a number, and a third of reading a text.
 
     Args:
-        session: the user's, a py4j object.
-        parts: of the reader's fingerprint.
-        whole_texts: whether Python gets strings or binary whole, not their leading bytes.
+        session: the user's session, a py4j object.
+        parts: the parts of the reader's fingerprint.
+        whole_texts: whether Python gets whole strings or binary values, not their leading bytes.
     """
     conf: Conf = ((_FIELDS_OF_STRUCTS, "false"),) if parts.get("structs") == "whole" else ()
     if whole_texts or session.conf().getOption(_BYTES_OF_A_BATCH).isEmpty():

@@ -1,4 +1,4 @@
-"""Table resolution: Spark resolves the name in a statement in the user's session, and checks it."""
+"""Table resolution: Spark resolves the table name of a statement in the user's session."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def open_table(
         driver: the entry point of the gateway.
         spark: PySpark's view of ``session``.
         session: the session to resolve and read in, a py4j object.
-        parts: the name as typed.
+        parts: the parts of the name as typed.
 
     Raises:
-        InvalidInputError: Spark knows no table of that name; suggests similar names.
+        InvalidInputError: Spark knows no table of that name; the error suggests similar names.
         UnsupportedError: the table is of an unsupported kind; the message has a remedy.
-        Py4JError, PySparkException: the user may not see it.
+        Py4JError, PySparkException: the user may not see the table.
     """
     _forget_listing(session, parts)
     try:
@@ -54,7 +54,7 @@ def open_table(
 
 
 def _forget_listing(session: Any, parts: Sequence[str]) -> None:
-    """Invalidates the session's cached listing of the table: a build must see the current files."""
+    """Invalidates the session's cached listing of the table; a build must see the current files."""
     if len(parts) == 3 and parts[0] == "spark_catalog":
         parts = parts[1:]
     if len(parts) > 2:
@@ -66,7 +66,7 @@ def _forget_listing(session: Any, parts: Sequence[str]) -> None:
 
 
 def plan_column(spark: SparkSession, parts: Sequence[str], column: Sequence[str]) -> None:
-    """Plans a query of a column: raises if the user has no permission, such as by an authorizer."""
+    """Plans a query of a column, which raises if the user lacks a permission."""
     frame = spark.table(quoted(parts)).select(quoted(column))
     frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - no other door
 

@@ -1,9 +1,9 @@
 """Snapshots: a table's files, each stable or racy.
 
 A file is stable if it is so old that a later change must change its modification time. A file that
-was written within the resolution of its time is racy: it can change again with the same time. This
-is git's rule for "racily clean" entries. The coarsest file systems have a resolution of two
-seconds. A file system that shows fractions of a second has one below a second.
+was written within the resolution of file times is racy: the file can change again with the same
+time. This is git's rule for "racily clean" entries. The coarsest file systems have a resolution of
+two seconds. A file system that shows fractions of a second has a resolution below a second.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Snapshot:
     """A table's files at one point in time.
 
     Attributes:
-        files: all of them.
+        files: all files of the table.
         stable: for each file, whether its length and time identify its content.
         instant_ms: time of the listing, ms since the epoch; for a table with its own commits, time
             of the last completed commit.
-        taken_over: number of files, the last ones, that were taken from a version's file list
-            without a listing; they cannot be read.
-        commit: the listed commit of a Delta table; None for others.
+        taken_over: number of files at the end of `files` that come from a version's file list
+            without a listing; such files cannot be read.
+        commit: the listed commit of a Delta table; None for other tables.
     """
 
     files: tuple[DataFile, ...]
@@ -49,11 +49,11 @@ class Snapshot:
 
 
 def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
-    """Lists a table; waits for a short time if that makes all files stable.
+    """Lists a table; waits for a short time if waiting makes all files stable.
 
     Args:
         table: the table.
-        store: of the index.
+        store: the store of the index.
         index_dir: a folder in which a probe file can be made.
     """
     if table.info.format_name not in UNCHANGING:
@@ -64,11 +64,11 @@ def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
 def snapshot_since(
     table: CatalogTable, instant: str, known: Locations, commit: Commit | None = None
 ) -> Snapshot | None:
-    """Incremental listing: lists only what may have changed of a table since a version.
+    """Incremental listing: lists only what may have changed in a table since a version.
 
     Args:
         table: the table.
-        instant: of the version, ISO 8601.
+        instant: instant of the version, ISO 8601.
         known: the version's file list.
         commit: the commit of the version; None if the table is not of Delta.
 
@@ -79,7 +79,7 @@ def snapshot_since(
     if changes is None:
         return None
     if not all(changes.cover(file.path) for file in changes.files):
-        # The commits and the listing spell the table's folder differently.
+        # The commits and the listing spell the table's folder differently, so paths do not compare.
         return None
     facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
     rest = tuple(DataFile(*fact) for fact in facts if not changes.cover(fact[0]))
@@ -107,13 +107,13 @@ def stable_snapshot(
 
     Args:
         list_files: lists the table afresh on each call.
-        store: of the index; its clock is used for files on the same file system.
+        store: the store of the index, whose clock is used for files on the same file system.
         index_dir: a folder in which a probe file can be made.
         sleep: waits some seconds.
         clock: the driver's, seconds since the epoch.
     """
     snapshot = _snapshot(list_files, store, index_dir, clock)
-    # A file with a time in the future is not waited for, and does not delay the others.
+    # A file with a time in the future is not awaited, and does not delay the other files.
     waits = (stable_from(file.mtime) - snapshot.instant_ms for file in snapshot.files)
     wait_ms = max((wait for wait in waits if 0 < wait <= RACY_MS), default=0)
     if wait_ms and not all(snapshot.stable):

@@ -39,7 +39,7 @@ DAMAGED = "__sieve_damaged__"
 LOCATION = "__sieve_location__"
 """Name of the column in `CatalogTable.frame` that identifies a row's file."""
 
-# Serialises registrations, so that two statements of one driver cannot both find a name free.
+# Serialises registrations, so that two statements of one driver cannot both take the same name.
 _registering = threading.Lock()
 
 
@@ -52,22 +52,25 @@ class CatalogTable:
         self.info = table_info_from(json.loads(access.info()))
 
     def fingerprint(self) -> str:
-        """The fingerprint now; another thread may have changed a reader setting since `info`."""
+        """The current fingerprint.
+
+        Another thread may have changed a reader setting since `info`.
+        """
         return str(self._access.fingerprint())
 
     def files(self) -> tuple[DataFile, ...]:
-        """All files of the table, listed at the first call."""
+        """All files of the table; the first call lists them."""
         return tuple(DataFile(*row) for row in json.loads(self._access.list()))
 
     def changes(self, instant: str, commit: Commit | None = None) -> Changes | None:
-        """What may have changed since an instant, ISO 8601, according to the commits.
+        """What may have changed in the table since an instant, according to the commits.
 
         Args:
-            instant: of a version of an index.
-            commit: of a Delta table, that which the version reflects.
+            instant: instant of an index version, ISO 8601.
+            commit: the Delta commit that the version reflects.
 
         Returns:
-            None if the commits do not tell for certain, or the table has no commits.
+            None if the commits are incomplete, or the table has no commits.
         """
         listed = None
         if self.info.format_name == "hudi":
@@ -89,32 +92,32 @@ class CatalogTable:
         return None if told < 0 else told
 
     def commit(self) -> Commit | None:
-        """The commit of a Delta table that was listed, or else the newest; None for others."""
+        """The listed commit of a Delta table, or else the newest; None for other tables."""
         return delta.listed_commit(self._access)[0] if self.info.format_name == "delta" else None
 
     def appended(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
         """Files that were only appended to, and whose appended rows can be read alone.
 
         Args:
-            files: by number in the last listing: an earlier length and time, and whether all rows
-                that the file ever had are known, hidden rows included.
+            files: for each number in the last listing, an earlier length and time, and whether all
+                rows that the file ever had are known, hidden rows included.
         """
         if self.info.format_name != "hudi" or not files:
             return frozenset()
         return hudi.find_appended(self._access, files, self.info.fingerprint_parts)
 
     def cuts(self, numbers: Sequence[int], least: int) -> list[FileCuts | None]:
-        """Where files can be cut into ranges, by number in the last listing.
+        """The offsets at which files can be cut into ranges, by number in the last listing.
 
-        A job on executors reads the files' footers.
+        A job on executors reads the footers of the files.
 
         Args:
-            numbers: of the files.
-            least: minimum bytes of a range.
+            numbers: numbers of the files.
+            least: minimum number of bytes of a range.
 
         Returns:
-            None for a file that is always read whole. Text has no footers that tell offsets, and
-            can be cut at any.
+            None for a file that is always read whole. A text file has no footer with offsets, and
+            can be cut at any offset.
         """
         found = json.loads(self._access.cuts([*numbers], least))
         return [cuts and FileCuts(tuple(cuts["offsets"]), cuts["footer"]) for cuts in found]
@@ -130,19 +133,20 @@ class CatalogTable:
     ) -> DataFrame:
         """The rows of files, by number in the last listing, for reading one column.
 
-        Reads as a query reads, except that an unreadable or missing file fails the job. The column
-        `LOCATION` has the position of a row's file in ``numbers``; where files are cut, the
-        position of its range among all ranges. For files in ``news``, which
-        `appended` has returned, only appended log files are read. In CSV and JSON, a plan with
-        `LOCATION` reads all columns of a record. A corrupt record becomes one row with -1 minus the
-        position, and rows after it are not read.
+        The frame reads like a query, except that an unreadable or missing file fails the job. The
+        column `LOCATION` has the position of a row's file in ``numbers``; if files are cut, it has
+        the position of the row's range among all ranges. For files in ``news``, which `appended`
+        has returned, only appended log files are read. In CSV and JSON, a plan with `LOCATION`
+        reads all columns of a record. A corrupt record becomes one row with -1 minus the position,
+        and rows after it are not read.
 
         Args:
-            numbers: of the files.
-            column: the column.
+            numbers: numbers of the files.
+            column: the column to read.
             news: files of which only appended log files are read.
-            cuts: for each file the offsets at which it is cut; none: no file is cut.
-            whole_texts: whether Python gets strings or binary whole, not their leading bytes.
+            cuts: for each file the offsets at which it is cut; an empty sequence cuts no file.
+            whole_texts: whether Python gets whole strings or binary values, not their leading
+                bytes.
         """
         session = self._session(whole_texts=whole_texts and column.any_width)
         offsets = json.dumps([[*some] for some in cuts])
@@ -168,7 +172,7 @@ class CatalogTable:
         """Writes an index's property and refreshes the registry in all sessions of this driver.
 
         Args:
-            name: of the index.
+            name: name of the index.
             registration: the property's value.
             in_place_of: expected value (compare and set); None: the value in `info`.
 
@@ -180,7 +184,7 @@ class CatalogTable:
         """
         key, value = property_key(name), render_registration(registration)
         with _registering:
-            # Reads first: an unavailable metastore is noticed before anything can be half done.
+            # The metastore is read first, so that an outage is noticed before the write begins.
             now = registrations(self.refresh_registry())
             if now.get(name) != (in_place_of or self.info.registrations.get(name)):
                 raise InvalidInputError(
@@ -208,7 +212,7 @@ class CatalogTable:
     def unregister(self, name: str, registration: Registration) -> None:
         """Removes an index's property and refreshes the registry in all sessions of this driver.
 
-        If another index was given the name meanwhile, its property stays.
+        If another index has got the name meanwhile, its property stays.
 
         Raises:
             UnavailableError: the metastore refuses or does not answer; the property may remain.
@@ -239,7 +243,7 @@ class CatalogTable:
         """Publishes the table's current registrations to all sessions of this driver.
 
         Returns:
-            The properties.
+            The table's properties.
 
         Raises:
             UnavailableError: the metastore refuses or does not answer.

@@ -1,4 +1,4 @@
-"""Metadata of a table that Spark has resolved, and the columns of it that can be indexed."""
+"""Metadata of a table that Spark has resolved, and which of its columns can be indexed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class TableInfo:
     """A table's metadata, as Spark resolves it under the settings of the user's session.
 
     Attributes:
-        identity: identifies the table.
+        identity: identifies the table in the catalog.
         format_name: short name of its file format.
         columns: the data columns, struct leaves included, in order.
-        partition_columns: names.
-        registrations: its indexes by name.
+        partition_columns: names of the partition columns.
+        registrations: the table's indexes by name.
         declared: the table properties that declare indexes.
         fingerprint: hash of everything that affects how a reader interprets the files.
         fingerprint_parts: the input of the hash.
-        case_sensitive: whether names compare case-sensitively in the session.
+        case_sensitive: whether the session compares names case-sensitively.
         corrupt_column: name of the column for corrupt records.
         database_location: absolute URI.
-        persistent: whether the catalog outlives the session (a Hive metastore).
+        persistent: whether the catalog outlives the session, as a Hive metastore does.
         spark: Spark's version.
     """
 
@@ -54,17 +54,23 @@ class TableInfo:
         return f"{self.identity.database}.{self.identity.table}"
 
     def column_of(self, key: tuple[str, ...]) -> Column | None:
-        """The column that an index knows by ``key``; None if the table has none."""
+        """The column that an index identifies by ``key``; None if the table has no such column."""
         return next((column for column in self.columns if column.key == key), None)
 
     def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
-        """The path of the column that an index knows by ``key``; ``key`` if the table has none."""
+        """The path of the column that an index identifies by ``key``.
+
+        ``key`` if there is no such column.
+        """
         return column.path if (column := self.column_of(key)) else key
 
     def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
-        """The key of the column of a name, compared case-insensitively; ``name`` if there is none.
+        """The key of the column of a name, compared case-insensitively.
 
-        An index may outlive its column, and is then chosen by the key that SHOW tells.
+        ``name`` if no column has it.
+
+        An index may outlive its column. Statements then name the column by the key that SHOW
+        displays.
         """
         wanted = [part.lower() for part in name]
         of = (c.key for c in self.columns if [part.lower() for part in c.path] == wanted)
@@ -72,7 +78,7 @@ class TableInfo:
 
 
 def table_info_from(raw: Mapping[str, Any]) -> TableInfo:
-    """The metadata that the shim tells of a table, as it parsed from JSON."""
+    """The metadata of a table, from the parsed JSON of the shim."""
     return TableInfo(
         identity=identity_from(raw),
         format_name=raw["format"],
@@ -95,7 +101,8 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
 
     Raises:
         InvalidInputError: the column does not exist; the message suggests similar names.
-        UnsupportedError: it is a partition column, a whole struct, or the corrupt-record column.
+        UnsupportedError: the column is a partition column, a whole struct, or the corrupt-record
+            column.
     """
 
     def fold(names: Sequence[str]) -> tuple[str, ...]:
@@ -132,7 +139,7 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
 
 
 def refuse_build(info: TableInfo) -> None:
-    """Raises UnsupportedError for a table that a build cannot read as every query does."""
+    """Raises UnsupportedError for a table that a build cannot read like every query."""
     names = [*(column.path[0] for column in info.columns), *info.partition_columns]
     refused = refuse_names(info.label, names) or refuse_option(info.label, info.fingerprint_parts)
     if refused is not None:
