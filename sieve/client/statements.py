@@ -144,9 +144,9 @@ def inspect(spark: Session, table: str, index: str) -> Picture:
 
 
 def explain(spark: Session, query: str) -> Answer[Scan]:
-    """Estimates how many files each scan of a query would read:
+    """Shows how many files each scan of a query would read: EXPLAIN SIEVE.
 
-    EXPLAIN SIEVE. The query is not run.
+    The query is not run.
     """
     return _answer(spark, Scan, f"EXPLAIN SIEVE {query}")
 

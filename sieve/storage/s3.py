@@ -88,7 +88,7 @@ class S3Store(HadoopFiles):
         fs.createFile(path).build().close()
 
     def permissions(self, uri: str) -> Permissions:
-        """Represents the bucket as a group:
+        """Represents the bucket as a group.
 
         S3A does not report the users that a bucket policy admits.
         """
