@@ -1,4 +1,4 @@
-"""``python -m bench``: lists the benchmarks, and runs one of them by name."""
+"""``python -m bench``: lists the benchmarks and runs a benchmark by name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BENCHES = {
 
 
 def main() -> None:
-    """Prints the list, or runs ``python -m bench <name> [OPTIONS]``."""
+    """Prints the list of benchmarks, or runs ``python -m bench <name> [OPTIONS]``."""
     if len(sys.argv) > 1 and sys.argv[1] in BENCHES:
         name = sys.argv.pop(1)
         runpy.run_module(f"bench.{name.replace('-', '_')}", run_name="__main__")

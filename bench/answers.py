@@ -1,4 +1,4 @@
-"""Whether two answers of a query are the same rows."""
+"""Checks whether two answers of a query have the same rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RELATIVE = 1e-9
 
 
 def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Whether they are the same in some order, floats but for their last digits."""
+    """Whether two answers have the same rows in any order; the last digits of floats may differ."""
     if len(one) != len(other):
         return False
     pairs = zip(sorted(one, key=_order), sorted(other, key=_order), strict=True)
@@ -23,12 +23,12 @@ def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Whether the first column is the same in the same order: that of ORDER BY, with ties."""
+    """Whether the first column, which ORDER BY sorts, is equal; rows may differ within ties."""
     return [row[0] for row in one] == [row[0] for row in other]
 
 
 def _order(row: Row) -> tuple[list[str], list[float]]:
-    """Floats last: they order only what is equal in all else."""
+    """The sort key of a row, in which floats come last and only order otherwise equal rows."""
     exact = [repr(value) for value in row if not isinstance(value, float)]
     return exact, [value for value in row if isinstance(value, float)]
 

@@ -1,23 +1,24 @@
 """Cost of building an index, by table size: ``make bench-build``.
 
-The table has one column of ascending 64-bit keys, 1 % of them at random positions, in Parquet files
-of 100,000 rows, at most 2,000 of them. With ``--scattered`` the keys are unique ids in random
-order, in rows of 50 bytes and files of 7,776 rows, and their index is a map; with ``--strings``
-they are the ids' MD5 sums as text. Each size has a Spark of its own, which measures:
+The table has one column of ascending 64-bit keys, 1 % of them at random positions, in at most 2,000
+Parquet files of 100,000 rows. With ``--scattered`` the keys are unique ids in random order, in rows
+of 50 bytes and files of 7,776 rows, and their index is a map. With ``--strings`` the keys are the
+ids' MD5 sums as text. Each size has its own Spark, which measures:
 
 - seconds of ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which is the least work
-  of any build, and of CREATE SIEVE INDEX with default options: the better of two each, the query
-  after a warm-up, the second CREATE after a DROP; and their CPU seconds, which are more reliable on
-  a busy machine;
-- the time of that CREATE by step: the time of the Spark jobs of each step; time outside of jobs is
-  the driver's;
+  of any build, and seconds of CREATE SIEVE INDEX with default options. Each number is the better of
+  two runs: the query runs after a warm-up, the second CREATE after a DROP. The CPU seconds are more
+  reliable on a busy machine;
+- the time of the CREATE by step: the Spark jobs of each step, and the driver's time outside of
+  jobs;
 - peak resident memory (VmHWM) of the largest process of each role, before the first CREATE and at
   the end. Executors run inside the driver's JVM, whose peak reflects the limit of its heap (3 GB)
   more than its need. Each core has a Python worker, and the front end is one process;
-- the output of DESCRIBE: bytes, and files that a query reads;
-- with ``--scattered`` or ``--strings``, microseconds of CPU a key: of the whole CREATE; of a CREATE
-  of intervals alone within 1 %, whose difference is what the map adds (it reads the column again,
-  and Spark shuffles its pairs); and of the tasks that make the map, run in this process.
+- the output of DESCRIBE: the bytes of the index, and the files that a query reads;
+- with ``--scattered`` or ``--strings``, microseconds of CPU a key for three things: the whole
+  CREATE; a CREATE of intervals alone within 1 %; and the tasks that make the map, run in this
+  process. The difference between the first two is the cost of the map, which reads the column again
+  and whose pairs Spark shuffles.
 """
 
 from __future__ import annotations
@@ -57,30 +58,32 @@ TOLD = (
 )
 QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
 CREATE = "CREATE SIEVE INDEX ON t (c)"
-# With the budget `auto`, intervals alone would be tried twice where a map is tried after the first.
+# With the budget `auto`, a build that tries a map after its first attempt tries intervals alone
+# twice.
 INTERVALS = "shape = 'intervals', budget = '1%'"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
-# A row takes up to 8 or 50 bytes, and more while it is being written.
+# A row takes up to 8 or 50 bytes, and more bytes while the row is being written.
 _BYTES_A_ROW = {"ascending": 12, "scattered": 64, "strings": 64}
 _NUMBER = re.compile(r"[0-9.]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The measurements of one size.
+    """The measurements of one table size.
 
     Attributes:
-        rows, files: of the table.
-        query: seconds of the query for minimum and maximum key of each file.
-        query_cpu: its CPU seconds, all processes.
+        rows, files: numbers of the table's rows and files.
+        query: seconds of the query for the minimum and maximum key of each file.
+        query_cpu: CPU seconds of that query in all processes.
         create: seconds of CREATE.
-        create_cpu: its CPU seconds, all processes.
-        steps: seconds of CREATE in the jobs of each step, by name, and outside (``driver``).
+        create_cpu: CPU seconds of CREATE in all processes.
+        steps: seconds of CREATE by step: the jobs of each step, and the time outside of jobs
+            (``driver``).
         before: peak MB of each role's largest process before CREATE.
-        after: the same after it.
-        told: DESCRIBE's numbers by property.
+        after: peak MB of each role's largest process after CREATE.
+        told: the numbers that DESCRIBE returns, by property.
         intervals: seconds and CPU seconds of a CREATE of intervals alone; empty if not measured.
-        tasks_cpu: CPU seconds of the tasks that make the map, by themselves.
+        tasks_cpu: CPU seconds of the tasks that make the map, run alone.
     """
 
     rows: int
@@ -131,7 +134,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The table: its rows, and what their keys are: `ascending`, `scattered` or `strings`."""
+    """The measured table: its rows, and its keys: `ascending`, `scattered` or `strings`."""
 
     rows: int
     keys: str
@@ -202,7 +205,7 @@ def _write(table: _Table) -> None:
     else:
         keys = spark.range(0, table.rows, 1, table.files)
         keys = keys.selectExpr(_KEY.format(rows=table.rows))
-    # An interrupted write must not be taken for the table.
+    # Overwrite mode replaces the files of an interrupted write, which must not count as the table.
     keys.write.mode("overwrite").parquet((table.folder / "data").as_uri())
     spark.stop()
 
@@ -216,7 +219,7 @@ def _measure(table: _Table, options: str) -> None:
         spark.sql(f"CREATE TABLE t USING parquet LOCATION '{path}'")
         spark.sql(QUERY).collect()
         query = min(timed(lambda: spark.sql(QUERY).collect()) for _ in range(2))
-        # Starts the front end.
+        # This statement starts the front end.
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         before = memory.now()
         first = _create(spark, create_index)
@@ -237,7 +240,7 @@ def _measure(table: _Table, options: str) -> None:
 
 
 def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], dict[str, float]]:
-    """Wall-clock and CPU seconds of a CREATE, and wall-clock seconds of each step."""
+    """The wall-clock and CPU seconds of a CREATE, and the wall-clock seconds of each step."""
     known = len(_jobs(spark))
     seconds, cpu = timed(lambda: spark.sql(statement).collect())
     steps: dict[str, float] = {}
@@ -248,7 +251,7 @@ def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], d
 
 
 def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
-    """Description and seconds of each job so far, oldest first."""
+    """The description and seconds of each job so far, oldest job first."""
     context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public API
     # Events of completed jobs may not have reached the store yet.
     context.listenerBus().waitUntilEmpty()

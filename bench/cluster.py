@@ -1,14 +1,14 @@
-"""A cluster beside one process: ``make bench-cluster``.
+"""Compares a Spark cluster with a single process: ``make bench-cluster``.
 
-A Thrift server runs in four ways: with two threads of its own process as executors (``local[2]``),
-with two executors in processes of their own (``local-cluster[2,1,2048]``), and like the latter with
-table and index on HDFS and on S3, of servers on this machine. Each way has the same table of
-1,000,000 rows in 100 files, and is asked over JDBC's protocol, as a BI tool does.
+A Thrift server runs in four ways: with two threads of its own process as executors (``local[2]``);
+with two executors in separate processes (``local-cluster[2,1,2048]``); and with such executors and
+table and index on HDFS, then on S3, of servers on this machine. Each way has the same table of
+1,000,000 rows in 100 files. The queries use JDBC's protocol, as a BI tool does.
 
-Told are seconds of CREATE SIEVE INDEX; files read and the median milliseconds of a query for one
-key without the index and with it; the seconds from the end of an INSERT until a refresh in the
-background has taken its rows in (``spark.sieve.refresh.auto``); and the seconds of a CREATE during
-which an executor is killed. Each answer is compared with what the rows are made of.
+The output has seconds of CREATE SIEVE INDEX; files read and the median milliseconds of a query for
+one key without the index and with it; the seconds from the end of an INSERT until a background
+refresh has indexed its rows (``spark.sieve.refresh.auto``); and the seconds of a CREATE during
+which an executor is killed. Each answer is compared with the generated rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PORT = 19091
 ROWS, FILES, NEW, RUNS = 1_000_000, 100, 5_000, 7
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 _THREADS, _PROCESSES = "local[2]", "local-cluster[2,1,2048]"
-# `r` scatters: 7,919 and the prime modulus have no common divisor.
+# `r` is scattered, since 7,919 and the prime modulus have no common divisor.
 _QUERY = "SELECT id, r FROM t WHERE r = {key}"
 _ROWS = "SELECT id, id * 7919 % 1000003 AS r FROM range({first}, {end}, 1, {files})"
 _STEP = 104_729
@@ -49,13 +49,13 @@ _DEADLINE, _POLL = 120.0, 0.5
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to run the server.
+    """One way to run the server.
 
     Attributes:
-        name: as the table shows it.
-        master: of the Spark.
-        location: of the database; empty: the warehouse on the local disk.
-        settings: of the Spark.
+        name: name in the printed table.
+        master: master URL of the Spark.
+        location: location of the database; empty means the warehouse on the local disk.
+        settings: settings of the Spark.
     """
 
     name: str
@@ -66,7 +66,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one way took; see the text of this file. `killed` is None where nothing can be."""
+    """The measurements of one way; see the text of this file.
+
+    `killed` is None where no executor can be killed.
+    """
 
     create: float
     without: tuple[int, float]
@@ -118,7 +121,7 @@ def _ways(started: ExitStack, *, far: bool) -> Iterator[Way]:
 
 @contextmanager
 def _server(way: Way) -> Iterator[None]:
-    """A Thrift server, with a metastore of its own, in a new folder."""
+    """Starts a Thrift server, with its own metastore, in a new folder."""
     folder = FOLDER / "server"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -168,7 +171,7 @@ def _measure(way: Way) -> Measured:
 
 
 def _ask(cursor: Any, *, enabled: bool) -> tuple[int, float]:
-    """Files read and median milliseconds of the query for a key, after one that warms up."""
+    """Files read and median milliseconds of the query for a key, after a warm-up query."""
     cursor.execute(f"SET spark.sieve.enabled = {str(enabled).lower()}")
     times = []
     for number in range(RUNS + 1):
@@ -179,7 +182,7 @@ def _ask(cursor: Any, *, enabled: bool) -> tuple[int, float]:
 
 
 def _key(row: int) -> int:
-    """Of a row; the first rows share theirs with the new ones."""
+    """The key of a row; the first rows share their keys with the new rows."""
     return row * 7919 % 1_000_003
 
 

@@ -1,15 +1,16 @@
-"""Delta tables: files and bytes read and time, by Delta's own ways to skip and by Sieve.
+"""Delta tables: files read, bytes read and time with Delta's own ways to skip and with Sieve.
 
-TPC-H's lineitem of the demo, in 400 files in the order of arrival with 2 % late rows, converted to
-Delta with its statistics. The demo's queries run on this table with Delta alone and with Sieve, and
-on two copies that are rewritten to as many files: Z-ordered by the columns that the queries ask,
-and with liquid clustering by them. All must return the same rows. Beside the files read stands how
-many files of the table hold a match, and below the table which queries are slower with Sieve than
-with Delta alone, by more than the times of Delta alone differ.
+The table is TPC-H's lineitem of the demo: 400 files in order of arrival with 2 % late rows,
+converted to Delta with its statistics. The demo's queries run on this table with Delta alone and
+with Sieve. The queries also run on two copies that are rewritten to as many files: one Z-ordered by
+the queried columns, one with liquid clustering by these columns. All ways must return the same
+rows. The output shows beside the files read how many files of the table hold a match. Below the
+table, the output lists the queries that are slower with Sieve than with Delta alone, by more than
+the times of Delta alone differ.
 
-Then commits on the table by order key, each with and without the index in turn: the table is
-restored in between. Those with the index are followed by REFRESH. Times are medians. Last, a query
-of the version before them.
+Then commits by order key run on the table, each with and without the index in turn; the table is
+restored in between. REFRESH follows each commit on the indexed table. Times are medians. At the
+end, a query reads the version before the commits.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _WAYS = {
 
 @dataclass(slots=True)
 class Measured:
-    """A query by one way: files and bytes read, seconds of each run."""
+    """The measurements of a query by one way: files and bytes read, and the seconds of each run."""
 
     files: int = 0
     bytes: int = 0
@@ -54,21 +55,21 @@ class Measured:
 
     @property
     def median(self) -> float:
-        """Seconds of a run."""
+        """The median seconds of a run."""
         return statistics.median(self.seconds)
 
     def is_slower(self, other: Measured) -> bool:
-        """Whether it takes longer than another, by more than the runs of that one differ."""
+        """Whether this query takes longer than `other`, by more than the runs of `other` differ."""
         return self.median - other.median > max(other.seconds) - min(other.seconds)
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        """For a table: files, megabytes, milliseconds."""
+        """Cells of the printed table: files, megabytes, milliseconds."""
         return str(self.files), f"{self.bytes / 1e6:,.1f}", f"{self.median * 1000:,.0f}"
 
 
 class Bench:
-    """The tables and what is measured on them."""
+    """The Delta tables, and the measurements on them."""
 
     def __init__(self, spark: SparkSession, console: Console, scale: int, rounds: int) -> None:
         self.spark = spark
@@ -77,7 +78,7 @@ class Bench:
         self.rounds = rounds
 
     def make(self) -> Table:
-        """Makes all tables and indexes, and tells what each took."""
+        """Creates all tables and indexes, and prints how long each took."""
         shown = Table(box=box.SIMPLE, title="made")
         for column in ("", "s", "files", "index KB"):
             shown.add_column(column, justify="right" if column else "left")
@@ -122,7 +123,10 @@ class Bench:
         return shown
 
     def commits(self) -> Table:
-        """Changes rows by their keys, without the index and with it, and refreshes after it."""
+        """Changes rows by their keys, without and with the index.
+
+        REFRESH follows the indexed changes.
+        """
         shown = Table(box=box.SIMPLE, title=f"commits to {BY_ORDER}")
         for column in ("", "files\nremoved", "files\nadded", "without\ns", "with\ns", "REFRESH\ns"):
             shown.add_column(column, justify="right" if column else "left")
@@ -152,7 +156,7 @@ class Bench:
         return shown
 
     def travel(self) -> Table:
-        """Asks the first version of the table, whose files the newest index does not know."""
+        """Queries the first version of the table, whose files the newest index does not contain."""
         shown = Table(box=box.SIMPLE, title=f"{BY_ORDER} VERSION AS OF 0")
         for column in ("", "Delta alone\nfiles", "\nMB", "\nms", "Sieve\nfiles", "\nMB", "\nms"):
             shown.add_column(column, justify="right" if column else "left")
@@ -188,11 +192,11 @@ class Bench:
         return measured
 
     def _commit(self, statement: str) -> Sequence[str]:
-        """Runs a statement without the index and with it in turn, and undoes it each time."""
+        """Runs a statement without and with the index in turn, and undoes the change each time."""
         seconds: dict[str, list[float]] = {"off": [], "on": [], "refresh": []}
         version = self._newest()["version"]
         for number in range(self.rounds):
-            # Whichever comes first finds less in Delta's caches.
+            # The way that runs first finds less in Delta's caches, so the order alternates.
             for way in ("off", "on") if number % 2 == 0 else ("on", "off"):
                 self.spark.conf.set(SWITCH, str(way == "on").lower())
                 seconds[way].append(self._timed(statement))
@@ -200,7 +204,7 @@ class Bench:
                 if way == "on":
                     seconds["refresh"].append(self._timed(f"REFRESH SIEVE INDEX ON {BY_ORDER}"))
                 self.spark.sql(f"RESTORE TABLE {BY_ORDER} TO VERSION AS OF {version}").collect()
-                # The next one starts from the files of now.
+                # The refresh indexes the restored files, from which the next run starts.
                 self.spark.sql(f"REFRESH SIEVE INDEX ON {BY_ORDER}").collect()
         self.spark.conf.set(SWITCH, "true")
         removed = metrics.get("numRemovedFiles", metrics.get("numTargetFilesRemoved"))
@@ -217,7 +221,7 @@ class Bench:
         )
 
     def _holding(self, query: Query) -> int:
-        """Files of the table with a row that the query's conditions let pass."""
+        """Number of files of the table with a row that satisfies the query's conditions."""
         holding = "SELECT count(DISTINCT _metadata.file_path) FROM {} WHERE {}"
         ((files,),) = self.spark.sql(holding.format(query.table, query.where)).collect()
         return int(files)
@@ -232,12 +236,12 @@ class Bench:
 
 
 def _slower(titles: Sequence[str]) -> str:
-    """What is below a table of queries."""
+    """Prints the slower queries below a table of queries."""
     return f"slower with Sieve than with Delta alone: {', '.join(titles) or 'none'}"
 
 
 def main() -> None:
-    """Measures and prints the tables."""
+    """Measures everything and prints the tables."""
     parser = argparse.ArgumentParser(prog="make bench-delta ARGS=...", description=__doc__)
     parser.add_argument("--scale", type=int, default=1, help="TPC-H scale factor (default: 1)")
     parser.add_argument(

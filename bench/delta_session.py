@@ -18,16 +18,16 @@ HOME = Path(__file__).resolve().parent.parent
 _SMALL = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "4",
-    # Delta reads its log in 50 tasks, which takes longer than a small commit.
+    # By default Delta reads its log in 50 tasks, which take longer than a small commit.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 
 
 @contextmanager
 def passing_session(folder: Path) -> Iterator[SparkSession]:
-    """A session like that of `sieve sql --delta`, in a temporary folder.
+    """Starts a session like that of `sieve sql --delta`, in a temporary folder.
 
-    It has the jars that the make target downloads.
+    The session uses the jars that the make target downloads.
     """
     shutil.rmtree(folder, ignore_errors=True)
     spark = find_spark(os.environ)
@@ -50,20 +50,20 @@ def passing_session(folder: Path) -> Iterator[SparkSession]:
 
 
 def convert(spark: SparkSession, table: str, files: Path, folder: Path) -> None:
-    """Makes a Delta table of Parquet files as they are, by hard links to them in a folder."""
+    """Converts Parquet files to a Delta table, by hard links to the unchanged files in a folder."""
     shutil.copytree(files, folder, copy_function=os.link)
     spark.sql(f"CREATE TABLE {table} USING parquet LOCATION '{folder.as_uri()}'")
     spark.sql(f"CONVERT TO DELTA {table}").collect()
 
 
 def rewrite(spark: SparkSession, table: str, copy: str, *statements: str) -> None:
-    """Makes a shallow clone, and rewrites its files to as many others.
+    """Makes a shallow clone of a table, and rewrites its files to an equal number of files.
 
     Args:
         spark: the session.
-        table: the table.
+        table: name of the table.
         copy: name of the clone.
-        statements: what rewrites the clone.
+        statements: the statements that rewrite the clone.
     """
     detail = spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]
     size = str(detail["sizeInBytes"] // detail["numFiles"])

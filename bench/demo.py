@@ -1,7 +1,8 @@
 """Demo: TPC-H's lineitem with and without Sieve, ``make demo``.
 
-Generates the data (once per scale), indexes it, runs queries with the index off and on, and prints
-the files read and the time of each in one table; of large files the ranges read and the tasks, too.
+Generates the data (once per scale), indexes the tables, and runs queries with the index off and on.
+Prints the files read and the time of each query in one table, and for large files the ranges read
+and the tasks, too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ROUNDS = 5
 INDEXES = (
     (BY_DATE, "l_shipdate, l_receiptdate"),
     (BY_ORDER, "l_orderkey"),
-    # Deliberately hard: 50 values, each in every file.
+    # This column is deliberately hard: it has 50 values, and every file has all of them.
     (BY_ORDER, "l_quantity"),
     (LARGE, "l_orderkey"),
 )
@@ -41,7 +42,7 @@ FOLDER = HOME / "build" / "demo"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One run of a query, with the index on or off: its rows, files read, tasks of its scan."""
+    """One run of a query with the index on or off: its rows, files read, and scan tasks."""
 
     rows: Counter[str]
     files: int
@@ -74,7 +75,7 @@ class Demo:
         self.console.print(f"  [green]✓[/green] {title} [dim]{seconds:.1f} s[/dim]")
 
     def data(self) -> dict[str, Path]:
-        """The folders of the tables' files."""
+        """The folders with the tables' files."""
         folder = FOLDER / "data" / f"scale-{self.scale}"
         folder.mkdir(parents=True, exist_ok=True)
         found = {table: folder / table for table in (BY_DATE, BY_ORDER, LARGE)}
@@ -125,7 +126,10 @@ class Demo:
 
 
 def _measure(spark: SparkSession, query: Query, by_footers: int) -> report.Measured:
-    """Runs a query both ways; the first run of each is a warm-up that checks the rows."""
+    """Runs a query with the index off and on.
+
+    The first run of each is a warm-up that checks the rows.
+    """
     _switch(spark, on=False)
     holding = (
         f"SELECT count(*), count(DISTINCT _metadata.file_path) FROM {query.table} "

@@ -1,6 +1,6 @@
 """TPC-H orders as Hudi tables: updates, a compaction, snapshot and time-travel queries.
 
-Two tables hold the same orders, copy-on-write and merge-on-read, in slices by order of arrival; 2 %
+Two tables, copy-on-write and merge-on-read, have the same orders in slices by order of arrival; 2 %
 of the orders arrive late. After each change of the tables the same queries run, without the index
 and with it, on the current snapshot and as of the first commit. The rows must be equal.
 """
@@ -122,7 +122,8 @@ class Demo:
 
     def _slices(self, query: str, *, on: bool) -> tuple[Counter[str], int]:
         self.spark.conf.set(SWITCH, str(on).lower())
-        # Hudi's own skipping by statistics is off: the demo does not compare with it.
+        # Hudi's own skipping by statistics is off, because the demo does not compare with Hudi's
+        # skipping.
         with settings(self.spark, hoodie__enable__data__skipping="false"):
             frame = self.spark.sql(query)
             rows = Counter(map(repr, frame.collect()))

@@ -1,7 +1,7 @@
-"""Memory of the driver's dictionary of files: ``python -m bench dictionary``; a JVM without Spark.
+"""Memory of the driver's dictionary of files, without Spark: ``python -m bench dictionary``.
 
-The dictionary comes as the front end sends it. Its bytes are the growth of the heap after a full
-collection, beside those that the driver counts.
+A JVM without Spark reads the dictionary from the front end's format. Its size is the growth of the
+heap after a full collection. The output also has the bytes that the driver counts.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _COPIES = 4
 
 
 def main() -> None:
-    """Measures every size, without and with ranges."""
+    """Measures every number of files, without and with ranges."""
     parser = argparse.ArgumentParser(prog="python -m bench dictionary", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--ranges", type=int, nargs="+", default=[1, 8])
     args = parser.parse_args()
     jar = shim_jar(find_spark(os.environ))
-    # A heap that takes the whole text; the dictionary itself is a fraction of it.
+    # The heap must hold the whole text; the dictionary is a fraction of the text.
     os.environ["PYSPARK_SUBMIT_ARGS"] = (
         f"--driver-class-path {jar} --driver-memory 2g pyspark-shell"
     )
@@ -64,7 +64,7 @@ def _measure(jvm: Any, n: int, ranges: int) -> tuple[str, ...]:
 
 
 def _used(jvm: Any) -> int:
-    """Bytes of the heap in use after full collections, without what Python no longer refers to."""
+    """Used heap in bytes after full collections, without objects that Python no longer uses."""
     gc.collect()
     time.sleep(1)
     runtime = jvm.java.lang.Runtime.getRuntime()

@@ -1,9 +1,9 @@
-"""Encoders of strings: distinct codes, files read per key, time. One core, no Spark.
+"""Encoders of strings: distinct codes, files read per key, and time, on one core without Spark.
 
-Files hold neighbouring values, except one row in a hundred, which is in a random file. An index of
-shape `auto` is built within a budget over three kinds of codes: the eight bytes after the shared
-prefix; the codes of the encoder that a build would choose from a sample (its split points are paid
-from the budget); and the ranks of the values, which are all distinct.
+Files have neighbouring values, except one row in a hundred, which is in a random file. An index of
+shape `auto` is built within a budget for three kinds of codes: the eight bytes after the shared
+prefix; the codes of the encoder that a build would choose from a sample (the budget pays for its
+split points); and the ranks of the values, which are all distinct.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ STRAYS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One kind of values under one encoder.
+    """The measurements of one kind of values under one encoder.
 
     Attributes:
-        values: their name.
-        encoder: its name.
-        points: number of its split points.
-        bytes: of its split points.
-        apart: share of distinct values with a code of their own.
+        values: name of the kind of values.
+        encoder: name of the encoder.
+        points: number of the encoder's split points.
+        bytes: bytes of the split points.
+        apart: share of distinct values whose code no other value has.
         files: mean files read for a key that occurs.
-        nanoseconds: time to encode a value.
+        nanoseconds: time to encode one value.
     """
 
     values: str
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def measure(name: str, args: argparse.Namespace) -> list[Measured]:
-    """Measures the prefix, the chosen encoder and ranks on one kind of values."""
+    """Measures the prefix, the chosen encoder and the ranks on one kind of values."""
     values = texts(name, args.rows)
     rng = np.random.default_rng(1)
     rows = len(values)
@@ -108,7 +108,7 @@ def measure(name: str, args: argparse.Namespace) -> list[Measured]:
 
 
 def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
-    """Mean files read for the keys of some rows; each row's own file must be among them."""
+    """Mean files read for the keys of some rows; the result must include each row's own file."""
     query_model = sample(column)
     index = shaped(column, query_model, cut(column, query_model, budget), "auto", budget)
     keys: Codes = column.codes[asked]

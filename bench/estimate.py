@@ -1,7 +1,8 @@
 """Accuracy of ESTIMATE SIEVE INDEX against the built index: ``python -m bench estimate``.
 
-The columns of the rivals' bench as Parquet tables, read by Spark. Compares bytes, and files read
-for a present key, an absent key and a short range, as estimated and as measured; and seconds.
+The columns are those of the rivals benchmark, as Parquet tables that Spark reads. The benchmark
+compares estimated and measured bytes, files read for a present key, an absent key and a short
+range, and the seconds of the estimate and of the build.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _NUMBER = re.compile(r"[0-9.]+")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One column: estimated and measured values by property, and seconds of either."""
+    """One column: estimated and measured values by property, and the seconds of both statements."""
 
     column: str
     before: dict[str, float]
@@ -48,7 +49,7 @@ class Told:
 
 
 def main() -> None:
-    """Estimates and builds an index on each column; prints both."""
+    """Estimates and builds an index on each column; prints the results of both."""
     parser = argparse.ArgumentParser(prog="python -m bench estimate", description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--files", type=int, default=100)
@@ -60,7 +61,8 @@ def main() -> None:
     spark = start_session(FOLDER, {})
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     with console.status("starting Python on both sides"):
-        # Warms up the session, so that the first column's seconds do not include one-time work.
+        # This statement warms up the session, so that the first column's seconds exclude one-time
+        # work.
         spark.sql("CREATE TABLE warm USING parquet AS SELECT id AS k FROM range(1000)")
         _told(spark, "warm", "warm", args.budget)
     found = []
@@ -108,7 +110,7 @@ def _told(spark: SparkSession, table: str, name: str, budget: str) -> Told:
 
 
 def _properties(spark: SparkSession, statement: str) -> dict[str, float]:
-    """The first number of each line that begins with one."""
+    """The first number of each answer line that begins with a number."""
     found = {}
     for name, value in spark.sql(statement).collect():
         if number := _NUMBER.match(value):

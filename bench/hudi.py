@@ -1,18 +1,17 @@
-"""Hudi tables: slices read and time, by Hudi's own data skipping and by Sieve.
+"""Hudi tables: slices read and time with Hudi's own data skipping and with Sieve.
 
-A copy-on-write and a merge-on-read table of a number of rows (``--rows``) in a number of slices
-(``--slices``); one row in ten has been updated since. The record key ``k`` is a random string.
-Column ``c`` ascends with the slices, except for 2 % of the rows, which are in random slices.
-Queries: a point and a short range on ``c``, a point on ``k``, the point on ``c`` as of the first
-commit.
+A copy-on-write and a merge-on-read table have ``--rows`` rows in ``--slices`` slices; one row in
+ten has been updated. The record key ``k`` is a random string. Column ``c`` ascends with the slices,
+except for 2 % of the rows, which are in random slices. The queries are a point and a short range on
+``c``, a point on ``k``, and the point on ``c`` as of the first commit.
 
-Each table has three copies: a plain one, which Sieve indexes too; one with Hudi's column
-statistics; one with its record-level index and a secondary index on ``c``. All must return the same
-rows.
+Each table has three copies: a plain copy, which Sieve also indexes; a copy with Hudi's column
+statistics; and a copy with its record-level index and a secondary index on ``c``. All copies must
+return the same rows.
 
 Times are medians of five runs; each round runs all ways in turn. A write is an upsert of 1,000
-rows, the first tenth of them with existing keys; for Sieve, it is the plain write and the REFRESH
-after it.
+rows, of which the first tenth have existing keys. For Sieve, a write is the plain upsert and the
+REFRESH after it.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _COPIES = {
     "stats": QUIET | {"hoodie.metadata.index.column.stats.enable": "true"},
     "keyed": QUIET | {"hoodie.metadata.record.index.enable": "true"},
 }
-# Hudi builds an index concurrently with writers, so it needs a lock provider even without any.
+# Hudi builds an index concurrently with writers, so it needs a lock provider even without writers.
 _LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _ROWS = (
     "SELECT hex(xxhash64(id)) AS k, "
@@ -59,7 +58,7 @@ _ROWS = (
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to skip: its copy of the table, and the queries that it supports."""
+    """One way to skip: its copy of the table, and the queries that this way supports."""
 
     label: str
     copy: str
@@ -83,19 +82,19 @@ WAYS = (
 
 @dataclass(slots=True)
 class Measured:
-    """A query by one way: slices read, seconds of each run."""
+    """The measurements of a query by one way: slices read, and the seconds of each run."""
 
     slices: int = 0
     seconds: list[float] = field(default_factory=list)
 
     @property
     def median(self) -> float:
-        """Seconds."""
+        """The median seconds of a run."""
         return statistics.median(self.seconds)
 
 
 class Bench:
-    """The tables of one kind."""
+    """The tables of one kind (copy-on-write or merge-on-read)."""
 
     def __init__(self, spark: SparkSession, kind: str, rows: int, slices: int) -> None:
         self.spark = spark
@@ -107,11 +106,14 @@ class Bench:
         self.key = str(spark.sql(f"SELECT hex(xxhash64({rows // 2 + 1}L))").collect()[0][0])
 
     def table(self, copy: str) -> str:
-        """The name of a copy."""
+        """The table name of a copy."""
         return f"{self.kind}_{copy}"
 
     def make(self) -> None:
-        """Creates and updates all copies; indexes the plain one before and after."""
+        """Creates and updates all copies.
+
+        Indexes the plain copy before the updates and after them.
+        """
         for copy, properties in _COPIES.items():
             name = self.table(copy)
             own = {"type": self.kind, "primaryKey": "k"} | properties
@@ -140,7 +142,10 @@ class Bench:
         self.refreshed = self._refresh()
 
     def measure(self) -> dict[tuple[str, str], Measured]:
-        """Runs every query by every way that supports it; results by names."""
+        """Runs every query by every way that supports the query.
+
+        Returns the measurements by names.
+        """
         measured: dict[tuple[str, str], Measured] = {}
         for query in _ALL:
             ways = [way for way in WAYS if query in way.queries]
@@ -218,7 +223,7 @@ def _shown(bench: Bench, measured: dict[tuple[str, str], Measured]) -> Table:
 
 
 def main() -> None:
-    """Measures both kinds and prints a table each."""
+    """Measures both kinds of tables and prints a table for each kind."""
     parser = argparse.ArgumentParser(prog="make bench-hudi ARGS=...", description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--slices", type=int, default=20)

@@ -1,14 +1,14 @@
 """Updates of the indexed column: slices with a match and slices read, as updates accumulate.
 
-A copy-on-write and a merge-on-read table of a number of rows (``--rows``) in a number of slices
-(``--slices``); the indexed column ``c`` ascends with the slices. Updates change ``c`` of rows by
-half the table, to values that other rows are leaving: first of one row in fifty, then of nine in
-ten, of a quarter of the slices and of all. The queries use keys of that quarter: values that rows
-leave, values that they move to, values of rows that stay, and short ranges. The table shows means
+A copy-on-write and a merge-on-read table have ``--rows`` rows in ``--slices`` slices. The indexed
+column ``c`` ascends with the slices. Updates move ``c`` of some rows by half the table, to values
+that other rows are leaving. The first update moves one row in fifty, the next nine in ten, of a
+quarter of the slices and then of all slices. The queries use keys of that quarter: values that rows
+leave, values that rows move to, values of rows that stay, and short ranges. The table shows means
 over the same number of queries of each kind.
 
-All queries must return the same rows without the index. *Held* is the lower bound of slices read:
-the slices in which a row matches.
+All queries must return the same rows without the index. The column *Held* shows the lower bound of
+slices read: the slices in which a row matches.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ QUESTIONS = 4
 
 
 class Bench:
-    """One table; prints its progress."""
+    """Benchmarks one table and prints the progress."""
 
     def __init__(self, spark: SparkSession, kind: str, rows: int, slices: int) -> None:
         self.spark = spark
@@ -78,7 +78,7 @@ class Bench:
         )
 
     def _show(self, words: str, work: Callable[[], object]) -> None:
-        """Prints a line: the change, and the slices that queries read after it."""
+        """Prints a line: the change, and the slices that queries read after the change."""
         started = time.perf_counter()
         work()
         took = time.perf_counter() - started
@@ -95,7 +95,7 @@ class Bench:
         )
 
     def _questions(self) -> dict[str, list[str]]:
-        """Conditions by kind, on rows of the first quarter, spread over its slices."""
+        """Conditions by kind, for rows of the first quarter, spread over its slices."""
         rows = [(k * 2 + 1) * self.rows // (8 * QUESTIONS) // 50 * 50 for k in range(QUESTIONS)]
         return {
             "left": [f"c = {row + 3}" for row in rows],
@@ -105,7 +105,7 @@ class Bench:
         }
 
     def _ask(self, condition: str) -> tuple[int, int]:
-        """Number of slices that hold a match, and of slices read."""
+        """Number of slices that hold a match, and number of slices read."""
         query = f"SELECT id, c, split(_hoodie_file_name, '_')[0] AS slice FROM {self.name} WHERE "
         found = {}
         for on in ("false", "true"):
@@ -130,7 +130,7 @@ def _table(title: str) -> Table:
 
 
 def main() -> None:
-    """Measures both kinds and prints a table each."""
+    """Measures both kinds of tables and prints a table for each kind."""
     parser = argparse.ArgumentParser(prog="python -m bench hudi-moves", description=__doc__)
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--slices", type=int, default=16)

@@ -1,12 +1,12 @@
 """REFRESH of a Hudi merge-on-read table after commits of several sizes and kinds.
 
-A table of a number of rows (``--rows``) in a number of partitions (``--parts``), one slice in each,
-and an index on one column. A REFRESH follows each commit: an update of rows in one partition, then
-in all; the same by MERGE, which logs only the assigned columns, so that REFRESH reads whole slices;
-then a compaction. The table shows the slices that a commit wrote to, the rows it changed, the rows
-that REFRESH read, its seconds, and their share of those of CREATE.
+The table has ``--rows`` rows in ``--parts`` partitions, one slice in each, and an index on one
+column. A REFRESH follows each commit. The commits are an update of rows in one partition, then in
+all; the same updates by MERGE, which logs only the assigned columns, so that REFRESH reads whole
+slices; then a compaction. The output shows the slices that a commit wrote to, the rows it changed,
+the rows that REFRESH read, the seconds of REFRESH, and their share of the seconds of CREATE.
 
-After each commit, a query for a changed key returns the same rows with the index and without.
+After each commit, a query for a changed key must return the same rows with and without the index.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHARE = 100
 
 
 class Bench:
-    """The table; prints its progress."""
+    """Benchmarks the table and prints the progress."""
 
     def __init__(self, spark: SparkSession, rows: int, parts: int) -> None:
         self.spark = spark
@@ -120,7 +120,7 @@ class Bench:
 
 
 def main() -> None:
-    """Measures and prints a table."""
+    """Measures all commits and prints a table."""
     parser = argparse.ArgumentParser(prog="python -m bench hudi-refresh", description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--parts", type=int, default=20)

@@ -25,7 +25,7 @@ QUIET = {
 
 
 def start_hudi_session(folder: Path) -> SparkSession:
-    """A session like that of `sieve sql --hudi`, with the bundle that the make target downloads."""
+    """Starts a session like that of `sieve sql --hudi`, with the downloaded Hudi bundle."""
     spark = find_spark(os.environ)
     bundles = sorted((HOME / "build" / "hudi").glob(f"hudi-spark{spark.line}-bundle_*.jar"))
     if not bundles:
@@ -44,7 +44,7 @@ def start_hudi_session(folder: Path) -> SparkSession:
 
 @contextmanager
 def passing_session(folder: Path) -> Iterator[SparkSession]:
-    """Such a session in a temporary folder."""
+    """Starts a Hudi session in a temporary folder."""
     shutil.rmtree(folder, ignore_errors=True)
     session = start_hudi_session(folder)
     try:
@@ -86,7 +86,7 @@ def compact(spark: SparkSession, table: str) -> None:
     with settings(spark, hoodie__compact__inline__max__delta__commits="1"):
         spark.sql(f"CALL run_compaction(op => 'schedule', table => '{table}')").collect()
     spark.sql(f"CALL run_compaction(op => 'run', table => '{table}')").collect()
-    # Hudi's services invalidate no session, which would go on reading the old slices.
+    # Hudi's services invalidate no session, so the session would read the old slices.
     spark.sql(f"REFRESH TABLE {table}")
 
 

@@ -1,4 +1,4 @@
-"""Runs a query in several modes that take turns, so that a busy machine slows all of them alike."""
+"""Runs a query in several modes in turn, so that a busy machine slows all modes alike."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bench.task_totals import TaskMeter, TaskTotals
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """What a query cost, by mode.
+    """The cost of a query in one mode.
 
     Attributes:
-        files: files that its scans read.
-        tasks: what its tasks read and computed in the last run.
-        ms: median milliseconds.
-        spread: its slowest run by its fastest.
-        differing: a mode whose rows were not those of the first mode; None if all were.
+        files: number of files that the query's scans read.
+        tasks: input and CPU of the query's tasks in the last run.
+        ms: median milliseconds of a run.
+        spread: the slowest run divided by the fastest.
+        differing: a mode whose rows differ from those of the first mode; None if all modes agree.
     """
 
     files: dict[str, int]
@@ -40,14 +40,15 @@ def in_turns(
     runs: int,
     same: Callable[[Sequence[Row], Sequence[Row]], bool] = same_rows,
 ) -> Turns:
-    """Runs a query in each mode.
+    """Runs a query in each mode in turn.
 
     Args:
         spark: the session.
-        text: of the query.
-        modes: settings by name of a mode.
-        runs: of each mode, after one that compiles the query; 0 counts that one.
-        same: whether two answers are the same.
+        text: text of the query.
+        modes: settings of the session by name of the mode.
+        runs: number of runs of each mode after a first run that compiles the query; 0 counts the
+            first run.
+        same: function that tells whether two answers are the same.
     """
     files: dict[str, int] = {}
     tasks: dict[str, TaskTotals] = {}

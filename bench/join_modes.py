@@ -1,4 +1,4 @@
-"""The modes in which joins are measured, and the settings of Spark that change how it joins."""
+"""The modes in which joins are measured, and the Spark settings that change how Spark joins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ MODES = {
     "constants": {"spark.sieve.join.pruning": "off", "spark.sieve.strict": "true"},
     "Sieve": {"spark.sieve.strict": "true"},
 }
-# 200 shuffle partitions, which nothing joins here, make 40,000 tasks of a cartesian product.
+# Without adaptive execution nothing coalesces the default 200 shuffle partitions, of which a
+# cartesian product makes 40,000 tasks.
 _STATIC = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "8"}
 SETTINGS = {
     "AQE, broadcasts": {},

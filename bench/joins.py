@@ -1,9 +1,9 @@
-"""Joins whose keys pick files: ``make bench-joins``.
+"""Joins whose keys select the files to read: ``make bench-joins``.
 
-``star`` (the default) is a schema made for them; ``tpch`` and ``tpcds`` are the 22 and 99 queries
-of these benchmarks. Each query runs in three modes that take turns: Spark alone
+``star`` (the default) is a schema made for such joins. ``tpch`` and ``tpcds`` are the 22 and 99
+queries of these benchmarks. Each query runs in three modes that take turns: Spark alone
 (``spark.sieve.enabled = false``), an index that only constants use (``spark.sieve.join.pruning =
-off``; ``--without-constants`` leaves it out), and Sieve.
+off``; ``--without-constants`` omits this mode), and Sieve.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bench.tpc_report import head, line, shares, summary
 
 
 def main() -> None:
-    """Measure every query; the exit code says whether all rows are equal."""
+    """Measures every query; the exit code tells whether all rows are equal."""
     parser = argparse.ArgumentParser(prog="python -m bench joins", description=__doc__)
     parser.add_argument("suite", nargs="?", choices=["star", "tpch", "tpcds"], default="star")
     parser.add_argument("--runs", type=int, default=5, help="of each query in each mode")
@@ -57,7 +57,8 @@ def main() -> None:
     if args.suite == "star":
         star.measure(console, args.rows, args.runs)
         return
-    logging.disable()  # PySpark logs the error of a query with the whole query and both stacks
+    # PySpark would log the error of a query with the whole query and two stack traces
+    logging.disable()
     modes = MODES | {"Sieve": MODES["Sieve"] | {"spark.sieve.join.pruning": args.pruning}}
     if args.without_constants:
         del modes["constants"]

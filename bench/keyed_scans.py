@@ -1,4 +1,4 @@
-"""Scans of an executed query whose files were picked by values of the query itself."""
+"""Finds scans of an executed query that used values from the query itself to skip files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from bench.session import SWITCH, scans_of, with_settings
 
 @dataclass(frozen=True, slots=True)
 class KeyedScan:
-    """A scan that got keys of a join, or the result of a subquery.
+    """A scan that used join keys, or the result of a subquery.
 
     Attributes:
-        table: its name.
-        columns: the columns that the values are compared with.
-        read: files that it read.
-        least: files with a row that has such values, and satisfies the filters of indexed columns.
+        table: name of the table.
+        columns: the columns that are compared with the values.
+        read: number of files that the scan read.
+        least: number of files with a row that has such values and satisfies the filters of indexed
+            columns.
     """
 
     table: str
@@ -29,11 +30,11 @@ class KeyedScan:
 
 
 class KeyedScans:
-    """Finds such scans, and counts the files that hold what they look for.
+    """Finds keyed scans, and counts the files that hold their keys.
 
     Args:
         spark: the session.
-        indexed: the indexed columns by table.
+        indexed: the indexed columns of each table.
     """
 
     def __init__(self, spark: SparkSession, indexed: Mapping[str, Collection[str]]) -> None:
@@ -42,11 +43,11 @@ class KeyedScans:
         self._counted: dict[tuple[str, str], int] = {}
 
     def of(self, frame: DataFrame) -> Iterator[KeyedScan]:
-        """The scans of an executed query that got values; of a scan without them nothing."""
+        """The scans of an executed query that used values; scans without values are omitted."""
         filters = self._spark._jvm.org.apache.spark.sql.sieve.plan.RunTimeFilters  # noqa: SLF001
         for scan in scans_of(frame):
             if scan.getClass().getSimpleName() != "SieveScan":
-                continue  # its table has no index
+                continue  # the scan's table has no index
             table = scan.tableIdentifier().get().table()
             found = [e for e in _items(filters.resolved(scan).filters()) if not filters.awaits(e)]
             values = [e.child() for e in found if _is_of_query(e)]
@@ -83,7 +84,7 @@ def _columns(expression: Any) -> list[str]:
 
 
 def _sql(expression: Any) -> str:
-    """A predicate in SQL, whose columns have no names of tables: filters of a scan mix aliases."""
+    """A predicate in SQL without table names, because the filters of a scan mix aliases."""
     text = str(expression.sql())
     for attribute in _items(expression.references().toSeq()):
         text = text.replace(attribute.sql(), f"`{attribute.name()}`")

@@ -1,8 +1,8 @@
-"""What keys of a join take until a scan knows its files: ``python -m bench keys``.
+"""Time from join keys to the file list of a scan: ``python -m bench keys``.
 
-A table of 10,000 real files of scattered keys, and joins with sides of other keys. Printed, warm:
-making a filter of values as they come, unsorted; and the call of the front end, from the filter to
-the files: question, transfer, look-up and answer.
+The table has 10,000 real files of scattered keys, and the joins have sides with other keys. The
+output has two times of a warm driver: making a filter from unsorted values; and the call of the
+front end, from the filter to the files: request, transfer, look-up and answer.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> None:
         _write(FOLDER / "t" / f"{number}.parquet", rng.integers(0, DOMAIN, EACH))
     for n in KEYS:
         _write(FOLDER / f"keys{n}" / "0.parquet", rng.integers(0, DOMAIN, n))
-    # Each scan asks, and waits.
+    # With these settings each scan asks the front end and waits for its answer.
     settings = {"spark.sieve.strict": "true", "spark.sieve.prune.timeout": "60s"}
     spark = start_session(FOLDER / "spark", settings)
     for name in ("t", *(f"keys{n}" for n in KEYS)):
@@ -75,7 +75,7 @@ def _median_and_least(times: Sequence[float]) -> tuple[str, str]:
 
 
 def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """Milliseconds that the driver takes to make a filter of the values of a broadcast."""
+    """Milliseconds in which the driver makes a filter from the values of a broadcast."""
     jvm: Any = spark._jvm  # noqa: SLF001 - no public API
     rows = spark.range(1)._jdf  # noqa: SLF001 - no public API
     key = rows.queryExecution().analyzed().output().head()
@@ -92,7 +92,7 @@ def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
 
 
 def _calls(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """Milliseconds of the call of the front end in each of these joins, the first one left out."""
+    """Milliseconds of the front-end call in each of these joins, without the first join."""
     times = []
     for _ in range(rounds + 1):
         before = _status(spark)

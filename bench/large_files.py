@@ -1,11 +1,11 @@
 """Tables of large files for ``make bench-ranges``: their columns, layouts, formats and queries.
 
-A row takes about a hundred bytes, a file has as many row groups (stripes) as `GROUPS`:
+A row takes about a hundred bytes. A file has `GROUPS` row groups (stripes). The columns are:
 
-- ``id``: unique keys in no order, so every file and row group spans the whole domain;
-- ``day``: rises with the rows, 2 % of them late, so files are clustered;
-- ``sorted_id``: unique keys, ascending in each file, while every file spans the whole domain;
-- ``block``: one number for each thousandth of the table, in no order;
+- ``id``: unique keys in random order, so every file and row group spans the whole domain;
+- ``day``: rises with the rows, except for 2 % late rows, so files are clustered;
+- ``sorted_id``: unique keys that ascend in each file, while every file spans the whole domain;
+- ``block``: one number for each thousandth of the table, in random order;
 - ``pad``: text that fills the row.
 """
 
@@ -42,14 +42,14 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """A table's files: format, rows of each, and their number."""
+    """The files of a table: their format, their rows, and their number."""
 
     kind: str
     rows: int
     files: int
 
     def ids(self, number: int) -> Ids:
-        """Unique keys in no order: an odd multiplier permutes the numbers below 2^48."""
+        """Unique keys in random order: an odd multiplier permutes the numbers below 2^48."""
         serial = np.arange(number * self.rows, (number + 1) * self.rows, dtype=np.uint64)
         mixed = serial * np.uint64(0x9E37_79B9_7F4B) % np.uint64(1 << 48)
         return (mixed ^ (mixed >> np.uint64(24))).astype(np.int64)
@@ -89,7 +89,7 @@ class Large:
             pv.write_csv(table, path, pv.WriteOptions(include_header=False))
 
     def least(self, folder: Path, out: Path, matches: pc.Expression) -> int:
-        """Writes the row groups with a match as files of their own; returns their number."""
+        """Writes the row groups with a match as separate files; returns their number."""
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
         found = 0
@@ -110,14 +110,14 @@ class Large:
         else:
             names = [column.split()[0] for column in SCHEMA.split(", ")]
             table = pv.read_csv(path, pv.ReadOptions(column_names=names))
-            # A stretch of 8 MB, as the index cuts text.
+            # The index cuts text into stretches of 8 MB, so this function does, too.
             each = -(-len(table) * (8 << 20) // path.stat().st_size)
             yield from (table.slice(k, each) for k in range(0, len(table), each))
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query by its title, its WHERE, and the same as an Arrow expression."""
+    """A query: its title, its WHERE clause, and this clause as an Arrow expression."""
 
     title: str
     where: str
@@ -125,7 +125,10 @@ class Query:
 
 
 def queries(table: Large) -> Iterator[Query]:
-    """Points, a list of ten, ranges, half of the rows, and all; keys fixed by a seed."""
+    """Queries for points, a list of ten keys, ranges, half of the rows, and all rows.
+
+    A seed fixes the keys.
+    """
     random = np.random.default_rng(1)
     keys = [
         int(table.ids(int(random.integers(table.files)))[int(random.integers(table.rows))])

@@ -1,13 +1,13 @@
-"""TPC-H's lineitem in two layouts with late rows, as files arrive in practice.
+"""TPC-H's lineitem in several layouts with late rows, as files arrive in practice.
 
-``lineitem_by_date`` is split into files by a row's day of arrival: its ship date, except for 2 % of
-the rows, which arrive 1 to 730 days later. Lateness x has the tail P(x > d) = 1/d, cut at 730 days:
-half of the late rows arrive within 2 days, nine in ten within 10, one in a hundred takes longer
-than three months. ``lineitem_by_order`` is split by order key; 2 % of the orders are in a file
-drawn uniformly from the later ones. ``lineitem_large`` has the rows of the latter in the same
-order, in four large files.
+``lineitem_by_date`` is split into files by the day on which a row arrives. A row arrives on its
+ship date, except that 2 % of the rows arrive 1 to 730 days later. Lateness x has the tail P(x > d)
+= 1/d, cut at 730 days: half of the late rows arrive within 2 days, nine in ten within 10 days, and
+one in a hundred takes longer than three months. ``lineitem_by_order`` is split by order key, except
+that 2 % of the orders are in a random later file. ``lineitem_large`` has the rows of
+``lineitem_by_order`` in the same order, in four large files.
 
-A hash of a row's key decides whether it is late, so every run at a scale makes the same files.
+A hash of a row's key decides whether the row is late, so every run at a scale makes the same files.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ Say = Callable[[float], None]
 
 
 def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
-    """The folder with the files of one table; existing complete files are reused.
+    """Creates the files of one table and returns their folder; reuses existing complete files.
 
     Args:
-        raw: the raw table; the result lies beside it.
+        raw: the raw table; the result is a folder beside it.
         table: `BY_DATE` or `BY_ORDER`.
-        scale: of the raw table.
-        say: progress callback; gets the share done, 0 to 1.
+        scale: scale factor of the raw table.
+        say: progress callback, which gets the completed share, 0 to 1.
     """
     target = raw.parent / table
     if target.exists():
@@ -65,11 +65,11 @@ def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
 
 
 def join_files(folder: Path, say: Say) -> Path:
-    """The folder of `LARGE`, made of the files of `BY_ORDER`, four of them in each row group.
+    """Creates the folder of `LARGE`: each row group has the rows of four files of `BY_ORDER`.
 
     Args:
-        folder: of `BY_ORDER`; the result lies beside it.
-        say: progress callback; gets the share done, 0 to 1.
+        folder: folder of `BY_ORDER`; the result is a folder beside it.
+        say: progress callback, which gets the completed share, 0 to 1.
     """
     target = folder.parent / LARGE
     if target.exists():
@@ -104,7 +104,7 @@ def _order_number(keys: Numbers) -> Numbers:
 
 
 def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
-    """Uniform numbers in [0, 1) that depend only on the keys: SplitMix64's finaliser."""
+    """Uniform numbers in [0, 1) that depend only on the keys, by SplitMix64's finaliser."""
     with np.errstate(over="ignore"):
         x = keys.astype(np.uint64) * np.uint64(8) + np.uint64(stream)
         x = x * np.uint64(0x9E3779B97F4A7C15)
@@ -119,7 +119,7 @@ def _arrival(rows: pa.RecordBatch) -> npt.NDArray[np.float64]:
     shipped = rows["l_shipdate"].cast(pa.int32()).to_numpy().astype(np.float64)
     lines = rows["l_orderkey"].to_numpy() * 8 + rows["l_linenumber"].to_numpy()
     late = _uniform(lines, 1) < LATE_SHARE
-    # The inverse of the tail 1/d on [1, 730] at a uniform draw.
+    # This applies the inverse of the tail 1/d on [1, 730] to a uniform draw.
     draw = _uniform(lines, 2) * (1 - 1 / LATEST_DAYS)
     return shipped + _uniform(lines, 3) + np.where(late, 1 / (1 - draw), 0)
 

@@ -1,8 +1,9 @@
 """Latency of index look-ups by a scan, from 1,000 to 1,000,000 files: ``make bench-lookup``.
 
 A look-up queries the index for one predicate. A request is all of the front end's work for a scan:
-JSON, predicate, look-up, bitmap. Cold: only the manifest is cached; files come from the machine's
-page cache. Warm: everything that the query needs is cached. No Spark.
+JSON, predicate, look-up, bitmap. In a cold look-up, only the manifest is cached; files come from
+the machine's page cache. In a warm look-up, everything that the query needs is cached. The
+benchmark uses no Spark.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from sql_ext.frontend.pruning import PruneService
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LISTED = 10_000
 COLD_ROUNDS = 5
-# More than any of these versions needs.
+# The cache size exceeds the needs of all measured versions.
 ROOM = 4 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
-# As the driver sends more keys of a join.
+# The driver sends a longer list of join keys as this many ranges.
 RANGED = 1_000
 RANGES = f"{RANGED:,} ranges"
 KINDS = (POINT, RANGE, LIST, RANGES)
@@ -49,7 +50,7 @@ KINDS = (POINT, RANGE, LIST, RANGES)
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One kind of query; times in ms, p50 and p99 where there are two.
+    """The times of one kind of query in ms, as p50 and p99 where there are two numbers.
 
     `cpu` is the CPU time of the look-up's own thread, which excludes other load.
     """
@@ -67,7 +68,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Opening a version, which reads the file list."""
+    """The time to open a version, which reads the file list."""
 
     milliseconds: float
     list_bytes: int
@@ -84,7 +85,7 @@ def main() -> None:
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     found: list[Measured] = []
-    # As the front end does.
+    # The front end freezes its objects, too.
     gc.freeze()
     for n in args.locations:
         with tempfile.TemporaryDirectory() as folder:
@@ -126,7 +127,7 @@ def _open(made: Made) -> tuple[OpenVersion, Opened]:
 
 
 def _cold(made: Made, kind: str, rng: np.random.Generator) -> tuple[float, float, float]:
-    """Milliseconds, run files and their bytes of the first look-up after opening, medians."""
+    """Medians of the first look-up after opening: milliseconds, run files, bytes of run files."""
     found = []
     for _ in range(COLD_ROUNDS):
         index, opened = _open(made)
@@ -140,7 +141,7 @@ def _cold(made: Made, kind: str, rng: np.random.Generator) -> tuple[float, float
 
 
 def predicate_of(kind: str, rng: np.random.Generator) -> dict[str, Any]:
-    """A predicate over random keys, as the driver sends it."""
+    """A predicate over random keys, in the driver's form."""
     key = int(rng.integers(0, SPAN))
     if kind == POINT:
         return {"op": "=", "col": ["id"], "value": key}
@@ -173,7 +174,7 @@ def _required(index: OpenVersion, predicate: dict[str, Any]) -> KeyRanges:
 
 
 def service_of(made: Made) -> Callable[[str], str]:
-    """All of the front end's work for one request, from text to text; warm."""
+    """A function that does all of the front end's work for one warm request, from text to text."""
     service = PruneService(Roots(None), Pruner(lambda _: CountingStore(), 1 << 26))
 
     def serve(text: str) -> str:
@@ -186,7 +187,7 @@ def service_of(made: Made) -> Callable[[str], str]:
 
 
 def request_of(made: Made, predicate: dict[str, Any], room: int = ROOM) -> str:
-    """A request as the driver sends it, with a bound of the cache in bytes."""
+    """A request in the driver's form, with a bound of the cache in bytes."""
     manifest = made.manifest
     registration = {
         "format": 1,
@@ -213,7 +214,7 @@ def times_of(
     asked: Sequence[object],
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[float]:
-    """Milliseconds of each."""
+    """The milliseconds of each call."""
     times = []
     for one in asked:
         started = clock()
@@ -223,7 +224,7 @@ def times_of(
 
 
 def percentiles(times: Sequence[float]) -> tuple[float, float]:
-    """p50 and p99."""
+    """The percentiles p50 and p99."""
     return float(np.percentile(times, 50)), float(np.percentile(times, 99))
 
 

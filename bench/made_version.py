@@ -1,7 +1,7 @@
-"""A version of an index on disk, made by the library alone, without Spark or a table.
+"""Makes a version of an index on disk with the library alone, without Spark or a table.
 
-Location i, a file or a range of one, holds all keys of its own part of the domain, as in a table
-written in time order; each file has a few short intervals at random positions, like late rows.
+Location i, a file or a range of a file, has all keys of its own part of the domain, as in a table
+written in time order. Each file also has a few short intervals at random positions, like late rows.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ SPAN = 1 << 40
 EACH = 20
 """Intervals of a file."""
 RANGE_BYTES = 128 << 20
-# About as many intervals as a build's task keeps of the half million that it gets.
+# A build task keeps about this many intervals of the half million that it gets.
 _INTERVALS_A_FILE = 250_000
-# A cost per byte so low that every gap pays back.
+# The cost per byte is so low that every gap pays back.
 _PRICE = 1e-9
 TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
 
 
 @dataclass(frozen=True, slots=True)
 class CountingStore(LocalStore):
-    """Counts files and bytes read."""
+    """Counts the files and bytes that are read."""
 
     sizes: list[int] = field(default_factory=list)
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
-        """Reads and counts."""
+        """Reads a file and counts its bytes."""
         data = LocalStore.read(self, uri, limit)
         self.sizes.append(len(data))
         return data
@@ -69,10 +69,10 @@ class Made:
     """A version on disk.
 
     Attributes:
-        root: folder of indexes.
-        manifest: the version.
-        entries: intervals in its run.
-        seconds: time to make it.
+        root: root folder of the indexes.
+        manifest: manifest of the version.
+        entries: number of intervals in the version's run.
+        seconds: time to make the version.
     """
 
     root: Path
@@ -82,7 +82,7 @@ class Made:
 
 
 def make_version(root: Path, n_files: int, ranges: int = 1) -> Made:
-    """Makes a version below a folder: files of as many ranges each, at most `EACH`."""
+    """Makes a version below a folder; each file has `ranges` ranges, at most `EACH`."""
     started = time.perf_counter()
     folder = root / str(uuid := IndexUuid("0b9f3c1e-5a55-4b1c-9d0e-0123456789ab"))
     run_id = RunId(secrets.token_hex(16))
@@ -126,14 +126,14 @@ def make_version(root: Path, n_files: int, ranges: int = 1) -> Made:
 
 
 def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
-    """The segments of each run file, in the order of its part of the domain."""
+    """The segments of each run file, in the order of the parts of the domain."""
     rng = np.random.default_rng(n_files)
     n_locations = n_files * ranges
     own = SPAN // n_locations
     n = n_files * EACH
     first = rng.integers(0, SPAN - own, n)
     last = first + rng.integers(0, own // 50, n)
-    # The first intervals of a file are the own parts of its ranges.
+    # The first intervals of a file are the parts of the domain that its ranges own.
     place = np.arange(n) % EACH
     location = np.arange(n) // EACH * ranges + place % ranges
     is_own = place < ranges
@@ -159,8 +159,8 @@ def _run_file(segments: list[Segment]) -> bytes:
 
 
 def made_list(n: int, ranges: int = 1) -> Locations:
-    """A file list of a number of files below `TABLE`, `EACH` rows in each range of a file."""
-    # As they are listed: the files of a folder beside each other.
+    """A list of files below `TABLE`, where each range of a file has `EACH` rows."""
+    # The names are in the order of a listing: the files of a folder are adjacent.
     names = sorted(f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
     ones = np.ones(n, np.int64)
     cut = None

@@ -1,14 +1,14 @@
 """CREATE SIEVE INDEX on a table of many tiny files: ``python -m bench many-files``.
 
-Executors run in processes of their own (``local-cluster[2,1,2048]``), so the driver's memory is the
-driver's alone. Each size has a Spark of its own, and ascending keys in Parquet files of
-``--rows`` rows; with ``--partitions`` they lie in so many partitions, which the metastore holds.
-Told are first what Spark itself needs: milliseconds of the first plan of a scan, which lists the
-table, and of later ones. Then, for ``SELECT input_file_name(), min(id), max(id) ... GROUP BY 1``
-and for CREATE after it, seconds, CPU seconds of all processes, and CPU milliseconds a file; the
-live heap of the driver, after a collection, once it has listed the table and after CREATE; peak
-resident memory of the front end; and plans that ask the index. The same of files with a hundred
-times the rows shows what keys add.
+Executors run in separate processes (``local-cluster[2,1,2048]``), so the driver's memory excludes
+them. Each size has its own Spark, and ascending keys in Parquet files of ``--rows`` rows. With
+``--partitions`` the files lie in that many partitions of the metastore. The output begins with the
+needs of Spark itself: milliseconds of the first plan of a scan, which lists the table, and of later
+plans. Two statements follow, ``SELECT input_file_name(), min(id), max(id) ... GROUP BY 1`` and
+CREATE: their seconds, CPU seconds of all processes, and CPU milliseconds a file. The rest of the
+output is the live heap of the driver after a collection, once the driver has listed the table and
+again after CREATE; peak resident memory of the front end; and the times of plans that ask the
+index. The same numbers for files with a hundred times the rows show the cost of more keys.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _QUERY = "SELECT input_file_name(), min(id), max(id) FROM t GROUP BY 1"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A size.
+    """The measurements of one table size.
 
     Attributes:
-        files, rows: of the table.
-        listing, bare: ms of the first plan of a scan and of a later one, without an index.
-        opening, indexed: ms of the first plan that asks the index and of a later one.
-        query, create: seconds, and CPU seconds of all processes.
+        files, rows: numbers of the table's files and rows.
+        listing, bare: ms of the first plan of a scan and of a later plan, without an index.
+        opening, indexed: ms of the first plan that asks the index and of a later plan.
+        query, create: seconds, and CPU seconds of all processes, of the query and of CREATE.
         heap: MB of the driver's live heap before and after CREATE.
-        front_end: peak MB of the front end before and after it.
+        front_end: peak MB of the front end before and after CREATE.
         index: bytes of the index.
     """
 
@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def _spread(folder: Path, partitions: int) -> None:
-    """Moves files into the folders of partitions, in turn; without partitions they stay."""
+    """Moves files into the folders of partitions in turn; without partitions the files stay."""
     for number in range(partitions):
         (folder / f"p={number}").mkdir()
     if partitions:
@@ -110,8 +110,8 @@ def _spread(folder: Path, partitions: int) -> None:
 def _measure(files: int, rows: int, *, partitioned: bool) -> None:
     with PeakMemory() as memory:
         settings = {"spark.master": MASTER, "spark.pyspark.python": sys.executable}
-        # Spark keeps listings of tables that nobody uses any more, up to 250 MB, and less than that
-        # is to be seen here.
+        # Spark caches up to 250 MB of listings of unused tables, which would hide the smaller
+        # effects measured here.
         settings["spark.sql.hive.filesourcePartitionFileCacheSize"] = "1"
         spark = start_session(FOLDER / "spark", settings)
         path = (FOLDER / "data").as_uri()
@@ -120,7 +120,7 @@ def _measure(files: int, rows: int, *, partitioned: bool) -> None:
         spark.sql(f"CREATE TABLE t ({columns}) USING parquet {by} LOCATION '{path}'")
         if partitioned:
             spark.sql("MSCK REPAIR TABLE t")
-        # Starts the executors, without their Python workers, and the front end.
+        # This job starts the executors, without their Python workers, and the front end.
         spark.range(1000).repartition(4).count()
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         listing, bare = _plans(spark)
@@ -137,13 +137,13 @@ def _measure(files: int, rows: int, *, partitioned: bool) -> None:
 
 
 def _plans(spark: SparkSession) -> tuple[float, float]:
-    """Milliseconds of the next plan of a scan for one key, and of one after some more."""
+    """Milliseconds of the next plan of a scan for one key, and of a later plan."""
     times = [planned(spark, f"SELECT * FROM t WHERE id = {key}") for key in range(_PLANS)]
     return times[0], statistics.median(times[_PLANS // 2 :])
 
 
 def live_heap(spark: SparkSession) -> float:
-    """MB of the driver's live objects."""
+    """The size of the driver's live objects in MB."""
     jvm: Any = spark._jvm  # noqa: SLF001 - no public API
     runtime = jvm.java.lang.Runtime.getRuntime()
     jvm.java.lang.System.gc()
@@ -154,7 +154,7 @@ def live_heap(spark: SparkSession) -> float:
 
 
 def by_size(title: str, found: Sequence[Any], rows: Mapping[str, Callable[[Any], str]]) -> Table:
-    """A table with a column for each number of files, `files` of what was found."""
+    """Prints a table with one column for each number of files."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     table.add_column(title, no_wrap=True)
     for one in found:

@@ -1,7 +1,7 @@
 """Hash maps (static functions from keys to files): size, files read, time to build and look up.
 
-Keys are unique and random, each in one file, as UUIDs are. Segments have about a million hashes.
-Present and absent hashes are looked up 10,000 at a time. One core, no Spark.
+Keys are unique and random, and each key is in one file, as UUIDs are. Segments have about a million
+hashes. Present and absent hashes are looked up 10,000 at a time, on one core without Spark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One map: sizes in bytes per key, times in seconds, reads in files per key."""
+    """The measurements of one map: bytes per key, times in seconds, files read per key."""
 
     files: int
     keys: int
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
-    """Measures a map of distinct keys, each `repeats` times, in files drawn at random."""
+    """Measures a map of distinct keys; each key occurs `repeats` times, in random files."""
     rng = np.random.default_rng(keys + files)
     hashes = np.repeat(np.sort(hash_codes(np.arange(keys))), repeats)
     locations = rng.integers(0, files, len(hashes), np.int32)
@@ -85,13 +85,13 @@ def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
 def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
     """CPU seconds of the tasks that make the maps of a build, on one core, without Spark.
 
-    They encode, hash, sort, pack and place the keys; those of strings get hashes from the JVM. The
-    column's reading and Spark's shuffle of the packed pairs are not in it.
+    The tasks encode, hash, sort, pack and place the keys. The JVM hashes string keys. The time
+    excludes reading the column and Spark's shuffle of the packed pairs.
 
     Args:
         keys: number of unique keys, in random order.
-        files: number of files, which have equal shares of them.
-        text: whether they are strings.
+        files: number of files, each with an equal share of the keys.
+        text: whether the keys are strings.
     """
     given = np.random.default_rng(1).permutation(keys).astype(np.int64)
     if text:
@@ -112,7 +112,7 @@ def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
 
 
 def _read(segments: list[MapSegment], hashes: npt.NDArray[np.uint64]) -> int:
-    """Files read for the hashes, each looked up by itself."""
+    """Files read for the hashes, each looked up alone."""
     return sum(len(segment.matches(hashes)[0]) for segment in segments)
 
 

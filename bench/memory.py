@@ -19,7 +19,7 @@ _EVERY: Final = 0.2
 class PeakMemory:
     """Peak resident memory (VmHWM) of the descendants of this process, by role.
 
-    The kernel tracks each process's peak, so polling is needed only for processes that end; growth
+    The kernel tracks the peak of each process, so only processes that end need polling. Growth
     between the last poll and a process's end is missed.
     """
 
@@ -63,7 +63,7 @@ class PeakMemory:
 def cpu_seconds() -> float:
     """CPU time of all descendants of this process, ended ones included.
 
-    Unlike wall-clock time, it hardly depends on other load of the machine.
+    Unlike wall-clock time, CPU time hardly depends on other load of the machine.
     """
     ticks = 0
     for pid in _descendants(os.getpid()):
@@ -71,22 +71,23 @@ def cpu_seconds() -> float:
             fields = (pid / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        # User and system time, of the process and of the children that it has waited for.
+        # These fields are user and system time of the process and of the children that it has
+        # waited for.
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def timed(run: Callable[[], object]) -> tuple[float, float]:
-    """Wall-clock seconds, and CPU seconds of the descendants of this process."""
+    """Wall-clock seconds of a call, and CPU seconds of the descendants of this process."""
     started, cpu = time.perf_counter(), cpu_seconds()
     run()
     return time.perf_counter() - started, cpu_seconds() - cpu
 
 
 def read_bytes() -> int:
-    """Bytes that the living descendants of this process have read, whoever reads and from where.
+    """Bytes that the living descendants of this process have read from any source.
 
-    Spark's own counters miss some readers: Iceberg's, and vectored reads of a local disk.
+    Spark's own counters miss Iceberg's reads and vectored reads of a local disk.
     """
     total = 0
     for pid in _descendants(os.getpid()):

@@ -1,8 +1,8 @@
 """Overhead of Sieve in the planning of a scan: ``make bench-planning``.
 
 Planning covers everything from the query's text to the list of files that its tasks will read,
-listing and index look-up included; no file is read. The table's files have four rows each, or as
-many in each of ``--ranges`` row groups, and their listing is cached, as in any session after its
+including listing and index look-up. No data file is read. The table's files have four rows each, or
+with ``--ranges`` four rows in each row group. The listing is cached, as in any session after its
 first query.
 """
 
@@ -58,7 +58,7 @@ class Run:
 
 
 def main() -> None:
-    """Measures every size and prints one table each."""
+    """Measures every size and prints one table per size."""
     parser = argparse.ArgumentParser(prog="python -m bench planning", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--ranges", type=int, default=1, help="row groups of each file")
@@ -109,11 +109,15 @@ class Side:
 
 
 def _measure(run: Run) -> dict[str, list[float]]:
-    """Milliseconds of each kind of query; the kinds alternate, so all see the same machine load."""
+    """Milliseconds of each kind of query.
+
+    The kinds alternate, so all kinds see the same machine load.
+    """
     plain, sieve = Side("plain"), Side("sieve")
     times: dict[str, list[float]] = {mode: [] for mode in MODES}
     for k, key in enumerate(_keys(run)):
-        # The order rotates, so no kind always follows the same one; both JVMs plan as many queries.
+        # The order rotates, so no kind always follows the same other kind. Both JVMs plan the same
+        # number of queries.
         for mode in (MODES * 2)[k % len(MODES) : k % len(MODES) + len(MODES)]:
             side, repeats = (plain, len(MODES) - 1) if mode == PLAIN else (sieve, 1)
             for again in range(repeats):
@@ -131,9 +135,10 @@ def _keys(run: Run) -> list[int]:
 
 
 def _cold(run: Run) -> tuple[float, float]:
-    """The first indexed scan of a driver, which starts the front end, and the scan after it."""
+    """Times the first indexed scan of a driver, which starts the front end, and the next scan."""
     side = Side("cold")
-    # Warms up the metastore, the listings and Spark itself, whose costs are not Sieve's.
+    # These queries warm up the metastore, the listings and Spark itself, whose costs are not
+    # Sieve's.
     for key in range(5):
         side.plan(UNINDEXED, key)
         side.plan(DISABLED, key)
@@ -143,7 +148,7 @@ def _cold(run: Run) -> tuple[float, float]:
 
 
 def make_files(folder: Path, files: int, rows: int, group: int) -> None:
-    """Makes files of so many rows each, with ascending keys, and of so many in each row group."""
+    """Makes files of `rows` rows each, with ascending keys and `group` rows in each row group."""
     folder.mkdir(parents=True)
 
     def make(number: int) -> None:
@@ -161,8 +166,8 @@ def make_files(folder: Path, files: int, rows: int, group: int) -> None:
 
 def _serve(name: str) -> None:
     folder = FOLDER / ("plain" if name == "plain" else "sieve")
-    # A scan that could not be pruned must fail here rather than look fast.
-    # Files are cut at every row group, however small it is.
+    # A scan that could not be pruned must fail here rather than look fast. Files are cut at every
+    # row group, even a small row group.
     own = {"spark.sieve.strict": "true", "spark.sieve.range.bytes": "1"}
     spark = start_session(folder, {} if name == "plain" else own, indexed=name != "plain")
     if name != "cold":
@@ -175,7 +180,7 @@ def _serve(name: str) -> None:
         mode, key = json.loads(line)
         spark.conf.set(SWITCH, str(mode != DISABLED).lower())
         if mode == IDLE:
-            # Strict scans always ask.
+            # In strict mode, a scan always asks the front end.
             spark.conf.set("spark.sieve.strict", "false")
         table = "bare" if mode in (PLAIN, UNINDEXED) else "t"
         condition = f"id > {-key - 1}" if mode in (NOTHING, IDLE) else f"id = {key}"

@@ -1,4 +1,4 @@
-"""The demo's queries, and the files that the min/max statistics in Parquet footers would read."""
+"""The demo's queries, and the number of files that Parquet's min/max statistics would read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUMS = "count(*), sum(l_extendedprice * (1 - l_discount))"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A column, the ranges (inclusive) that its value may lie in, and the same condition in SQL."""
+    """A column, the ranges (inclusive) in which its value may lie, and this condition in SQL."""
 
     column: str
     ranges: tuple[tuple[Any, Any], ...]
@@ -29,10 +29,10 @@ class Query:
     """One query of the demo.
 
     Attributes:
-        title: a description in words.
-        table: the table.
-        select: its select list.
-        conditions: conditions on indexed columns; all must hold.
+        title: description in words.
+        table: name of the table.
+        select: the select list.
+        conditions: conditions on indexed columns, joined by AND.
         rest: further conditions, on columns without an index.
     """
 
@@ -71,7 +71,7 @@ def between(column: str, low: Any, high: Any) -> Condition:
 
 
 def demo_queries(scale: int) -> tuple[Query, ...]:
-    """Point and range queries with fixed keys and dates, not selected by result."""
+    """Point and range queries with fixed keys and dates, which were not selected by result."""
     day, late_day = date(1995, 3, 15), date(1996, 11, 5)
     orders = ORDERS_PER_SCALE * scale
     spread = [order_key(orders * k // 11) for k in range(1, 11)]
@@ -116,7 +116,7 @@ class Footers:
         self._files = [_bounds(path) for path in sorted(folder.glob("*.parquet"))]
 
     def left_by(self, query: Query) -> int:
-        """Number of files whose minimum and maximum do not rule the query out."""
+        """Number of files whose minimum and maximum do not exclude the query."""
         return sum(
             all(
                 any(

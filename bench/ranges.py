@@ -1,11 +1,11 @@
 """Queries that read parts of large files: ``make bench-ranges``.
 
-The table of `bench.large_files`. Each query runs in modes that take turns: Spark alone, an index of
-whole files (``granularity = 'file'``), an index of ranges (``budget = 'auto'``, the default), and,
-as the least possible, Spark alone on just those row groups that hold a match, written as files of
-their own. With ``--bloom``, Spark has also rewritten the table with Parquet's Bloom filters on
-its unique keys. Before it is timed, each query runs in the fast modes until the JVM has compiled
-what they do. Rows scanned and tasks are those of the scan.
+The table is that of `bench.large_files`. Each query runs in modes that take turns: Spark alone, an
+index of whole files (``granularity = 'file'``), and an index of ranges (``budget = 'auto'``, the
+default). The lower bound is a fourth mode: Spark alone on files that contain only the row groups
+with a match. With ``--bloom``, Spark has also rewritten the table with Parquet's Bloom filters on
+the unique keys. Before the timing of a query, the fast modes run until the JVM has compiled their
+code. Rows scanned and tasks are numbers of the scan.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ _TASKS = ("Spark", "ranges")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Row groups with a match; by mode, median milliseconds, rows of the scan, and its tasks."""
+    """Row groups with a match.
+
+    For each mode the median milliseconds, and the rows and tasks of the scan.
+    """
 
     groups: int
     ms: Mapping[str, float]
@@ -55,7 +58,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measure every query and print a table."""
+    """Measures every query and prints a table."""
     parser = argparse.ArgumentParser(prog="python -m bench ranges", description=__doc__)
     parser.add_argument("--files", type=int, default=16)
     parser.add_argument("--megabytes", type=int, default=256, help="of each file")
@@ -98,7 +101,7 @@ def main() -> None:
 def _create(
     spark: SparkSession, kind: str, columns: Sequence[str], indexes: Mapping[str, str]
 ) -> list[str]:
-    """Tables over the same files, and a line on each index."""
+    """Creates tables over the same files; returns the tables, and a line about each index."""
     lines = []
     for name in ("plain", *indexes):
         _table(spark, name, kind, FOLDER / "data")
@@ -126,9 +129,9 @@ def _create(
 
 
 def _bloom(spark: SparkSession, large: Large) -> str:
-    """Has Spark rewrite the table with Bloom filters on the unique keys."""
+    """Lets Spark rewrite the table with Bloom filters on the unique keys."""
     started = time.perf_counter()
-    # One task a file, so that the files and their row groups stay as they are.
+    # Each file is one task, so that the files and their row groups stay the same.
     with with_settings(spark, {SWITCH: "false", "spark.sql.files.maxPartitionBytes": "1g"}):
         writer = spark.table("plain").write.option("compression", "zstd")
         for column in ("id", "sorted_id"):
@@ -182,7 +185,7 @@ def _measure(
     for turn in range(runs + 1):
         for mode in modes:
             seconds = run(mode)
-            if turn:  # The first run in a mode compiles it.
+            if turn:  # The first run in a mode compiles the mode's code.
                 times[mode].append(seconds * 1000)
     assert len(answers) == 1, f"the modes give different rows: {query.where}: {answers}"
     medians = {mode: statistics.median(some) for mode, some in times.items()}

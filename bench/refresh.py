@@ -2,15 +2,17 @@
 
 The table has 1,000 Parquet files of 20,000 rows (``--rows``) with one column of ascending 64-bit
 keys, 1 % of them at random positions. For each count of changed files, the benchmark replaces that
-many files, times REFRESH (including the time until the newest file is stable, shown beside it), and
-then times REFRESH ... FULL of the same table in the same run.
+many files and times REFRESH. This time includes the wait until the newest file is stable, which is
+also shown alone. Then the benchmark times REFRESH ... FULL of the same table.
 
-Commits per second: 1, 4 and 8 writers, each a process that publishes versions of one index on a
-local file system as fast as it can. A commit includes all its steps: plan, render,
-create-if-absent, and on a conflict plan again on top of the versions that won.
+Commits per second are measured with 1, 4 and 8 writers. Each writer is a process that publishes
+versions of one index on a local file system as fast as it can. A commit includes all its steps:
+plan, render, create-if-absent, and after a conflict another plan on top of the other writer's
+versions.
 
-With ``--locations`` there is no Spark: bytes and time to write the file list of a version with that
-many locations after each count of changed files, whole and as a delta merged onto the list before.
+With ``--locations`` there is no Spark. The benchmark then measures the file list of a version with
+that many locations after each count of changed files: bytes and time to write it whole, and as a
+delta merged onto the previous list.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ _PUBLISHING_S = 5.0
 
 
 def main() -> None:
-    """Measures both and prints two tables."""
+    """Measures refreshes and commits, and prints two tables."""
     parser = argparse.ArgumentParser(prog="python -m bench refresh", description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000, help="of each file")
     parser.add_argument("--changed", type=int, nargs="+", default=list(CHANGED))
@@ -112,7 +114,7 @@ def _files(spark: SparkSession) -> list[Path]:
 
 
 def _change(spark: SparkSession, count: int) -> None:
-    """Replaces some files: the same rows in a new file each."""
+    """Replaces some files by new files with the same rows."""
     for path in sorted(_files(spark))[:count]:
         shutil.copyfile(path, path.with_name(f"new-{time.time_ns()}.parquet"))
         path.unlink()
@@ -153,7 +155,7 @@ def _lists(n: int, changed: list[int]) -> Table:
 
 
 def _stored(folder: str, now: Locations, before: Stored) -> tuple[LocationsRef, float]:
-    """A file list as written, and the milliseconds that the write took."""
+    """A written file list, and the milliseconds that the write took."""
     store, directory = LocalStore(), f"file:{folder}"
     for name in ("locations", "intents"):
         store.mkdirs(f"{directory}/{name}")
@@ -192,7 +194,8 @@ def _write(
     time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
     store, base, made = LocalStore(), first, 0
     while time.time() < end:
-        # Options differ from those in force each time: otherwise there is nothing to publish.
+        # The options differ from the current options each time, since otherwise there is nothing to
+        # publish.
         change = SetOptions(IndexOptions("sieve", error=1 + (made * 8 + number) % 1000))
 
         def plan(newest: Manifest | None, change: SetOptions = change) -> Manifest:

@@ -25,9 +25,9 @@ _NARROW = 100
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A query's figures: rows that match, files read by each method, median seconds.
+    """The figures of a query: rows that match, files read by each method, median seconds.
 
-    Of tasks, ranges and bytes, a pair each: without the index, and with it.
+    Tasks, ranges and bytes are a pair each: without the index, and with the index.
     """
 
     query: Query
@@ -102,7 +102,7 @@ def results(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _ranges(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints the table of queries of large files, whose row groups are the ranges."""
+    """Prints the table of queries on large files, whose row groups are the ranges."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True)
     table.add_column("\nquery", no_wrap=True)
     for title in (
@@ -138,7 +138,7 @@ def _ranges(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def indexes(console: Console, spark: SparkSession, made: Sequence[tuple[str, str]]) -> None:
-    """Prints size and expected skipping of each index, and advice on one that cannot help."""
+    """Prints the size and expected skipping of each index, and advice on a useless index."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for title in ("table", "index"):
         table.add_column(f"\n{title}", no_wrap=True)
@@ -198,7 +198,7 @@ def explained(console: Console, spark: SparkSession, sql: str) -> None:
 
 
 def next_lines(console: Console, folder: Path, seconds: float) -> None:
-    """Prints three commands to try, in the metastore that the demo leaves."""
+    """Prints three commands to try, which use the demo's metastore."""
     console.print()
     console.print(f"[dim]Done in {seconds:.0f} s. The tables are still there; go on with[/dim]")
     console.print()

@@ -1,9 +1,9 @@
-"""Growth with the number of files, from 1,000 to 1,000,000: ``make bench-scale``; no Spark.
+"""Costs from 1,000 to 1,000,000 files, without Spark: ``make bench-scale``.
 
-Each size runs in a process of its own, which measures its memory. The first request of a front end
-opens the index; later ones are for random keys, under the default bound of the cache. A REFRESH
-is what it adds to its Spark job: reading the list of files, and writing it after 100 files changed.
-``docs/scale.md`` has the figures.
+Each size runs in a separate process, which measures its memory. The first request of a front end
+opens the index. Later requests are for random keys, under the default bound of the cache. A REFRESH
+is measured without its Spark job: reading the list of files, and writing the list after 100 files
+changed. ``docs/scale.md`` has the figures.
 """
 
 from __future__ import annotations
@@ -50,10 +50,12 @@ _MS = 1e3
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One size. Times are ms of CPU, which other load of the machine leaves alone, or of the clock.
+    """The measurements of one size.
 
-    `held` are bytes in the cache when the first request was answered, `grown` those by which the
-    process grew then.
+    Times are ms of CPU, which does not depend on other load, or of the clock.
+
+    `held` is the number of bytes in the cache after the first request. `grown` is the number of
+    bytes by which the process grew during that request.
     """
 
     files: int
@@ -141,7 +143,7 @@ def _measure(n: int, ranges: int, rounds: int) -> Measured:
 
 
 def _refresh(made: Made) -> tuple[float, float, int]:
-    """Reading the list of files, and writing what `CHANGED` files of other times change in it."""
+    """Reads the list of files, and writes the list after `CHANGED` files got other times."""
     store, directory = LocalStore(), f"file:{made.root}/{made.manifest.index}"
     store.mkdirs(f"{directory}/intents")
 
@@ -157,14 +159,14 @@ def _refresh(made: Made) -> tuple[float, float, int]:
 
 
 def _timed(run: Callable[[], _T]) -> tuple[float, float, _T]:
-    """Milliseconds of CPU of this process and of the clock, and the result."""
+    """Milliseconds of this process's CPU and of the clock, and the result."""
     cpu, clock = time.process_time(), time.perf_counter()
     result = run()
     return (time.process_time() - cpu) * _MS, (time.perf_counter() - clock) * _MS, result
 
 
 def _resident() -> int:
-    """Bytes of this process in memory, without what it has freed."""
+    """Resident bytes of this process, without freed memory."""
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     pa.default_memory_pool().release_unused()
@@ -201,7 +203,7 @@ def _table(one: Measured) -> Table:
 
 
 def _draw(found: list[Measured]) -> Figure:
-    """Two panels over the number of files: milliseconds of CPU, and bytes a file."""
+    """Draws two panels over the number of files: milliseconds of CPU, and bytes a file."""
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     times, sizes = figure.subplots(1, 2)
     files = [one.files for one in found]

@@ -20,12 +20,12 @@ SWITCH = "spark.sieve.enabled"
 def start_session(
     folder: Path, settings: Mapping[str, str], *, indexed: bool = True
 ) -> SparkSession:
-    """A local session with metastore and warehouse in a folder, like that of `sieve sql` there.
+    """Starts a local session like that of `sieve sql`, with metastore and warehouse in a folder.
 
     Args:
-        folder: the working folder; the JVM's output goes to ``spark.log`` in it.
+        folder: the working folder; the JVM writes its output to ``spark.log`` in this folder.
         settings: settings that override the defaults.
-        indexed: False for a Spark without Sieve.
+        indexed: whether the Spark loads Sieve.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shipped = shipped_settings(find_spark(os.environ), os.environ)
@@ -70,7 +70,7 @@ def _output_to(log: Path) -> Iterator[None]:
 
 @contextmanager
 def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Sets settings of a session in the block, and unsets them after it."""
+    """Sets settings of a session in the block, and unsets them afterwards."""
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:
@@ -91,12 +91,12 @@ def bytes_read(frame: DataFrame) -> int:
 
 
 def rows_scanned(frame: DataFrame) -> int:
-    """Rows that the scans of an executed query give, before any filter."""
+    """Rows that the scans of an executed query return, before any filter."""
     return _summed(frame, "numOutputRows")
 
 
 def scan_tasks(frame: DataFrame) -> int:
-    """Tasks of the scans of an executed query."""
+    """Number of tasks of the scans of an executed query."""
     return sum(scan.inputRDD().getNumPartitions() for scan in scans_of(frame))
 
 
@@ -107,7 +107,7 @@ def _summed(frame: DataFrame, metric: str) -> int:
 def scans_of(
     frame: DataFrame, kinds: Collection[str] = ("FileSourceScanExec", "SieveScan")
 ) -> Iterator[Any]:
-    """The file scans of an executed query, those that adaptive execution has dropped left out."""
+    """The file scans of an executed query, without scans that adaptive execution has dropped."""
     return _scans(frame._jdf.queryExecution().executedPlan(), kinds)  # noqa: SLF001 - no public API
 
 

@@ -1,11 +1,11 @@
 """CREATE over a simulated scan of up to a million files: ``python -m bench simulated-scan``.
 
-The rows come from `range`, and say of which file they are; so there is neither listing nor file,
-and all else is that of a build: the column is sampled, read and cut, the run is written and
-measured, and the list of files is stored. Executors run in processes of their own; this process is
-what the front end is otherwise. Printed for each number of files: seconds, CPU milliseconds of all
-processes a file, what this process grows by at its peak, beyond the list of files that it starts
-with, and the live heap of the driver before and after.
+The rows come from `range` and name their file, so no file exists and none is listed. Everything
+else is as in a build: the column is sampled, read and cut, the run is written and measured, and the
+list of files is stored. Executors run in separate processes, and this process takes the role of the
+front end. For each number of files, the output has seconds, CPU milliseconds of all processes a
+file, the peak growth of this process beyond its initial list of files, and the live heap of the
+driver before and after.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _FILES_A_TASK = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A number of files.
+    """The measurements of one number of files.
 
     Attributes:
-        files: so many.
+        files: number of files.
         create: seconds, and CPU seconds of all processes.
-        grown: bytes that this process grew by at its peak.
-        heap: MB of the driver's live heap before and after.
-        index: bytes of the run and the list of files.
+        grown: peak growth of this process in bytes.
+        heap: MB of the driver's live heap before and after the build.
+        index: bytes of the run and of the list of files.
     """
 
     files: int
@@ -65,7 +65,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measures each number of files in a process of its own, and prints one table."""
+    """Measures each number of files in a separate process, and prints one table."""
     parser = argparse.ArgumentParser(prog="python -m bench simulated-scan", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--rows", type=int, default=4, help="of each file")
@@ -92,7 +92,7 @@ def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.master": MASTER,
-        # A front end adds it by itself.
+        # A front end would add this setting automatically.
         "spark.executorEnv.PYTHONPATH": str(FOLDER.parent.parent),
     }
     spark = start_session(FOLDER / "spark", settings)
@@ -100,7 +100,7 @@ def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
     frame = spark.range(0, n * rows, 1, max(2, n // _FILES_A_TASK)).selectExpr(
         f"{key} AS id", f"cast(id div {rows} AS int) AS {LOCATION}"
     )
-    # Starts the executors.
+    # This job starts the executors.
     spark.range(1000).repartition(4).count()
     files = [
         DataFile(f"{_ROOT}/day={k * 365 // n}/part-{k:07d}.parquet", _FILE_BYTES, 1_760_000_000_000)
@@ -120,7 +120,7 @@ def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
 
 
 def _create(frame: DataFrame, files: list[DataFile], store: LocalStore, directory: str) -> int:
-    """Builds and stores what a version has; returns its bytes."""
+    """Builds and stores the contents of a version; returns their bytes."""
     tiling = whole_files([file.length for file in files])
     built = build_run(
         frame, Column(("id",), "bigint"), tiling, IndexOptions(), store, directory,
@@ -134,7 +134,7 @@ def _create(frame: DataFrame, files: list[DataFile], store: LocalStore, director
 
 
 def _peak() -> int:
-    """Bytes of this process in memory at most so far."""
+    """Peak resident memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -1,10 +1,10 @@
-"""A star schema made for joins whose keys pick files: ``make bench-joins``.
+"""A star schema for joins whose keys select the files to read: ``make bench-joins``.
 
-A table of sales lies in 200 files in order of arrival: the day rises, 2 % of the rows come up to
-thirty days late, customers come at random. Dimensions are days and customers. Each query runs in
-three modes that take turns: Spark alone (``spark.sieve.enabled = false``), an index that only
-constants use (``spark.sieve.join.pruning = off``), and Sieve. Files are those of the sales table;
-the least possible is how many hold a partner, which ``_metadata.file_path`` tells.
+The table of sales lies in 200 files in order of arrival: the day rises, 2 % of the rows arrive up
+to thirty days late, and customers are random. The dimensions are days and customers. Each query
+runs in three modes that take turns: Spark alone (``spark.sieve.enabled = false``), an index that
+only constants use (``spark.sieve.join.pruning = off``), and Sieve. Files are those of the sales
+table. The lower bound is the number of files that hold a join partner, by ``_metadata.file_path``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILES = 200
 DAYS = 4_000
 CUSTOMERS = 100_000
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-joins"
-# Of 4,000 days four are selected: a thousandth of the rows.
+# The filter selects four of 4,000 days: a thousandth of the rows.
 QUERIES = {
     "star, 0.1 % of the rows": "sales JOIN days ON sales.day = days.day WHERE days.kind = 'fair'",
     "star with two dimensions": (
@@ -44,7 +44,10 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One query: files that hold a partner; by mode files read and median milliseconds."""
+    """One query: files that hold a join partner.
+
+    For each mode files read and median milliseconds.
+    """
 
     least: int
     files: dict[str, int]
@@ -55,12 +58,12 @@ def measure(console: Console, rows: int, runs: int) -> None:
     """Measures every query and prints a table.
 
     Args:
-        console: where to.
-        rows: of each file.
-        runs: of each query in each mode.
+        console: the console to print to.
+        rows: number of rows of each file.
+        runs: number of runs of each query in each mode.
     """
     shutil.rmtree(FOLDER, ignore_errors=True)
-    # A busy machine is measured, not timed out: strict mode would fail there.
+    # The long time-out keeps strict mode from failing on a busy machine, where queries are slow.
     spark = start_session(FOLDER, {"spark.sieve.prune.timeout": "10s"})
     try:
         with console.status("writing the tables"):
@@ -104,7 +107,7 @@ def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
 
 
 def files_read_of_others(spark: SparkSession, query: str) -> int:
-    """Files of the dimensions, which every mode reads alike."""
+    """Number of files of the dimensions, which is the same in every mode."""
     frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
     frame.collect()
     return files_read(frame) - FILES

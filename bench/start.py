@@ -1,7 +1,7 @@
-"""``make bench-start``: what a driver with Sieve takes beyond Spark until its first answer.
+"""``make bench-start``: the time of a driver with Sieve beyond Spark's time until its first answer.
 
-Commands take turns, each in a process and a folder of its own; of each round the differences count,
-so that a busy machine slows both sides of one alike. CPU is that of the whole tree of processes.
+Commands take turns, each in its own process and folder. The differences within each round count, so
+that a busy machine slows both commands alike. CPU time covers the whole tree of processes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PAIRS = {
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Seconds of a command."""
+    """CPU and wall-clock seconds of a command."""
 
     wall: float
     cpu: float
@@ -47,7 +47,7 @@ class Taken:
 
 
 def main() -> None:
-    """Runs the pairs in turns, and prints what each took beyond the other."""
+    """Runs the pairs of commands in turns, and prints how much longer one takes than the other."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--before", help="the command sieve of another checkout, to compare with")
@@ -75,15 +75,15 @@ def main() -> None:
 def adopt_orphans() -> None:
     """Makes this process the parent of grandchildren that outlive their parents.
 
-    A front end ends after its driver, and its CPU time would be nobody's.
+    A front end ends after its driver, so without this its CPU time would be lost.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def measured(command: Sequence[str]) -> Taken:
-    """Runs a command to the end of all its processes."""
+    """Runs a command until all its processes have ended."""
     with tempfile.TemporaryDirectory() as folder:
-        # No class archive of this user, and no metastore of an earlier run.
+        # The environment has no class archive of this user, and no metastore of an earlier run.
         environment = os.environ | {"XDG_CACHE_HOME": folder}
         before, started = children_cpu(), time.perf_counter()
         subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
@@ -94,7 +94,7 @@ def measured(command: Sequence[str]) -> Taken:
 
 
 def reap() -> bool:
-    """Waits for one adopted process; False if there is none."""
+    """Waits for one adopted process; returns False if there is no such process."""
     try:
         os.wait()
     except ChildProcessError:
@@ -103,7 +103,7 @@ def reap() -> bool:
 
 
 def children_cpu() -> float:
-    """CPU seconds of all processes that this one has waited for."""
+    """CPU seconds of all processes that this process has waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -112,7 +112,7 @@ def report(
     taken: Mapping[tuple[str, str], Sequence[Taken]],
     pairs: Mapping[str, tuple[tuple[str, str], tuple[str, str]]],
 ) -> None:
-    """Prints medians of the commands, and of the differences of each round."""
+    """Prints medians of the commands, and medians of the differences in each round."""
     table = Table("", "CPU, s", "wall, s")
     for (program, sql), each in taken.items():
         table.add_row(f"{program}: {sql}", *medians(each))
@@ -124,7 +124,7 @@ def report(
 
 
 def medians(each: Sequence[Taken]) -> tuple[str, str]:
-    """Median CPU and wall seconds, with the least and the most."""
+    """Median CPU and wall-clock seconds, with minimum and maximum."""
 
     def shown(values: list[float]) -> str:
         return f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"

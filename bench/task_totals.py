@@ -1,4 +1,4 @@
-"""What the tasks of a session have read and computed, from Spark's own status store."""
+"""Input and CPU time of a session's tasks, from Spark's own status store."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class TaskTotals:
 
 
 class TaskMeter:
-    """Sums the metrics of the stages that have begun since it last looked.
+    """Sums the metrics of the stages that have begun since the last call.
 
-    Spark keeps a bounded number of stages, so it has to look after each query.
+    Spark keeps a bounded number of stages, so the meter must be read after each query.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -33,7 +33,7 @@ class TaskMeter:
         self._last = stages.apply(0).stageId() if stages.size() else -1
 
     def since_last(self) -> TaskTotals:
-        """The totals of the stages that are new."""
+        """The totals of the stages that are new since the last call."""
         stages, last = self._stages(), self._last
         tasks = size = rows = cpu_ns = 0
         for k in range(stages.size()):
@@ -48,8 +48,8 @@ class TaskMeter:
         return TaskTotals(tasks, size, rows, cpu_ns / 1e6)
 
     def _stages(self) -> Any:
-        """All stages that Spark keeps, the newest first."""
-        self._context.listenerBus().waitUntilEmpty()  # metrics come as events
+        """All stages that Spark keeps, newest first."""
+        self._context.listenerBus().waitUntilEmpty()  # task metrics arrive as events
         store = self._context.statusStore()
         defaults = (getattr(store, f"stageList$default${k}")() for k in range(2, 6))
         return store.stageList(None, *defaults)

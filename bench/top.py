@@ -1,10 +1,9 @@
-"""First rows in an order, MIN and MAX: ``make bench-topk``.
+"""Top-k queries, MIN and MAX: ``make bench-topk``.
 
-A table lies in 1,000 files in order of arrival: its number rises, 2 % of the rows have a time up to
-thirty minutes earlier than their neighbours, amounts and keys come at random. Each query runs with
-Spark alone (``spark.sieve.enabled = false``) and with Sieve, in turns. The least possible is how
-many files hold one of the rows, those with equal values included, which ``_metadata.file_path``
-tells.
+The table lies in 1,000 files in order of arrival: its number rises, 2 % of the rows have a time up
+to thirty minutes earlier than their neighbours, and amounts and keys are random. Each query runs
+with Spark alone (``spark.sieve.enabled = false``) and with Sieve, in turns. The lower bound is the
+number of files that hold one of the resulting rows or a tie, by ``_metadata.file_path``.
 """
 
 from __future__ import annotations
@@ -67,7 +66,10 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One query: files that hold a row; by mode files read and median milliseconds."""
+    """One query: files that hold a resulting row.
+
+    For each mode files read and median milliseconds.
+    """
 
     least: int
     files: dict[str, int]
@@ -75,14 +77,14 @@ class Measured:
 
 
 def main() -> None:
-    """Measure every query and print a table."""
+    """Measures every query and prints a table."""
     parser = argparse.ArgumentParser(prog="python -m bench top", description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000, help="of each file")
     parser.add_argument("--runs", type=int, default=5, help="of each query in each mode")
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     shutil.rmtree(FOLDER, ignore_errors=True)
-    # A busy machine is measured, not timed out: strict mode would fail there.
+    # The long time-out keeps strict mode from failing on a busy machine, where queries are slow.
     spark = start_session(FOLDER, {"spark.sieve.prune.timeout": "10s"})
     try:
         with console.status("writing the table"):

@@ -1,4 +1,4 @@
-"""TPC-DS and TPC-H in three modes: Spark alone, an index that constants use, and joins, too.
+"""TPC-DS and TPC-H in three modes: Spark alone, an index for constants, an index also for joins.
 
 Fact tables are those of `bench.tpc_data`, with an index on each key and date that the queries use.
 """
@@ -32,15 +32,15 @@ _LIMIT = re.compile(r"\s+LIMIT\s+\d+\s*$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A query in one setting of Spark.
+    """The measurements of a query in one setting of Spark.
 
     Attributes:
-        number: of the query in its suite.
-        turns: its figures; None where it failed.
-        scans: those that got values at run time; looked for in one setting only.
+        number: number of the query in its suite.
+        turns: figures of the query; None if the query failed.
+        scans: scans that got values at run time, which are searched in one setting only.
         unkeyed: scans of indexed tables that got no keys, each with the reasons of EXPLAIN SIEVE;
-            looked for in one setting only.
-        fault: rows that differ between modes, or an error; empty if all is well.
+            these are searched in one setting only.
+        fault: rows that differ between modes, or an error; empty if there is no fault.
     """
 
     number: int
@@ -51,7 +51,7 @@ class Measured:
 
 
 class Suite:
-    """A session with a suite's tables, and indexes for its queries, or only some of these."""
+    """A session with a suite's tables, and indexes for all or some of its queries."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Suite:
         console: Console,
     ) -> None:
         self._modes = modes
-        # Spark quotes names as in MySQL.
+        # Spark quotes names as MySQL does.
         self._texts = {
             number: text.replace('"', "`")
             for number, text in query_texts(suite).items()
@@ -74,7 +74,8 @@ class Suite:
             status.update("starting Spark")
             self._folder = FOLDER / f"session-{suite}-{scale:g}"
             shutil.rmtree(self._folder, ignore_errors=True)
-            # A busy machine is measured, not timed out: strict mode would fail there.
+            # The long time-out keeps strict mode from failing on a busy machine, where queries are
+            # slow.
             own = {"spark.sieve.prune.timeout": "10s", "spark.driver.memory": "6g"}
             self.spark = start_session(self._folder, COUNTED_READS | own)
             self._indexed: dict[str, list[str]] = {}
@@ -84,12 +85,12 @@ class Suite:
         self._scans = KeyedScans(self.spark, self._indexed)
 
     def close(self) -> None:
-        """Stops the session; the data stay."""
+        """Stops the session; the data files stay."""
         self.spark.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def measure(self, setting: str, runs: int) -> Iterator[Measured]:
-        """Measures each query in one of `SETTINGS`."""
+        """Measures each query in the given setting, one of `SETTINGS`."""
         first = setting == next(iter(SETTINGS))
         with with_settings(self.spark, SETTINGS[setting]):
             for number, text in self._texts.items():
@@ -97,12 +98,12 @@ class Suite:
                 self._release()
 
     def _release(self) -> None:
-        """Lets go of broadcasts, which live as long as data frames, until Spark has no room."""
+        """Releases broadcasts, which live as long as their data frames."""
         gc.collect()
         self.spark._jvm.java.lang.System.gc()  # noqa: SLF001 - no public API
 
     def _add(self, folder: Path, named: Collection[str]) -> None:
-        """Adds a table with an index on each of its keys and dates among some names."""
+        """Adds a table with an index on each of its keys and dates that `named` has."""
         spark, name = self.spark, folder.name
         spark.sql(f"CREATE TABLE {name} USING parquet LOCATION '{folder}'")
         columns = [c for c in spark.table(name).columns if _KEY.fullmatch(c) and c in named]
@@ -122,7 +123,7 @@ class Suite:
         return Measured(number, turns, scans, unkeyed, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
-        """Whether modes differ, too, where no LIMIT picks some of rows that tie."""
+        """Whether modes also differ without a LIMIT, which may select any of the rows that tie."""
         whole = _LIMIT.sub("", text)
         return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
 
@@ -142,7 +143,10 @@ class Suite:
 
 
 def _reason(error: PySparkException | Py4JJavaError) -> str:
-    """The first line of an error, and those of its causes if Python has no name for it."""
+    """The first line of an error.
+
+    If Python has no class for the error, also those of its causes.
+    """
     if isinstance(error, PySparkException):
         return str(error).strip().splitlines()[0][:200]
     lines, cause = [], error.java_exception

@@ -1,8 +1,8 @@
-"""TPC-DS and TPC-H as Parquet files, the rows of DuckDB's generators.
+"""TPC-DS and TPC-H as Parquet files, with rows of DuckDB's generators.
 
 A fact table lies in 200 files in order of arrival: by day, where 2 % of the rows arrive up to 30
-days late. Rows without a day arrive at any time. Other tables are a file each. The extensions with
-the generators come from PyPI: `INSTALL tpcds` needs a host of DuckDB's.
+days late. Rows without a day arrive at a random time. Every other table is one file. The generator
+extensions come from PyPI, because `INSTALL tpcds` needs a DuckDB host.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import duckdb
 
 FILES = 200
 
-# Of each suite the fact tables, with the day of a row as a whole number.
+# The fact tables of each suite, with an expression for the day of a row as an integer.
 ARRIVALS: Mapping[str, Mapping[str, str]] = {
     "tpcds": {
         "store_sales": "ss_sold_date_sk",
@@ -39,13 +39,15 @@ Say = Callable[[str], None]
 
 
 def generate(root: Path, suite: str, scale: float, say: Say) -> Path:
-    """The folder of a suite's tables, each a folder of files; an earlier run's is reused.
+    """Generates a suite's tables, a folder of files each, and returns their folder.
+
+    Reuses earlier files.
 
     Args:
         root: folder of all scales.
         suite: "tpcds" or "tpch".
         scale: the scale factor; 1 is about 1 GB of text.
-        say: is told what is being done.
+        say: callback for the progress, which is told the current step in words.
     """
     target = root / f"{suite}-{scale:g}"
     if target.exists():
@@ -79,7 +81,7 @@ def query_texts(suite: str) -> dict[int, str]:
 
 @contextmanager
 def _connected(suite: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with the suite's extension loaded."""
+    """A connection that has loaded the suite's extension."""
     package = Path(str(resources.files(f"duckdb_extension_{suite}")))
     (extension,) = package.glob(f"extensions/v{duckdb.__version__}/*.duckdb_extension")
     with duckdb.connect(str(path)) as connection:
@@ -90,7 +92,7 @@ def _connected(suite: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def _write_fact(
     connection: duckdb.DuckDBPyConnection, name: str, arrival: str, folder: Path
 ) -> None:
-    """A table in files of equally many rows, in order of arrival."""
+    """Writes a table in order of arrival to files with equal numbers of rows."""
     late = "IF(hash(rowid, 1) % 50 = 0, hash(rowid, 2) % 30, 0)"
     days = f"(SELECT min({arrival}), max({arrival}) FROM {name}) days(low, high)"
     day = (

@@ -1,4 +1,4 @@
-"""The picture of TPC-DS or TPC-H: bytes and time of each query with Sieve, by those without."""
+"""The picture of TPC-DS or TPC-H: each query's bytes and time with Sieve, as a share."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ _SKIPPING, _WHOLE = "#2a9d8f", "#c9c9c9"
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """A query with Sieve.
+    """The shares of one query with Sieve.
 
     Attributes:
-        number: of the query.
-        bytes: that its tasks read, by those with an index that constants alone use.
-        time: by that of Spark alone.
+        number: number of the query.
+        bytes: bytes that the tasks read, divided by the bytes with an index that constants alone
+            use.
+        time: time divided by the time of Spark alone.
     """
 
     number: int
@@ -27,7 +28,7 @@ class Shares:
 
 
 def draw(title: str, queries: Sequence[Shares]) -> Figure:
-    """Two panels over the queries, those that read the smallest share first."""
+    """Draws two panels over the queries, which are sorted by the share read."""
     ordered = sorted(queries, key=lambda one: (one.bytes, one.time))
     figure = Figure(figsize=(max(6, 0.13 * len(ordered)), 5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)

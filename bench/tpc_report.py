@@ -1,4 +1,4 @@
-"""What the runs of TPC-DS and TPC-H say: a line a query while it runs, and a summary."""
+"""The report of TPC-DS and TPC-H runs: a line per query during the run, and a summary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SIEVE, _SPARK = "Sieve", "Spark alone"
 
 
 def head(console: Console, setting: str, modes: Sequence[str]) -> None:
-    """Titles of the columns, of which there is one of each kind for each mode."""
+    """Prints the titles of the columns; each mode has one column of each kind."""
     console.print(f"\n[bold]{setting}[/bold]: {', '.join(modes)}")
     kinds = "   ".join(f"{kind:<{_WIDTH * len(modes)}}" for kind in ("files", "MB", "ms"))
     console.print(
@@ -31,7 +31,7 @@ def head(console: Console, setting: str, modes: Sequence[str]) -> None:
 
 
 def line(console: Console, one: Measured) -> None:
-    """The figures of a query."""
+    """Prints the figures of a query."""
     turns = one.turns
     if turns is None:
         console.print(f"{one.number:>5}   [red]{one.fault}[/red]", soft_wrap=True)
@@ -46,7 +46,7 @@ def line(console: Console, one: Measured) -> None:
 
 
 def summary(console: Console, measured: Sequence[Measured]) -> None:
-    """Figures over all queries of a setting."""
+    """Prints figures over all queries of a setting."""
     done = [(one, one.turns) for one in measured if one.turns is not None]
     if not done:
         return
@@ -80,7 +80,7 @@ def summary(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
-    """Why queries read what they read without keys, where that was looked for."""
+    """Prints why queries read all bytes without keys, in the setting that searched for reasons."""
     for one, turns in done:
         if _share(turns) >= FEWER and (one.scans or one.unkeyed):
             useless = [f"{s.table} (keys that occur in every file)" for s in one.scans]
@@ -90,7 +90,7 @@ def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
 
 
 def shares(measured: Sequence[Measured]) -> list[Shares]:
-    """What the picture shows of queries."""
+    """The shares that the picture shows."""
     return [
         Shares(one.number, _share(one.turns), one.turns.ms[_SIEVE] / one.turns.ms[_SPARK])
         for one in measured
@@ -111,7 +111,7 @@ def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str)
 
 
 def _partners(console: Console, measured: Sequence[Measured]) -> None:
-    """Only of scans that skip: keys that occur in every file pick none."""
+    """Prints only scans that skip, because keys that occur in every file skip no file."""
     scans = [s for one in measured for s in one.scans if s.read < FILES]
     if scans:
         read, least = sum(s.read for s in scans), sum(s.least for s in scans)
@@ -123,13 +123,13 @@ def _partners(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _share(turns: Turns) -> float:
-    """Of the bytes that are read without keys."""
+    """The share of the bytes that are read without keys."""
     *_, before, _ = (totals.bytes for totals in turns.tasks.values())
     return turns.tasks[_SIEVE].bytes / before if before else 1.0
 
 
 def _others(done: Sequence[tuple[Measured, Turns]]) -> Sequence[str]:
-    """Modes but Sieve, which is the last one."""
+    """All modes except Sieve, which is the last mode."""
     *others, _ = done[0][1].ms
     return others
 

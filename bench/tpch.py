@@ -9,11 +9,11 @@ from pathlib import Path
 
 
 def generate(folder: Path, table: str, scale: float) -> Path:
-    """A raw table of a scale, one Parquet file; an earlier run's file is reused.
+    """A raw table of a scale as one Parquet file; an earlier run's file is reused.
 
     Args:
-        folder: for tables of this scale only.
-        table: TPC-H's name of it.
+        folder: folder for tables of this scale only.
+        table: TPC-H's name of the table.
         scale: the scale factor.
     """
     target = folder / f"{table}.parquet"

@@ -1,20 +1,21 @@
 """Throughput and latency of many users of one Thrift server: ``make bench-users``.
 
-A real metastore and a real Thrift server are started as a user would start them. 32 sessions query
-single keys of a table of 1,000 files, for 40 seconds each: without the index, with it, and with it
-while four more sessions create, refresh and drop indexes of the same table. In the first rounds
-each session queries once in four seconds, as people do, and the four writers start a cycle every 20
-seconds. In the later rounds all run as fast as they get answers. Before those, the last of the
-three runs for four times as long without measurement: a fresh JVM spends most of its time compiling
-its own code.
+The benchmark starts a real metastore and a real Thrift server as a user would. 32 sessions query
+single keys of a table of 1,000 files, for 40 seconds in each run. The three runs are without the
+index, with the index, and with the index while four more sessions create, refresh and drop indexes
+of the same table. In the first rounds each session queries once in four seconds, as people do, and
+the four writers start a cycle every 20 seconds. In the later rounds each session queries as fast as
+it gets answers. Before the later rounds, the third run takes four times as long without
+measurement, because a fresh JVM spends most of its time compiling its own code.
 
-Printed: queries per second, milliseconds of a query, and the latency of the last 256 front-end
-calls, as ``sieve_status()`` reports it (the greatest since the server's start). At full speed the
-sessions need far more than two cores, so those times are of an overloaded server.
+The output has queries per second, milliseconds of a query, and the latency of the last 256
+front-end calls, as ``sieve_status()`` reports it (the maximum since the server's start). At full
+speed the sessions need far more than two cores, so those times are of an overloaded server.
 
 The server's executors are threads of its own process, so each task takes a core from planning. With
-``--apart`` they are a process of Spark's standalone cluster, which gets the CPU time that server,
-metastore and clients leave: lowest priority stands for separate machines.
+``--apart`` the executors are a process of Spark's standalone cluster with the lowest priority. This
+process gets the CPU time that server, metastore and clients leave, and stands for separate
+machines.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ PORTS = {"metastore": 19083, "thriftserver": 19090, "master": 19077, "worker": 1
 
 
 def main() -> None:
-    """Starts the servers, measures, prints one table, stops the servers."""
+    """Starts the servers, measures, prints one table, and stops the servers."""
     parser = argparse.ArgumentParser(prog="python -m bench users", description=__doc__)
     parser.add_argument("--seconds", type=float, default=40.0)
     parser.add_argument(
@@ -96,7 +97,7 @@ def _cluster() -> Iterator[str]:
             group = Path(f"/proc/{server.pid}/autogroup")
             if priority and group.exists():
                 # If Linux schedules by session (autogroup), a process's priority counts only within
-                # its session. Executors belong to the worker's session.
+                # its session. The executors belong to the worker's session.
                 group.write_text(str(priority))
         yield url
 
@@ -107,8 +108,9 @@ def _connection() -> Iterator[Any]:
     try:
         yield connection
     finally:
-        # Closes only the socket: Hive's answer to CloseSession may never come. The first session to
-        # register functions can fail on a class that Spark does not ship, and later ones wait.
+        # This closes only the socket, because Hive's answer to CloseSession may never come. The
+        # first session to register functions can fail on a class that Spark does not ship, and
+        # later sessions wait.
         connection._transport.close()  # noqa: SLF001 - no public API
 
 

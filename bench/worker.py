@@ -1,8 +1,9 @@
-"""CPU time of a Spark Python worker between two tasks, with `arrow_jobs` and without. No job runs.
+"""CPU time of a Spark Python worker between two tasks, with and without `arrow_jobs`.
 
-Before each task Spark drops the import caches, and after it collects garbage. The benchmark does
-both in a process with the imports of a build's worker, from the archives that a worker uses. It
-measures CPU time, not wall-clock time, so that other load of the machine does not count.
+Spark drops the import caches before each task, and collects garbage after each task. The benchmark
+does both in a process with the imports of a build's worker, from the archives that a worker uses.
+No job runs. The benchmark measures CPU time, not wall-clock time, so that other load of the machine
+does not count.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ def main() -> None:
 
 
 def _between_tasks() -> float:
-    """Mean milliseconds of CPU of one cycle."""
+    """Mean milliseconds of CPU of one cycle between tasks."""
     started = time.process_time()
     for _ in range(TIMES):
         importlib.invalidate_caches()
-        # The import of a missing module makes every archive list its files.
+        # Importing a missing module makes every archive list its files.
         importlib.util.find_spec(f"absent_{Path(__file__).stem}")
         gc.collect()
     return (time.process_time() - started) / TIMES * 1000

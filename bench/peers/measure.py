@@ -1,4 +1,4 @@
-"""What a query of each system reads and takes, and what each system's writes cost."""
+"""Measures the queries of each system (files, bytes, time) and the cost of each system's writes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ _METASTORE = "metastore_db"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query by one system.
+    """The measurements of a query by one system.
 
     Attributes:
-        table, query, system: their names.
-        files: files that its scans read.
-        bytes: that all processes read for it, planning included: the median of its runs.
-        tasks: of its jobs.
+        table, query, system: names of the table, the query and the system.
+        files: number of files that the query's scans read.
+        bytes: bytes that all processes read for the query, planning included: the median of its
+            runs.
+        tasks: number of tasks of the query's jobs.
         ms: median milliseconds.
-        spread: its slowest run by its fastest.
+        spread: the slowest run divided by the fastest.
     """
 
     table: str
@@ -50,7 +51,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A system's table: seconds to make it, bytes rewritten for it, and bytes beside the rows."""
+    """The cost of a system's table: seconds to make, bytes rewritten, bytes beside the rows."""
 
     table: str
     system: str
@@ -61,14 +62,14 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A write to a system's table.
+    """The measurements of a write to a system's table.
 
     Attributes:
-        system: its name.
+        system: name of the system.
         kind: "append" or "update".
-        seconds: of the statement, and of the one that refreshes after it.
-        bytes: written for it, everything counted.
-        right: whether a query found the rows before anything was refreshed.
+        seconds: seconds of the statement, and of the refresh after it.
+        bytes: all bytes written for the statement and the refresh.
+        right: whether a query found the new rows before any refresh.
     """
 
     system: str
@@ -79,10 +80,10 @@ class Written:
 
 
 def make(spark: SparkSession, system: System, table: Dataset, root: Path) -> Made:
-    """Makes a system's table in a folder of its own below `root`."""
+    """Makes a system's table in a separate folder below `root`."""
     before = _sizes(root)
     started = time.perf_counter()
-    # Hudi encodes the signs of a folder's name once more.
+    # Hudi encodes special characters of a folder's name once more, so the name has none.
     own = re.sub(r"\W+", "_", f"{system.name} {table.name}")
     system.make(spark, table, root / "tables" / own)
     took = time.perf_counter() - started
@@ -109,10 +110,10 @@ def ask(
         query: the query.
         table: the table.
         asked: the systems.
-        versions: what stands behind the table's name, by system; None: nothing.
+        versions: for each system, the SQL text after the table's name; None for no text.
 
     Raises:
-        SystemExit: the rows differ.
+        SystemExit: the rows of two systems differ.
     """
     meter = TaskMeter(spark)
     expected: Sequence[Row] | None = None
@@ -141,7 +142,8 @@ def ask(
     found = []
     for name, each in times.items():
         files, tasks = counted[name]
-        # A process that ends takes its count along, and one that starts brings that of its start.
+        # The count of a process ends with the process, and a new process begins with the bytes of
+        # its start.
         size = int(statistics.median(read[name]))
         ms, spread = statistics.median(each) * 1000, max(each) / min(each)
         found.append(Asked(table.name, query.name, name, files, size, tasks, ms, spread))
@@ -162,8 +164,8 @@ def write(
         system: the system.
         table: name of the table.
         root: folder of everything that is written.
-        texts: by kind the statement, and a query that counts the rows it leaves, which is 0 if they
-            are not seen; `{t}` is the table.
+        texts: for each kind of write the statement, and a query that counts the resulting rows and
+            returns 0 if they are invisible; `{t}` is the table.
     """
     written = []
     for kind, (statement, check) in texts.items():
@@ -185,7 +187,7 @@ def write(
 
 
 def _files(frame: DataFrame) -> int:
-    """Files that the scans of an executed query read, those of Iceberg included."""
+    """Number of files that the scans of an executed query read, Iceberg's scans included."""
     total = files_read(frame)
     for scan in scans_of(frame, ("BatchScanExec",)):
         total += scan.metrics().apply("resultDataFiles").value()

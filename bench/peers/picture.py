@@ -1,4 +1,4 @@
-"""The picture of `bench.peers`: bytes that queries read, as a share of those without skipping."""
+"""The picture of `bench.peers`: bytes that queries read, as a share of a read without skipping."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _INCHES_A_QUERY, _INCHES_A_SYSTEM = 0.27, 1.05
 
 
 def draw(reports: Mapping[str, Report]) -> Figure:
-    """A panel a line of Spark: a row a query, a column a system, and the share in each field.
+    """Draws a panel per Spark line: a row per query, a column per system, a share per field.
 
-    Without queries that some system cannot answer, such as those of the past.
+    Queries that some system cannot answer, such as time travel, are omitted.
     """
     systems = [list(dict.fromkeys(e.system for e in r.asked)) for r in reports.values()]
     asked = [

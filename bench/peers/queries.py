@@ -1,4 +1,4 @@
-"""The queries that all peers are asked, with keys that the tables hold."""
+"""The queries of the peers benchmark, with keys that occur in the tables."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ KEY = "one key"
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query.
+    """A query of the benchmark.
 
     Attributes:
-        name: what it asks, in words.
-        text: of the query, with `{t}` for the table's name.
+        name: description of the query in words.
+        text: text of the query, with `{t}` for the table's name.
     """
 
     name: str
@@ -33,7 +33,7 @@ def queries_of(table: Dataset, scale: int) -> Sequence[Query]:
 
     Args:
         table: the table.
-        scale: of lineitem.
+        scale: scale factor of lineitem.
     """
     made: Mapping[str, Callable[[], Sequence[Query]]] = {
         "lineitem": lambda: _lineitem(table, scale),
@@ -45,7 +45,7 @@ def queries_of(table: Dataset, scale: int) -> Sequence[Query]:
 
 
 def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
-    """The small tables that its queries join, by name, each the query that makes it."""
+    """The small tables that the queries join: for each name the query that makes the table."""
     if table.name == "lineitem":
         keys = ", ".join(str(order_key(1_500_000 * scale * k // 21)) for k in range(1, 21))
         return {"twenty_orders": f"SELECT explode(array({keys})) AS k"}
@@ -58,7 +58,7 @@ def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
 
 
 def _rows(table: Dataset) -> str:
-    """The columns by their names: Hudi has more."""
+    """The columns by their names, since Hudi tables have more columns."""
     return f"SELECT {', '.join(pq.read_schema(table.files[0]).names)} FROM {{t}}"
 
 
@@ -160,6 +160,6 @@ def _adversarial(table: Dataset) -> Sequence[Query]:
 
 
 def _beside(hot: Sequence[int]) -> str:
-    """Ends of a range of 100 keys from one that is not the hot one."""
+    """Both ends of a range of 100 keys that begins at a key other than the hot key."""
     (own, *_) = (key for key in hot if hot.count(key) == 1)
     return f"{own} AND {own + 100}"

@@ -1,4 +1,4 @@
-"""The report of `bench.peers`: the worst queries first, then each table, then what systems cost."""
+"""The report of `bench.peers`: the worst queries, then each table, then the systems' costs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN, NO_INDEX = "Spark alone", "Hudi, no index"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The figures of one line of Spark: of queries, of tables, of writes."""
+    """The figures of one Spark line: of queries, of tables, of writes."""
 
     line: str
     asked: list[Asked]
@@ -25,7 +25,7 @@ class Report:
     written: list[Written]
 
     def by_query(self) -> Iterator[tuple[tuple[str, str], Mapping[str, Asked]]]:
-        """The figures of each query: its table and name, and the systems by name."""
+        """The figures of each query: by its table and name, then by system."""
         found: dict[tuple[str, str], dict[str, Asked]] = {}
         for each in self.asked:
             found.setdefault((each.table, each.query), {})[each.system] = each
@@ -44,30 +44,30 @@ class Beaten:
 
     @property
     def times(self) -> float:
-        """Sieve's bytes as a multiple of the other's."""
+        """Sieve's bytes divided by the other system's bytes."""
         return (self.own.bytes + 1) / (self.other.bytes + 1)
 
 
 def is_sieve(system: str) -> bool:
-    """Whether a system is Sieve's."""
+    """Whether a system name denotes Sieve."""
     return system.startswith("Sieve")
 
 
 def baseline(systems: Collection[str]) -> str:
-    """The system that skips nothing: on Hudi's side, Hudi's own.
+    """The system that skips nothing; on Spark 3.5, the Hudi table without skipping.
 
     Args:
-        systems: names of those of one line of Spark.
+        systems: names of the systems of one Spark line.
     """
     return NO_INDEX if NO_INDEX in systems else PLAIN
 
 
 def worst(reports: Mapping[str, Report]) -> Sequence[Beaten]:
-    """The queries on which Sieve reads the most bytes against another system, worst first."""
+    """The queries on which Sieve reads the most bytes relative to another system, worst first."""
     found = []
     for report in reports.values():
         for (table, query), by in report.by_query():
-            # On Hudi's side, Spark alone reads other files, and smaller ones.
+            # On Spark 3.5, Spark alone reads other and smaller files.
             without = PLAIN if NO_INDEX in by else ""
             others = (one for name, one in by.items() if not is_sieve(name) and name != without)
             least = min(others, key=lambda one: one.bytes)

@@ -1,8 +1,8 @@
-"""The peers that run on one Spark beside Sieve, each with the set-up that its own pages advise.
+"""The systems on Spark 4.1: Sieve and its peers, each with the set-up that its own pages advise.
 
-A peer that can take the table's files as they are does so; others are given a copy that is
-rewritten to as many files: sorted or clustered by the columns that the queries ask, or in the order
-of the original where only something is added to the files.
+A system that can use the table's original files uses these. Other systems get a copy that is
+rewritten to the same number of files. The copy is sorted or clustered by the queried columns, or
+keeps the order of the original if the system only adds something to the files.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ class System:
     """A way to skip data.
 
     Attributes:
-        name: as tables of figures show it.
-        table: what its SQL calls a table, with `{}` for the table's name.
-        make: makes its table, whose files are in a folder that no other system writes to.
-        as_they_are: whether it takes the files that are there, which then stay readable by all.
-        settings: while its queries run.
-        refresh: the statement after a write, with `{}` for the table's name; empty: none.
-        version: what its SQL puts behind a table's name for the rows that the table has now, when
-            it has changed; None: its rows can be neither changed nor asked as they were.
+        name: name in the printed tables.
+        table: the system's SQL name of a table, with `{}` for the table's name.
+        make: makes the system's table; no other system writes to the folder of its files.
+        as_they_are: whether the system uses the original files, which all systems can still read.
+        settings: settings of the session while the system's queries run.
+        refresh: the statement after a write, with `{}` for the table's name; empty for no
+            statement.
+        version: SQL text after a table's name that selects the table's current rows after later
+            changes. None if the rows can be neither changed nor read as of an earlier time.
     """
 
     name: str
@@ -49,12 +50,12 @@ class System:
     version: Callable[[SparkSession, str], str] | None = None
 
     def of(self, table: str) -> str:
-        """What its SQL calls a table."""
+        """The system's SQL name of a table."""
         return self.table.format(table)
 
 
 def start(folder: Path) -> SparkSession:
-    """A session of Spark 4.1 with Delta, Iceberg and Sieve, each in its own catalog."""
+    """Starts a session of Spark 4.1 with Delta, Iceberg and Sieve, each in its own catalog."""
     shutil.rmtree(folder, ignore_errors=True)
     spark = find_spark(os.environ)
     found = [jar for name in _JARS for jar in FETCHED.glob(f"{name}.jar")]
@@ -81,7 +82,7 @@ def start(folder: Path) -> SparkSession:
 
 
 def systems() -> Sequence[System]:
-    """Spark alone, the peers, and Sieve last."""
+    """The systems: Spark alone, the peers, and at the end Sieve."""
     return (
         System("Spark alone", "{}", declare, as_they_are=True),
         System("Parquet, sorted", "{}_sorted", _sort),
@@ -112,7 +113,7 @@ def _snapshot(spark: SparkSession, table: str) -> str:
 
 
 def declare(spark: SparkSession, table: Dataset, folder: Path) -> None:
-    """Makes a table of the files as they are."""
+    """Makes a table of the original files."""
     shutil.copytree(table.folder, folder, copy_function=os.link)
     spark.sql(f"CREATE TABLE {table.name} USING parquet LOCATION '{folder.as_uri()}'")
 
@@ -139,7 +140,7 @@ def _save(rows: DataFrame, name: str, folder: Path, options: Mapping[str, str]) 
 
 
 def file_a_task(table: Dataset) -> Mapping[str, str]:
-    """Settings with which a copy has the files of the original, in their order."""
+    """Settings with which a copy has as many files as the original, in the same order."""
     most = str(max(file.stat().st_size for file in table.files) + 1)
     return {
         "spark.sql.files.maxPartitionBytes": most,
@@ -176,7 +177,7 @@ def _add_files(spark: SparkSession, table: Dataset, folder: Path) -> None:
 def _add_iceberg_blooms(spark: SparkSession, table: Dataset, _folder: Path) -> None:
     properties = {f"write.parquet.bloom-filter-enabled.column.{key}": "true" for key in table.keys}
     properties |= {"write.distribution-mode": "none", "write.spark.fanout.enabled": "false"}
-    # A filter takes a megabyte unless told otherwise, which is for larger files. 10 bits a key.
+    # By default a filter takes a megabyte, which suits larger files. This filter has 10 bits a key.
     each = spark.table(table.name).count() // len(table.files)
     properties["write.parquet.bloom-filter-max-bytes"] = str(each * 10 // 8)
     told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())

@@ -1,1 +1,1 @@
-"""Comparison of index structures that return the files that may hold a key, at equal bytes."""
+"""Compares index structures of equal size that return the files that may hold a key."""

@@ -1,7 +1,7 @@
-"""Files and bytes read at equal size by Sieve's shapes and rivals: ``make bench-rivals``.
+"""Files and bytes read by Sieve's shapes and by rivals of equal size: ``make bench-rivals``.
 
-Sizes are in percent of the column's, and all structures use the key codes that a build would
-choose. Files and their bytes are the mean over six kinds of query, equally weighted. Every
+Sizes are in percent of the column's bytes. All structures use the key codes that a build would
+choose. Files and their bytes are the mean over six kinds of query with equal weight. Every
 structure is first checked to return all files that hold a matching key.
 """
 
@@ -53,7 +53,7 @@ def main() -> None:
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        # The budgets of a column, and the structures without a budget.
+        # A column has its budgets, and two structures without a budget.
         steps = len(args.budgets) + 2
         bar = progress.add_task("", total=steps * len(args.columns))
         for name in args.columns:

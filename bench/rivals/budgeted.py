@@ -53,7 +53,7 @@ class Mapped:
         self._maps = [decode_map(payload) for payload in payloads]
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Files for points are the intersection of both structures' files."""
+        """For a point, the result is the intersection of the map's and the intervals' files."""
         found = self._intervals.may_hold(low, high)
         points = np.flatnonzero(low == high)
         hashes = hash_codes(low[points])
@@ -68,7 +68,7 @@ class Builder:
     """Builds the shapes of one column.
 
     Args:
-        of: the column.
+        of: the column of this builder.
         exact: every key of every file.
     """
 
@@ -76,7 +76,7 @@ class Builder:
         self._of = of
         self.query_model = sample(of)
         self._hashes: tuple[Hashes, npt.NDArray[np.int32]] | None = None
-        # Hashes the encoder's codes, which stand for the values.
+        # The hashes are those of the encoder's codes, which stand for the values.
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
@@ -86,7 +86,7 @@ class Builder:
         self._hits = self._read(exact)
 
     def within(self, budget: float, wanted: Sequence[str]) -> Iterator[Structure]:
-        """The requested `SHAPES` within a budget in bytes, without a map that it cannot pay for."""
+        """The requested `SHAPES` within a budget in bytes; omits a map that exceeds the budget."""
         budget = max(1.0, budget - self._of.encoder)
         intervals = cut(self._of, self.query_model, budget)
         for shape in wanted:
@@ -112,7 +112,7 @@ class Builder:
         return made
 
     def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
-        """The result of one reading, and whether a second one with more cuts may save more."""
+        """The result of one reading, and whether a second reading with more cuts may save more."""
         of, payback = self._of, asked.payback(options)
         stop = stop_for(asked, options, self._probes, self._hits)
         threshold = max(payback.price, overprovisioned_threshold(of.files, stop.budget))
@@ -135,7 +135,7 @@ class Builder:
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
-        """Chooses as a build does: a map if it may pay and probes read fewer bytes with it."""
+        """Chooses like a build: a map if it may pay and probes then read fewer bytes."""
         plain = shaped(self._of, self.query_model, intervals, "auto", budget)
         told = self._expected(plain)
         if not map_may_pay(self._profile, told, len(self._pairs()[0]), int(budget)):
@@ -177,7 +177,7 @@ class Builder:
         return files_read(self._expected(structure), self._profile.location_bytes)
 
     def _read(self, structure: Structure) -> Counts:
-        """int64[2, k]: files that a structure names for each probe, and their bytes."""
+        """int64[2, k]: for each probe, the files that a structure names, and their bytes."""
         answer = structure.may_hold(*self._probes.intervals.T)
         return np.stack([np.count_nonzero(answer, axis=1), answer @ self._of.sizes])
 
@@ -196,7 +196,7 @@ class Builder:
 
 
 def sample(column: Column) -> QueryModel:
-    """The sample that a build takes before it reads the column: some rows of every file."""
+    """The sample that a build takes before reading the column: some rows of every file."""
     return QueryModel.of_sample(_drawn(column))
 
 
@@ -208,7 +208,7 @@ def _drawn(column: Column) -> Codes:
 def cut(
     column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
 ) -> Intervals:
-    """The intermediate data: each file cut by itself, more finely than the budget allows."""
+    """The intermediate data: each file is cut alone, more finely than the budget allows."""
     least = overprovisioned_threshold(column.files, budget) if threshold is None else threshold
     parts, weights = [], weights_at(weights_of(column.sizes), np.arange(column.files))
     for file, (codes, rows) in enumerate(column.keys_of_files()):
@@ -220,14 +220,14 @@ def cut(
 def shaped(
     column: Column, query_model: QueryModel, intervals: Intervals, shape: str, budget: float
 ) -> Lists:
-    """A structure of one shape, without a map, that fits a budget if any size of it can.
+    """A structure of one shape, without a map, within a budget if any size of it fits.
 
     Args:
         column: the column.
-        query_model: of its sample.
-        intervals: of `cut` at that budget.
-        shape: `intervals`, `runs`, or `auto` for either.
-        budget: bytes.
+        query_model: the query model of the column's sample.
+        intervals: the intervals of `cut` at this budget.
+        shape: `intervals`, `runs`, or `auto` for the cheaper of the two.
+        budget: number of bytes.
     """
     planned = plan(intervals, query_model, shape, weights_of(column.sizes))
     *_, segments = fitted(planned, prices_for(column.files, budget), budget)

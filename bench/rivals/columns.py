@@ -1,4 +1,4 @@
-"""The columns of the comparison: generated ones, and TPC-H's."""
+"""The columns of the comparison: generated columns, and TPC-H's columns."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Column:
     """A column's rows and their files.
 
     Attributes:
-        name: for reports.
+        name: name for reports.
         codes: int64[n], key code of each row.
-        file: int32[n], its file, 0 to files - 1.
+        file: int32[n], file of each row, 0 to files - 1.
         files: number of files.
         width: mean bytes of a value.
         encoder: bytes of the encoder's data.
-        spread: standard deviation of the logarithm of the files' bytes a row; 0: all are alike.
+        spread: standard deviation of the logarithm of the files' bytes a row; 0 for equal files.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Column:
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """int64[files], bytes of each file: `ROW_BYTES` a row in the median."""
+        """int64[files], bytes of each file; a row has `ROW_BYTES` bytes in the median."""
         drawn = np.exp(np.random.default_rng(3).normal(0, self.spread, self.files))
         return (ROW_BYTES * np.bincount(self.file, minlength=self.files) * drawn).astype(np.int64)
 
@@ -69,8 +69,8 @@ class Column:
 
 
 # Minimum budgets, in percent of the column's bytes, at which `auto` must read at most 1.10 times
-# the lower bound: columns whose files have few long runs of keys, few keys or late rows, and
-# skewed ones.
+# the lower bound. The columns are those whose files have few long runs of keys, few keys, late rows
+# or skew.
 GOALS: Final[Mapping[str, float]] = {
     "late rows": 1.0,
     "tenant id": 1.0,
@@ -82,7 +82,7 @@ GOALS: Final[Mapping[str, float]] = {
 
 
 def _late(rng: Rng, rows: int, files: int) -> Codes:
-    """In time order, except one row in a hundred at a random earlier position."""
+    """Keys in time order, except one row in a hundred at a random earlier position."""
     times = np.arange(rows, dtype=np.int64) * 1_000_000 + rng.integers(0, 1_000_000, rows)
     late = rng.random(rows) < 0.01
     times[late] = (times[late] * rng.random(int(late.sum()))).astype(np.int64)
@@ -90,7 +90,7 @@ def _late(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _tenants(rng: Rng, rows: int, files: int) -> Codes:
-    """Twenty of 5,000 tenants in each file."""
+    """Each file has twenty of 5,000 tenants."""
     tenants = np.stack([rng.choice(5000, 20, replace=False) for _ in range(files)])
     return tenants[_in_order(rows, files), rng.integers(0, 20, rows)].astype(np.int64)
 
@@ -100,7 +100,7 @@ def _tenant_ids(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _months(rng: Rng, rows: int, files: int) -> Codes:
-    """Two months of 120 in each file."""
+    """Each file has two of 120 months."""
     months = np.stack([rng.choice(120, 2, replace=False) for _ in range(files)])
     month = months[_in_order(rows, files), rng.integers(0, 2, rows)].astype(np.int64)
     length = 30 * 86_400_000_000
@@ -112,12 +112,15 @@ def _zipf(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _walk(rng: Rng, rows: int, files: int) -> Codes:
-    """A random walk, as of a sensor; a file has nearly all keys between its minimum and maximum."""
+    """A random walk, like a sensor's.
+
+    A file has nearly all keys between its minimum and maximum.
+    """
     return np.cumsum(rng.integers(-10, 11, rows)).astype(np.int64)
 
 
 def _leaps(rng: Rng, rows: int, files: int) -> Codes:
-    """A random walk with steps so large that most keys between them do not occur."""
+    """A random walk with such large steps that most keys between two steps do not occur."""
     return np.cumsum(rng.integers(-1000, 1001, rows)).astype(np.int64)
 
 
@@ -126,13 +129,13 @@ def _uniform(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _sawtooth(rng: Rng, rows: int, files: int) -> Codes:
-    """Every file counts from zero, and skips the keys of the others."""
+    """Every file counts from zero, and skips the keys of the other files."""
     within = np.arange(rows, dtype=np.int64) % (rows // files)
     return within * files + _in_order(rows, files)
 
 
 def _hot(rng: Rng, rows: int, files: int) -> Codes:
-    """In order, except that half of the rows have the same key."""
+    """Keys in order, except that half of the rows have the same key."""
     keys = np.arange(rows, dtype=np.int64)
     keys[rng.random(rows) < 0.5] = rows // 3
     return keys
@@ -147,7 +150,7 @@ def _uuids(rng: Rng, rows: int, files: int) -> pa.Array:
 
 
 def _urls(rng: Rng, rows: int, files: int) -> pa.Array:
-    """Pages of 100 of 3,000 hosts in each file, with large hosts more frequent."""
+    """Each file has pages of 100 of 3,000 hosts; large hosts are more frequent."""
     words = rng.integers(0, 26, (3000, 9), dtype=np.uint8) + ord("a")
     names = np.ascontiguousarray(words).view("S9").ravel().astype(str)
     weight = 1 / np.arange(1, 3001)
@@ -178,7 +181,7 @@ MADE: Final[Mapping[str, Callable[[Rng, int, int], Codes | pa.Array]]] = {
     "one hot key": _hot,
     "e-mail addresses": _mails,
 }
-# Type, and bytes per value of fixed-width types.
+# For each column its type, and its bytes per value if the type has a fixed width.
 LINEITEM: Final = {
     "l_orderkey": ("bigint", 8),
     "l_shipdate": ("date", 4),
@@ -194,9 +197,9 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
 
     Args:
         name: one of `NAMES`.
-        rows: at most 6,001,215 for TPC-H.
-        files: number of files, with as equal numbers of rows as possible.
-        folder: of TPC-H's lineitem, which is generated if missing.
+        rows: number of rows, at most 6,001,215 for TPC-H.
+        files: number of files; their numbers of rows are as equal as possible.
+        folder: folder of TPC-H's lineitem, which is generated if missing.
     """
     rng = np.random.default_rng(NAMES.index(name))
     if name in MADE:
@@ -219,7 +222,7 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
 
 
 def _of_strings(name: str, values: pa.Array, files: int, rng: Rng) -> Column:
-    """A string column in the encoder that a build would choose from a sample of its size."""
+    """A string column with the encoder that a build would choose from a sample of its size."""
     rows = len(values)
     width = pc.mean(pc.binary_length(values)).as_py()
     seen = np.sort(rng.choice(rows, min(WANTED, rows), replace=False))

@@ -1,4 +1,4 @@
-"""Measures the files that structures read of one column, and checks that they miss none."""
+"""Measures the files of a column that structures read, and checks that no match is missed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bench.rivals.structures import Structure, truth
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One structure on one column.
+    """The measurements of one structure on one column.
 
     Attributes:
-        column: its name.
-        structure: its name.
+        column: name of the column.
+        structure: name of the structure.
         budget: budget in percent; None for structures without a budget.
-        bytes: size in percent.
-        files: files read by a query, by kind.
-        mean: over the kinds.
-        megabytes: of these files, mean over the kinds.
+        bytes: size in percent of the column's bytes.
+        files: mean files read by a query, by kind.
+        mean: mean files over the kinds.
+        megabytes: megabytes of these files, mean over the kinds.
     """
 
     column: str
@@ -35,7 +35,7 @@ class Measured:
 
 
 class Judge:
-    """Queries structures of one column."""
+    """Runs queries against structures of one column."""
 
     def __init__(self, of: Column, count: int) -> None:
         self._column = of
@@ -51,7 +51,7 @@ class Judge:
         """Measures the files that a structure reads.
 
         Raises:
-            SystemExit: it leaves out a file that holds a match.
+            SystemExit: the structure omits a file that holds a match.
         """
         files, read = {}, []
         for kind, (low, high) in self._queries.items():

@@ -36,14 +36,14 @@ _DOTS: Final = {
 
 
 def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -> Figure:
-    """The figure; both axes are logarithmic, and all panels share that of bytes.
+    """Draws the figure; both axes are logarithmic, and all panels share the axis of bytes.
 
     Args:
-        measured: structures on columns.
-        least: files that hold a match, mean over the kinds of query, by column.
-        files: of each column.
+        measured: measurements of structures on columns.
+        least: mean files that hold a match over the kinds of query, by column.
+        files: number of files of each column.
     """
-    # One more cell for the legend.
+    # The legend takes one more cell.
     rows = len(least) // _ACROSS + 1
     figure = Figure(figsize=(13, 1 + 2.4 * rows), dpi=80, layout="constrained")
     panels = figure.subplots(rows, _ACROSS, sharex=True, squeeze=False)
@@ -106,7 +106,7 @@ def _in_words(ax: Axes, measured: Sequence[Measured]) -> None:
 
 
 def _scales(ax: Axes, least: float, files: int) -> None:
-    """Logarithmic scales; that of bytes is the same in all panels."""
+    """Sets logarithmic scales; the scale of bytes is the same in all panels."""
     ax.set_xscale("log")
     ax.set_yscale("log")
     # Leaves space for text below the lower bound.

@@ -13,8 +13,8 @@ from bench.rivals.columns import GOALS
 from bench.rivals.judge import Measured
 from bench.rivals.queries import KINDS
 
-# Tolerances of `auto`: files read relative to the best structure of no more bytes, and to the
-# lower bound.
+# Tolerances for the files that `auto` reads: relative to the best structure of no more bytes, and
+# relative to the lower bound.
 _SLACK = 1.02
 _NEAR = 1.10
 
@@ -51,7 +51,7 @@ def table(
 
 
 def summary(console: Console, measured: Sequence[Measured], least: Mapping[str, float]) -> None:
-    """Prints missed goals of `auto`: each one over all kinds of query, counts for each kind."""
+    """Prints the goals that `auto` missed: each over all kinds of query, and counts per kind."""
     autos = [m for m in measured if m.structure == "auto"]
     missed = [text for auto in autos for text in _missed(auto, measured, least[auto.column])]
     missed += [text for m in measured if m.structure == AUTOMATIC for text in _dear(m, autos)]
@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """Files that one structure reads above the limit given by the other's files."""
+    """Files that one structure reads above the limit that the other structure's files give."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 

@@ -21,7 +21,7 @@ class Structure(Protocol):
     """A structure in the comparison.
 
     Attributes:
-        name: for reports.
+        name: name for reports.
         nbytes: bytes on disk.
     """
 
@@ -43,7 +43,10 @@ class Lists:
         self._reach = high
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Checks the last interval that begins before a query ends: only that one can reach it."""
+        """Checks the last interval that begins before a query ends.
+
+        No other can reach the query.
+        """
         found = np.zeros((len(low), self._files), np.bool_)
         for file in range(self._files):
             part = slice(self._bounds[file], self._bounds[file + 1])
@@ -55,12 +58,13 @@ class Lists:
 
 
 def truth(column: Column) -> Lists:
-    """Every key of every file: gives the lower bound of files read."""
+    """Every key of every file, which gives the lower bound of files read."""
     keys = [codes for codes, _ in column.keys_of_files()]
     files = np.repeat(np.arange(column.files, dtype=np.int32), [len(k) for k in keys])
     codes = np.concatenate(keys)
     distinct, number = np.unique(codes, return_inverse=True)
-    # Size as an inverted list: the keys, the number of files of each, and those files.
+    # The size is that of an inverted list: the keys, the number of files of each key, and those
+    # files.
     order = np.lexsort((files, number))
     packed = (
         pack(np.diff(distinct.view(np.uint64), prepend=np.uint64(0))),
@@ -72,7 +76,10 @@ def truth(column: Column) -> Lists:
 
 
 def k_intervals(column: Column, k: int) -> Lists:
-    """HIndex's first layer: at most k intervals per file, cut at the longest gaps; 1 is min/max."""
+    """HIndex's first layer: at most k intervals per file, cut at the longest gaps.
+
+    K = 1 is min/max.
+    """
     low, high, location = [], [], []
     for file, (codes, _) in enumerate(column.keys_of_files()):
         gaps = np.diff(codes.view(np.uint64))
@@ -105,7 +112,7 @@ def joined(payloads: list[bytes]) -> Entries:
 
 
 class Bloom:
-    """A Bloom filter per file, 10 bits per key and 7 hashes, beside its minimum and maximum."""
+    """A Bloom filter per file, 10 bits per key and 7 hashes, with the file's min and max."""
 
     name = "Bloom filter a file"
     _BITS = 10
@@ -137,7 +144,7 @@ class Bloom:
 
 
 def _mixed(words: npt.NDArray[np.uint64], stream: int) -> npt.NDArray[np.uint64]:
-    """SplitMix64's finaliser."""
+    """The finaliser of SplitMix64."""
     with np.errstate(over="ignore"):
         x = words + np.uint64(stream) * np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
