@@ -1,4 +1,4 @@
-"""Sets of integers as closed intervals, against Python's sets and at both ends of 64 bits."""
+"""Compares interval sets with Python's sets, also at both ends of the 64-bit domain."""
 
 from __future__ import annotations
 
@@ -20,24 +20,27 @@ extremes = st.sampled_from([LEAST, LEAST + 1, -1, 0, 1, GREATEST - 1, GREATEST])
 
 
 def array(intervals: list[Pair]) -> np.ndarray:
-    """As the functions take them."""
+    """The intervals as the array that the functions take."""
     return np.array(intervals, np.int64).reshape(-1, 2)
 
 
 def members(intervals: np.ndarray) -> set[int]:
-    """The integers of a set, small ones."""
+    """The integers of a set of small intervals."""
     return {k for first, last in intervals.tolist() for k in range(first, last + 1)}
 
 
 def gaps(intervals: np.ndarray) -> list[int]:
-    """Distance from each interval to the next, 1 where they touch."""
+    """Distance from each interval to the next; touching intervals have the distance 1."""
     pairs = intervals.tolist()
     return [b[0] - a[1] for a, b in itertools.pairwise(pairs)]
 
 
 @given(anywhere, st.booleans())
 def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> None:
-    """No two overlap afterwards, nor touch if asked; nothing is left of what is empty."""
+    """Merged intervals do not overlap.
+
+    They do not touch if `touching` is set, and none is empty.
+    """
     made = merge(array(intervals), touching=touching)
     assert members(made) == members(array(intervals))
     assert (made[:, 0] <= made[:, 1]).all()
@@ -46,7 +49,7 @@ def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> No
 
 @given(st.lists(st.tuples(extremes, extremes), max_size=6))
 def test_no_end_wraps_around(intervals: list[Pair]) -> None:
-    """The ends of the domain are integers like others."""
+    """The ends of the 64-bit domain are ordinary integers."""
     sound = [pair for pair in intervals if pair[0] <= pair[1]]
     for touching in (False, True):
         made = merge(array(intervals), touching=touching)
@@ -58,7 +61,7 @@ def test_no_end_wraps_around(intervals: list[Pair]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), few, st.integers(0, 4)), max_size=14))
 def test_each_owner_is_merged_by_itself(rows: list[tuple[int, int, int]]) -> None:
-    """Reduced at the places of `starts`, the intervals of each are what `merge` makes of them."""
+    """A reduction at the positions of `starts` gives the intervals of `merge` for each owner."""
     rows = sorted((owner, first, first + more) for owner, first, more in rows)
     owner, first, last = np.array(rows, np.int64).reshape(-1, 3).T
     begin = starts(first, last, owner.astype(np.int32))
@@ -71,7 +74,7 @@ def test_each_owner_is_merged_by_itself(rows: list[tuple[int, int, int]]) -> Non
 
 @given(anywhere, anywhere)
 def test_what_is_in_both(one: list[Pair], other: list[Pair]) -> None:
-    """The intersection of two merged sets is one."""
+    """The intersection of two merged sets is a merged set."""
     a, b = merge(array(one)), merge(array(other))
     both = intersect(a, b)
     assert members(both) == members(a) & members(b)
@@ -80,7 +83,7 @@ def test_what_is_in_both(one: list[Pair], other: list[Pair]) -> None:
 
 @given(anywhere, anywhere)
 def test_intervals_that_meet_a_set(one: list[Pair], other: list[Pair]) -> None:
-    """Those between start and stop, and no others, share an integer with the set."""
+    """Exactly the intervals between start and stop share an integer with the set."""
     asked, ranges = merge(array(one)), merge(array(other))
     begin, end = meeting(asked, ranges[:, 0], ranges[:, 1])
     for k, (first, last) in enumerate(ranges.tolist()):
@@ -90,7 +93,7 @@ def test_intervals_that_meet_a_set(one: list[Pair], other: list[Pair]) -> None:
 
 @given(anywhere, st.lists(few, max_size=8))
 def test_values_are_located(intervals: list[Pair], values: list[int]) -> None:
-    """In the interval that has them, if any has."""
+    """`locate` finds the interval that contains a value, if there is one."""
     some = merge(array(intervals))
     place, inside = locate(some[:, 0], some[:, 1], np.array(values, np.int64))
     assert inside.tolist() == [value in members(some) for value in values]
@@ -103,6 +106,6 @@ def test_values_are_located(intervals: list[Pair], values: list[int]) -> None:
     [([], [], []), ([3], [3], []), ([3, 0, 7], [5, 0, 8], [3, 4, 7])],
 )
 def test_ranges_are_spelled_out(begin: list[int], end: list[int], numbers: list[int]) -> None:
-    """One range after another; an empty one is none."""
+    """The ranges follow one another, and an empty range adds nothing."""
     made = spelled_out(np.array(begin, np.int64), np.array(end, np.int64))
     assert made.tolist() == numbers

@@ -33,7 +33,7 @@ def scan(**changed: object) -> records.Scan:
 
 
 class Tags(HTMLParser):
-    """The tags and texts of a page."""
+    """Collects the tags and texts of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -65,14 +65,17 @@ class Tags(HTMLParser):
     ],
 )
 def test_records_have_the_columns_of_their_statements(record: type, command: type) -> None:
-    """All columns, in order; and what is drawn as a share is a share of a column."""
+    """A record has all columns of its statement, in order.
+
+    Each drawn share is a share of a column.
+    """
     assert Answer(record, []).columns == tuple(name for name, _ in command.result_columns)
     assert set(record.wholes) <= set(Answer(record, []).columns)
     assert all(hasattr(record, whole) for whole in record.wholes.values())
 
 
 def test_html_escapes_every_text() -> None:
-    """A hostile name of a table, predicate or reason is text, in a page of table tags alone."""
+    """A hostile table name, predicate or reason becomes text, and the page only has table tags."""
     page = Answer(
         records.Scan, [scan(table=HOSTILE, predicate=HOSTILE, reasons=HOSTILE)]
     )._repr_html_()
@@ -83,13 +86,13 @@ def test_html_escapes_every_text() -> None:
 
 
 def test_html_loads_nothing() -> None:
-    """No address, no script, no file."""
+    """The page contains no address, no script and no file reference."""
     page = Answer(records.Scan, [scan()])._repr_html_()
     assert not re.search(r"https?:|src=|href=|url\(|<script", page)
 
 
 def test_bars_show_shares() -> None:
-    """Of files, ranges and bytes; none where the whole is unknown or nothing."""
+    """Bars show shares of files, ranges and bytes. There is no bar if the whole is unknown or 0."""
     widths = re.findall(r"width:([\d.]+)%", Answer(records.Scan, [scan()])._repr_html_())
     assert widths == ["25.0", "30.0", "50.0"]
     unknown = scan(
@@ -105,7 +108,10 @@ def test_bars_show_shares() -> None:
 
 @pytest.mark.parametrize(("action", "width"), [("create", "60.0"), ("keep", "37.5")])
 def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
-    """An index to create saves of what scans read; one that is there, of that and what it saves."""
+    """The bar of an index to create shows its share of the bytes that scans read.
+
+    For an existing index, the whole is these bytes plus the bytes that the index saves.
+    """
     advised = records.Advised(
         action, "shop", "t", "id", None, "= 2", 2.0, 1000, 600, "CREATE ...", None
     )
@@ -114,7 +120,7 @@ def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
 
 
 def test_bars_of_describe_compare_with_min_and_max() -> None:
-    """Pale by minimum and maximum, dark by the index, of what DESCRIBE says."""
+    """The bar is pale for minimum and maximum and dark for the index, as DESCRIBE reports."""
     stats = SimpleNamespace(
         expected=[Expected("present", 1.5, 1.0, 33.0, bytes=4e6, exact_bytes=1e6)],
         bytes_total=9_000_000,
@@ -128,7 +134,10 @@ def test_bars_of_describe_compare_with_min_and_max() -> None:
 
 
 def test_terminals_get_plain_text() -> None:
-    """Names, then a line a row, in columns; NULL is empty, large numbers have commas."""
+    """The text has a line of names and one line per row, in columns.
+
+    NULL is empty, and large numbers have commas.
+    """
     answer = Answer(records.Scan, [scan(bytes_total=2000000)])
     head, row = repr(answer).splitlines()
     assert head.split() == list(answer.columns)
@@ -138,14 +147,14 @@ def test_terminals_get_plain_text() -> None:
 
 
 def test_terminals_get_no_control_characters() -> None:
-    """A text of several lines is one line of the table, and a constant cannot colour a terminal."""
+    """A text of several lines takes one line of the table. A constant cannot colour a terminal."""
     text = "note = 'a\nb\x1b[31m é\\'"
     _, row = repr(Answer(records.Scan, [scan(predicate=text)])).splitlines()
     assert r"note = 'a\nb\x1b[31m é\'" in row
 
 
 def test_an_answer_is_a_sequence_of_records() -> None:
-    """Length, places, slices and members, as of a list."""
+    """An answer supports length, indexing, slices and membership, like a list."""
     rows = [scan(scan=number) for number in (1, 2, 3)]
     answer = Answer(records.Scan, rows)
     assert len(answer) == 3
@@ -155,7 +164,7 @@ def test_an_answer_is_a_sequence_of_records() -> None:
 
 
 def test_long_answers_are_cut_when_shown() -> None:
-    """The sequence has all rows, the table as many as one can look at."""
+    """The sequence has all rows, but the displayed table has a limited number."""
     rows = [records.Dropped(f"i{number}") for number in range(MOST_ROWS + 1500)]
     answer = Answer(records.Dropped, rows)
     assert len(answer) == len(rows)
@@ -165,13 +174,13 @@ def test_long_answers_are_cut_when_shown() -> None:
 
 
 def test_an_empty_answer_shows_its_columns() -> None:
-    """No rows are a line of names."""
+    """An answer without rows shows one line of column names."""
     assert repr(Answer(records.Dropped, [])) == "index"
 
 
 @pytest.mark.parametrize(("rows", "told"), [(200, None), (201, "and 1 more rows")])
 def test_two_hundred_rows_are_shown(rows: int, told: str | None) -> None:
-    """CHECK has one a file, and a notebook is to stay usable; all are in the sequence."""
+    """CHECK has one row a file, so a notebook shows only 200 rows. The sequence has all rows."""
     answer = Answer(records.Scan, [scan(scan=k) for k in range(rows)])
     lines = repr(answer).splitlines()
     assert lines[201:] == ([] if told is None else [told])

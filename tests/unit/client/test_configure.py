@@ -15,7 +15,7 @@ JAR = Path("/opt/sieve/sieve.jar")
 
 
 class FakeBuilder:
-    """Keeps settings as a builder of PySpark does."""
+    """Stores settings like a builder of PySpark."""
 
     def __init__(self, **settings: str) -> None:
         self._options = {key.replace("_", "."): value for key, value in settings.items()}
@@ -27,7 +27,7 @@ class FakeBuilder:
 
 @pytest.fixture(autouse=True)
 def _spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Spark 4.1 with a configuration folder, and no Spark in this process."""
+    """A Spark 4.1 with a configuration folder; no Spark runs in this process."""
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "spark-core_2.13-4.1.4.jar").touch()
     (tmp_path / "conf").mkdir()
@@ -38,14 +38,14 @@ def _spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_builder_gets_what_sieve_conf_prints() -> None:
-    """The lines of `sieve conf`, and the same builder to go on with."""
+    """The builder gets the lines of `sieve conf`, and `configure` returns the same builder."""
     builder = FakeBuilder()
     assert sieve.configure(builder) is builder
     assert builder._options == wiring(JAR)
 
 
 def test_settings_of_the_user_stay(tmp_path: Path) -> None:
-    """Sieve is added to lists of the builder and of spark-defaults.conf; the rest is left alone."""
+    """Sieve is appended to lists of the builder and of spark-defaults.conf; other settings stay."""
     (tmp_path / "conf" / "spark-defaults.conf").write_text(
         "spark.jars a.jar\nspark.sql.extensions of.the.file\nspark.executor.cores 3\n"
     )
@@ -57,13 +57,13 @@ def test_settings_of_the_user_stay(tmp_path: Path) -> None:
 
 
 def test_twice_is_once() -> None:
-    """A builder may be configured again, as when a cell of a notebook runs again."""
+    """A builder may be configured twice, as when a notebook cell runs again."""
     builder = sieve.configure(sieve.configure(FakeBuilder()))
     assert builder._options == wiring(JAR)
 
 
 def test_a_remote_session_is_told_where_sieve_is() -> None:
-    """A server of Spark Connect loads Sieve itself."""
+    """The error says that a server of Spark Connect must load Sieve itself."""
     with pytest.raises(InvalidInputError, match="SIEVE_REMOTE_SESSION"):
         sieve.configure(FakeBuilder(spark_remote="sc://localhost"))
 
@@ -80,7 +80,7 @@ def test_a_remote_session_is_told_where_sieve_is() -> None:
 def test_a_spark_that_runs_without_sieve_is_refused(
     monkeypatch: pytest.MonkeyPatch, class_path: str, extensions: str | None, refused: bool
 ) -> None:
-    """The class path of its JVM and the extensions of its session are those of their start."""
+    """The JVM's class path and the session's extensions are fixed when they start."""
     system = SimpleNamespace(getProperty=lambda _: class_path)
     gateway = SimpleNamespace(
         jvm=SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=system)))

@@ -11,7 +11,7 @@ from sql_ext.statements.parser import parse_statement as parse
 
 
 class FakeSession:
-    """Remembers statements; each is answered with a row of its own columns."""
+    """Records statements, and answers each statement with a row of its columns."""
 
     def __init__(self) -> None:
         self.parsed: list[Any] = []
@@ -119,19 +119,22 @@ def test_functions_send_statements(record: Any, function: Any, args: Any, named:
 
 
 def test_an_option_is_a_name() -> None:
-    """A keyword argument that is no option is refused by the statement, not taken for SQL."""
+    """The statement refuses an unknown keyword argument, which is not interpreted as SQL."""
     with pytest.raises(Exception, match="SIEVE_SYNTAX_ERROR"):
         sent(sieve.create, "t", "id", **{"a` => 1, `b": 2})
 
 
 def test_a_number_of_0_is_sent() -> None:
-    """It is no default, unlike None and False; what it says is for the statement to judge."""
+    """0 is not a default, unlike None and False, and the statement decides whether 0 is valid."""
     with pytest.raises(sieve.errors.InvalidInputError, match="sample"):
         sent(sieve.check, "shop.t", sample=0)
 
 
 def test_a_picture_is_a_row_of_a_function() -> None:
-    """Names reach the function as they are; the answer is a PNG for notebooks, text elsewhere."""
+    """The SQL function gets the names unchanged.
+
+    The answer is a PNG in a notebook, and text elsewhere.
+    """
     asked = []
 
     class Drawing:
@@ -150,5 +153,5 @@ def test_a_picture_is_a_row_of_a_function() -> None:
 
 
 def test_type_checkers_of_programs_read_the_types() -> None:
-    """Without this marker of PEP 561 all functions would be `Any` to them."""
+    """Without the marker file of PEP 561, type checkers would treat all functions as `Any`."""
     assert files("sieve").joinpath("py.typed").is_file()

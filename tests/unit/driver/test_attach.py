@@ -1,4 +1,4 @@
-"""Attaching to the driver: what a call of it converts, and what that imports."""
+"""Attaching to the driver: which values a call converts, and which imports a call needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sql_ext.driver.attach import NumpyValuesOnly
 
 
 def test_numpy_values_are_converted_and_others_are_not_asked_about() -> None:
-    """As PySpark does it."""
+    """The result of a conversion equals PySpark's."""
     asked: list[object] = []
 
     class Converter(NumpyScalarConverter):
@@ -35,7 +35,7 @@ def test_numpy_values_are_converted_and_others_are_not_asked_about() -> None:
 
 
 def test_each_converter_of_numpy_values_is_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others stay, and all stay in their order."""
+    """The other converters stay, and the order of all converters stays."""
     before = list(protocol.INPUT_CONVERTER)
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", list(before))
     monkeypatch.setattr(attach, "launch_gateway", lambda: "gateway")
@@ -50,9 +50,10 @@ def test_each_converter_of_numpy_values_is_wrapped(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_name_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is a package or class stays one; anything else may change, and is asked for each time.
+    """A package or class is looked up once, since it never changes.
 
-    However often names are to be remembered, each is looked for in one place alone.
+    Any other name may change, so each use looks up the name. Repeated calls of `remember_names`
+    change nothing.
     """
     asked: list[str] = []
     answers = {
@@ -82,7 +83,7 @@ def test_a_name_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the first call of the driver on."""
+    """The gateway caches names from the first call of the driver on."""
     done: list[str] = []
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", [])
     monkeypatch.setattr(attach, "remember_names", lambda: done.append("names"))
@@ -92,7 +93,10 @@ def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_import_of_the_front_end_brings_pandas() -> None:
-    """It takes a third of a second, which each first statement of a driver would wait for."""
+    """Importing pandas takes a third of a second.
+
+    The first statement of each driver would wait for it.
+    """
     imports = "import sys, sql_ext.frontend.service, sql_ext.frontend.pruning"
     check = "assert not {'pandas', 'matplotlib', 'pyspark.testing'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", f"{imports}; {check}"], check=True)

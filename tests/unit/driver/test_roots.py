@@ -18,7 +18,7 @@ DRIVER = SimpleNamespace(
 
 
 def session() -> Any:
-    """The session that the metastore is asked with."""
+    """The session in which the metastore is queried."""
     return SimpleNamespace()
 
 
@@ -31,7 +31,10 @@ def settings(**given: str) -> Settings:
     "root", ["file:/w/d.db/.sieve", "file:///w/d.db//.sieve/", "file:/start", "file:/b", "file:/c"]
 )
 def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
-    """That of the database, of the driver's start, or in the list; however its URI is spelt."""
+    """Allowed are the root of the database, that of the driver's start, and the list.
+
+    The spelling of their URIs does not matter.
+    """
     roots, given = Roots(DRIVER, path="file:/start"), settings(roots="file:/b,/c")
     roots.check(root, "d", given, session)
     roots.check_shared(root, "d", given, session)
@@ -41,7 +44,7 @@ def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
     "root", ["file:/a", "file:/w/a.db/.sieve", "file:/w/d.db", "file:/w/e.db/.sieve", "file:/z"]
 )
 def test_any_other_root_is_refused(root: str) -> None:
-    """A property of the table may name any folder, and also one that sorts before the allowed."""
+    """A table property may name any folder, even one that sorts before the allowed root."""
     roots, given = Roots(DRIVER), settings(path="file:/mine", roots="file:/b")
     for check in (roots.check, roots.check_shared):
         with pytest.raises(RootRefusedError, match=root):
@@ -49,7 +52,10 @@ def test_any_other_root_is_refused(root: str) -> None:
 
 
 def test_the_path_of_one_session_is_no_root_for_the_others() -> None:
-    """It would use an index there itself, but CREATE refuses one that others could not use."""
+    """CREATE refuses an index that only this session could use.
+
+    The session would use an index in its own path.
+    """
     roots, given = Roots(DRIVER), settings(path="file:/mine")
     roots.check("file:/mine", "d", given, session)
     with pytest.raises(RootRefusedError, match="no session but this one"):
@@ -68,7 +74,7 @@ def test_the_path_of_one_session_is_no_root_for_the_others() -> None:
 def test_a_new_index_lies_in_the_path_of_the_session_or_in_its_database(
     path: str | None, root: str
 ) -> None:
-    """A folder without a scheme is on the default file system, as for Spark."""
+    """A folder without a scheme is on the default file system, as in Spark."""
     given = settings() if path is None else settings(path=path)
     assert Roots(DRIVER, file_system="hdfs://nn/").for_new("file:/w/d.db/", given) == root
 
@@ -77,13 +83,13 @@ def test_a_new_index_lies_in_the_path_of_the_session_or_in_its_database(
     ("path", "root"), [(None, "file:/w/d.db/.sieve"), ("/mine//x/", "hdfs://nn/mine/x")]
 )
 def test_the_root_of_the_driver_is_that_of_its_start(path: str | None, root: str) -> None:
-    """What the driver does without a session is not for a session to redirect."""
+    """A session cannot redirect what the driver does without a session."""
     roots = Roots(DRIVER, path=path, file_system="hdfs://nn/")
     assert roots.of_driver("d", session) == root
 
 
 def test_the_folder_of_a_database_is_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scans go on with the one they know, while it is read again."""
+    """While the folder is read again, scans use the last known folder."""
     asked: list[tuple[Any, str]] = []
     now, own = [1000.0], session()
 

@@ -1,4 +1,4 @@
-"""Settings: which values each takes, and what stands for a wrong one."""
+"""Settings: which values each setting accepts, and which default replaces an invalid value."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ ALLOWED = {
 
 
 def test_valid_values_are_accepted() -> None:
-    """Every form in which a value can be written."""
+    """Each setting accepts every form in which its value can be written."""
     for key, values in VALID.items():
         for value in values:
             parse_settings({key: value})
 
 
 def test_invalid_values_are_refused_by_name() -> None:
-    """The error names key, value and what is allowed; work that must not fail has the default."""
+    """The error names the key, the value and the allowed values.
+
+    Work that must not fail uses the default.
+    """
     for key, values in INVALID.items():
         for value in values:
             with pytest.raises(InvalidInputError) as refusal:
@@ -39,7 +42,7 @@ def test_invalid_values_are_refused_by_name() -> None:
 
 
 def test_values_are_read_in_their_units() -> None:
-    """Bare durations are milliseconds, as under Spark's own keys; sizes are binary."""
+    """A duration without a unit is in milliseconds, as under Spark's own keys; sizes are binary."""
     read = parse_settings(
         {
             "spark.sieve.prune.timeout": "250",
@@ -72,7 +75,7 @@ def test_values_are_read_in_their_units() -> None:
     ],
 )  # fmt: skip
 def test_units_of_sizes(text: str, size: int) -> None:
-    """Powers of 1,024."""
+    """Units of sizes are powers of 1,024."""
     read = parse_settings({"spark.sieve.cache.bytes": text, "spark.sieve.range.bytes": text})
     assert (read.cache_bytes, read.range_bytes) == (size, size)
 
@@ -85,7 +88,7 @@ def test_units_of_sizes(text: str, size: int) -> None:
     ],
 )  # fmt: skip
 def test_units_of_durations(text: str, seconds: float) -> None:
-    """A bare number is milliseconds."""
+    """A number without a unit is in milliseconds."""
     read = parse_settings({"spark.sieve.prune.timeout": text, "spark.sieve.registry.ttl": text})
     assert read.prune_timeout_s == read.registry_ttl_s == pytest.approx(seconds, rel=1e-12)
 

@@ -1,4 +1,4 @@
-"""Split points: what codes say of values, what is kept of the points, and what is refused."""
+"""Split points: how codes depend on values, how points are stored, and which points are refused."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def codes(encoder: Encoder, values: list[bytes]) -> list[int]:
 
 
 def wire(value: bytes) -> str:
-    """A binary constant as it travels."""
+    """A binary constant in its wire form."""
     return base64.b64encode(value).decode()
 
 
 def test_a_code_is_the_number_of_the_point_and_the_digits_behind_the_shared_bytes():
-    """Three points share 2^64 codes; what follows is a number in the alphabet's digits."""
+    """Three points share 2^64 codes; the rest of a code is a number in the alphabet's digits."""
     assert (HOSTS.radix, HOSTS.digits) == (6, 24)
     size = 6**24
     first = LEAST + 1
@@ -39,7 +39,10 @@ def test_a_code_is_the_number_of_the_point_and_the_digits_behind_the_shared_byte
 
 
 def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
-    """They lie above all that have them; what lies below the first point has the least code."""
+    """Such values are above all values with the shared bytes.
+
+    A value below the first point has the least code.
+    """
     size = 6**24
     last = [LEAST + (number + 1) * size for number in range(3)]
     values = [b"www.a.come", b"www.az", b"www.b.org/img0"]
@@ -49,7 +52,7 @@ def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
 
 
 def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behind():
-    """Two values that differ behind such a byte share a code, and order is kept."""
+    """Two values that differ after such a byte share a code, and codes keep the order of values."""
     found = codes(ENCODER, [b"www.a.com/" + end for end in (b"ax", b"axxx", b"a~", b"a~/", b"b")])
     assert found == sorted(found)
     assert found[2] == found[3]
@@ -57,14 +60,17 @@ def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behi
 
 
 def test_values_of_any_length_are_read_within_their_own_bytes():
-    """A value at the end of a buffer, and one before others, are padded with zeros alike."""
+    """A value at the end of a buffer and a value before other values are both padded with zeros."""
     values = [b"www.a.com/" + b"x" * n for n in range(30)]
     alone = [codes(ENCODER, [value])[0] for value in values]
     assert codes(ENCODER, values) == alone == [ENCODER.literal(wire(v)).code for v in values]
 
 
 def test_points_in_common_words_are_told_apart():
-    """Points that share many bytes, end in others, or hold zeros are searched as they compare."""
+    """The search orders points as values compare.
+
+    This includes points that share many bytes, end inside others, or contain zeros.
+    """
     starts = [b"", b"\0\0\0\0\0\0\0\0\1", b"\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\2", b"abcdefgh"]
     starts += [b"abcdefgh\0\0\0\0\0\0\0\0\1", b"abcdefgha", b"abcdefghb", b"abcdefghbcdefghij"]
     encoder = Encoder("binary", splits=Splits(tuple(Point(s, 0) for s in sorted(starts))))
@@ -86,7 +92,10 @@ def test_points_in_common_words_are_told_apart():
     ],
 )
 def test_a_prefix_spans_the_values_that_begin_with_it(start, among):
-    """From the point of the least to the point of the greatest, over whole points if need be."""
+    """The span reaches from the least value's point to the greatest value's point.
+
+    It may include whole points between them.
+    """
     low, high = ENCODER.starting_with(wire(start))
     assert all(low <= code <= high for code in codes(ENCODER, among))
 
@@ -108,7 +117,10 @@ def test_codes_are_shown_as_their_least_value():
 
 
 def test_points_are_kept_without_what_they_have_in_common():
-    """On disk a point goes on from the one before; the encoder comes back as it was."""
+    """On disk a point omits the bytes that it shares with the previous point.
+
+    Reading gives an equal encoder.
+    """
     assert HOSTS.to_bytes() == (
         b"\x00\x06a.com/\x06" b"\x00\x0ab.org/img/\x0a" b"\x00\x01c\x00"
     )  # fmt: skip
@@ -134,14 +146,14 @@ def test_points_are_kept_without_what_they_have_in_common():
     ],
 )
 def test_points_that_no_search_could_hold_are_refused(points):
-    """They must ascend, be short and few, and not end in zero."""
+    """Points must ascend, be short and few, and not end in a zero byte."""
     with pytest.raises(InvalidInputError):
         Splits(tuple(points))
 
 
 @pytest.mark.parametrize("alphabet", [b"ba", b"aa", b"\0a", bytes(range(1, 130))])
 def test_alphabets_that_do_not_ascend_are_refused(alphabet):
-    """Digits are each once, in order, without zero, and fit seven bits."""
+    """Digits must be unique, ascending, without zero, and fit in seven bits."""
     with pytest.raises(InvalidInputError):
         Splits((Point(b"", 0),), alphabet)
 
@@ -171,14 +183,14 @@ GOOD = {"type": "string", "splits": wire(b"\x00\x03abc\x01\x02\x01d\x03"), "alph
     ],
 )
 def test_damaged_splits_are_corrupt(damage):
-    """Whatever `to_json` would not write is damage: cut, out of order, or of another type."""
+    """Anything that `to_json` would not write is damage: cut, unordered, or of another type."""
     assert Encoder.from_json(GOOD).splits == Splits((Point(b"abc", 1), Point(b"abd", 3)))
     with pytest.raises(CorruptError):
         Encoder.from_json(GOOD | damage)
 
 
 def test_splits_without_their_alphabet_are_corrupt():
-    """Without it codes would mean something else."""
+    """Without the alphabet, codes would mean something else."""
     with pytest.raises(CorruptError):
         Encoder.from_json({"type": "string", "splits": GOOD["splits"]})
 
@@ -205,14 +217,14 @@ WINDOW = {"type": "decimal(38,2)", "low": "-5", "shift": 3}
     ],
 )
 def test_damaged_windows_are_corrupt(damage):
-    """A window is of a wide decimal, from a decimal on, in steps of 2^64 at most."""
+    """A window belongs to a wide decimal, starts at a decimal, and has steps of at most 2^64."""
     assert Encoder.from_json(WINDOW).to_json() == WINDOW
     with pytest.raises(CorruptError):
         Encoder.from_json(WINDOW | damage)
 
 
 def ascending(count: int) -> list[Point]:
-    """Points each of which adds a byte to what it shares with the one before."""
+    """Points that each add a byte to the bytes that they share with the previous point."""
     lasts: list[list[int]] = [[], *([last] for last in range(1, 256))]
     starts = (bytes([first, *last]) for first in range(1, 256) for last in lasts)
     return [Point(start, len(start)) for start in itertools.islice(starts, count)]
@@ -229,7 +241,7 @@ def ascending(count: int) -> list[Point]:
     ids=["points", "bytes", "length", "alphabet"],
 )
 def test_split_points_may_reach_their_limits(points: list[Point], alphabet: bytes) -> None:
-    """A manifest of any release may hold as many; one more is refused."""
+    """Manifests of any release may reach these limits; one point more is refused."""
     made = Splits(tuple(points), alphabet)
     assert Splits.from_bytes(made.to_bytes(), alphabet) == made
 
@@ -255,6 +267,6 @@ def test_split_points_may_reach_their_limits(points: list[Point], alphabet: byte
     ],
 )
 def test_other_split_points_are_refused(points: list[Point], alphabet: bytes, problem: str) -> None:
-    """Each with what is wrong."""
+    """The error says what is wrong with the points."""
     with pytest.raises(InvalidInputError, match=problem):
         Splits(tuple(points), alphabet)

@@ -1,4 +1,4 @@
-"""What clients see of an error: its condition, its SQLSTATE, and whether a right is missing."""
+"""The client's view of an error: its condition, its SQLSTATE, and any missing permission."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CODE = Path(__file__).parents[3]
 
 
 class Java:
-    """A Java exception as py4j shows it: its class and those above it, its state, its cause."""
+    """A Java exception as py4j shows it: its class, its superclasses, its state, and its cause."""
 
     def __init__(self, *classes: str, state: str | None = None, cause: Java | None = None) -> None:
         self._classes, self._state, self._cause = classes, state, cause
@@ -40,7 +40,7 @@ class Java:
 
 
 def spark_error(java: Java) -> PySparkException:
-    """What PySpark makes of a Java exception."""
+    """The PySpark exception for a Java exception."""
     error = PySparkException("refused: inode=/warehouse/t")
     error._origin = java  # type: ignore[attr-defined]
     return error
@@ -60,14 +60,14 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
     ],
 )
 def test_a_missing_right_is_told_by_type(java: Java) -> None:
-    """However deep below Spark's exception the refusal lies."""
+    """The refusal may lie at any depth below Spark's exception."""
     report = error_report(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
     assert "inode=/warehouse/t" in report.message
 
 
 def test_errors_of_spark_keep_their_state() -> None:
-    """Those without one get the general one; its words are kept."""
+    """An error without a state gets the general state; the message stays the same."""
     parse = Java("org.apache.spark.sql.catalyst.parser.ParseException", state="42601")
     assert error_report(spark_error(parse)).sql_state == "42601"
     other = error_report(spark_error(Java("java.io.IOException")))
@@ -90,7 +90,7 @@ def test_errors_of_spark_keep_their_state() -> None:
 def test_a_metastore_that_refuses_is_not_one_that_is_gone(
     java: Java, kind: type[SieveError], condition: str
 ) -> None:
-    """What the metastore answers with tells whether a right is missing, or nobody answers."""
+    """The metastore's reply tells a missing permission from an unavailable metastore."""
 
     def publish() -> str:
         raise spark_error(java)
@@ -108,7 +108,7 @@ def test_a_metastore_that_refuses_is_not_one_that_is_gone(
 
 
 def test_states_are_of_conditions_that_exist() -> None:
-    """No state is kept for a condition that nothing raises."""
+    """Every stored state belongs to a condition that some code raises."""
     raised = set()
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*"):

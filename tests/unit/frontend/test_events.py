@@ -1,4 +1,4 @@
-"""What events do to indexes where the store refuses, without Spark."""
+"""Tests what events do to indexes if the store refuses calls, without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fake_spark import Session, Warehouse, registrations, without_spark
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """No Spark is needed."""
+    """Replaces Spark, which these tests do not need."""
     with without_spark():
         yield
 
@@ -31,19 +31,19 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def table(warehouse: Warehouse) -> None:
-    """A table t of four files, made now."""
+    """A table t of four files, created now."""
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
 
 
 def told(warehouse: Warehouse, **more: Any) -> dict[str, Any]:
-    """What the driver says of table t in an event."""
+    """What the driver reports of table t in an event."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
     return {"table": {key: info[key] for key in identity}, "every": "true", **more}
 
 
 def drop(warehouse: Warehouse, followers: Followers, session: Session) -> None:
-    """DROP TABLE t, and the event that follows it."""
+    """Sends DROP TABLE t, and the event that follows the DROP."""
     has = registrations(warehouse.properties("t"))
     at = f"file:{warehouse.folder}"
     event = told(warehouse, event="dropped", registrations=has, location=at)
@@ -55,7 +55,7 @@ def drop(warehouse: Warehouse, followers: Followers, session: Session) -> None:
 
 
 def refusing(what: Callable[[str], bool]) -> Callable[[str], None]:
-    """A seam that refuses some calls before they do anything."""
+    """A hook that refuses some calls before they take effect."""
 
     def seam(call: str) -> None:
         if what(call):
@@ -65,12 +65,12 @@ def refusing(what: Callable[[str], bool]) -> Callable[[str], None]:
 
 
 def folders(warehouse: Warehouse) -> set[str]:
-    """Of the indexes."""
+    """The folders of the indexes."""
     return {path.name for path in warehouse.root.iterdir()}
 
 
 def test_an_index_that_cannot_be_ended_keeps_none_from_it(warehouse: Warehouse) -> None:
-    """It is left to VACUUM SIEVE INDEXES, which finds it without a table."""
+    """The index stays for VACUUM SIEVE INDEXES, which finds an index without a table."""
     first, _ = (path.name for path in sorted(warehouse.root.iterdir()))
     session = Session(
         warehouse, refusing(lambda call: call.startswith("before create") and first in call)
@@ -83,7 +83,7 @@ def test_an_index_that_cannot_be_ended_keeps_none_from_it(warehouse: Warehouse) 
 
 
 def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> None:
-    """Where making them fails they are not forgotten: the table's next remaking has them made."""
+    """Indexes that could not be created again are remembered until the table is created again."""
     followers = Followers()
     drop(warehouse, followers, Session(warehouse))
     table(warehouse)
@@ -101,7 +101,10 @@ def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> N
 
 
 def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None:
-    """Where the second one fails, it alone is remembered: the table tells of the first."""
+    """If only the second index fails, only that one is remembered.
+
+    The table already lists the first index.
+    """
     followers = Followers()
     drop(warehouse, followers, Session(warehouse))
     table(warehouse)
@@ -124,7 +127,7 @@ def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None
 
 
 def test_a_write_of_before_the_drop_leaves_the_indexes_to_the_next(warehouse: Warehouse) -> None:
-    """It waited its turn while the table was dropped and made anew."""
+    """The write of the old table was queued while the table was dropped and created again."""
     followers = Followers()
     waited = told(warehouse, event="written", anew="false")
     drop(warehouse, followers, Session(warehouse))
@@ -135,7 +138,7 @@ def test_a_write_of_before_the_drop_leaves_the_indexes_to_the_next(warehouse: Wa
 
 
 def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
-    """The second remaking comes while the indexes of the first are made, of which one fails."""
+    """The table is created again while its indexes are being created, and one index fails."""
     followers = Followers()
     drop(warehouse, followers, Session(warehouse))
     table(warehouse)
@@ -156,7 +159,10 @@ def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Wa
 def test_an_index_that_is_dropped_meanwhile_keeps_none_from_its_refresh(
     warehouse: Warehouse,
 ) -> None:
-    """The others are brought up to date, and nothing has failed; REFRESH itself tells of it."""
+    """The other indexes are refreshed without an error.
+
+    A REFRESH of the dropped index reports the drop.
+    """
 
     def dropped_meanwhile(call: str) -> None:
         if call.startswith("before create") and "/versions/" in call:
@@ -178,17 +184,17 @@ def test_an_index_that_is_dropped_meanwhile_keeps_none_from_its_refresh(
 
 
 def files(warehouse: Warehouse) -> dict[str, int]:
-    """How many files each index has."""
+    """The number of files in each index."""
     return {row[2]: row[9] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")}
 
 
 def follow(warehouse: Warehouse, index: str) -> None:
-    """Have every write followed by a refresh of an index."""
+    """Makes every write trigger a refresh of an index."""
     Session(warehouse).sql(f"ALTER SIEVE INDEX {index} ON t SET OPTIONS (refresh = 'auto')")
 
 
 def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
-    """Where the session that writes has not; the others wait."""
+    """The index asks for the refresh although the writing session does not; other indexes wait."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     followers = Followers()
@@ -201,7 +207,10 @@ def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
 
 
 def test_a_refresh_that_no_session_asked_for_leaves_the_index_stale(warehouse: Warehouse) -> None:
-    """Where it fails, as for a writer without rights, SHOW says why; the next one clears it."""
+    """If the refresh fails, as for a writer without permission, SHOW says why.
+
+    The next refresh clears the failure.
+    """
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     followers = Followers()
@@ -219,7 +228,7 @@ def test_a_refresh_that_no_session_asked_for_leaves_the_index_stale(warehouse: W
 def test_writes_during_a_refresh_are_reported_together(
     warehouse: Warehouse, every: str, anew: str
 ) -> None:
-    """What any of them asks for, the next round does."""
+    """The next refresh does what any of the waiting writes asks for."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     followers = Followers()
@@ -238,7 +247,7 @@ def test_writes_during_a_refresh_are_reported_together(
 
 
 def test_a_replaced_table_gets_those_indexes_back_that_ask_for_it(warehouse: Warehouse) -> None:
-    """The others wait for a session that has all of them."""
+    """The other indexes wait for a session that restores all of them."""
     follow(warehouse, "b")
     followers = Followers()
     drop(warehouse, followers, Session(warehouse))
@@ -251,7 +260,10 @@ def test_a_replaced_table_gets_those_indexes_back_that_ask_for_it(warehouse: War
 
 
 def test_a_declaration_may_ask_for_the_building(warehouse: Warehouse) -> None:
-    """In its options; else its index waits for a session or for REFRESH."""
+    """An option of the declaration requests the build.
+
+    Without the option, the index waits for a session or for REFRESH.
+    """
     Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
     declared = {"sieve.columns": "id"}
     warehouse.alter("t", lambda before: before | declared)

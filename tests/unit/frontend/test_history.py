@@ -1,4 +1,4 @@
-"""The writer of the history: where it puts a record, when, and what it does without rights."""
+"""The writer of the scan history: where and when it writes, and what happens without permission."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Scanned:
         return json.dumps({"driver": DRIVER, "since": 1, "scans": self.rows})
 
     def defaultSession(self) -> Any:  # noqa: N802 - the shim's
-        """The session that the metastore is asked with."""
+        """The session in which the metastore is queried."""
         return "session"
 
     def _root(self, database: str, session: Any) -> str:
@@ -63,7 +63,7 @@ class Scanned:
 
 
 def test_each_root_gets_what_was_scanned_of_its_databases(tmp_path: Path) -> None:
-    """Of two databases in one folder one file; a database that was dropped since has none."""
+    """Two databases in one folder share one file; a dropped database gets no file."""
     driver = Scanned(tmp_path)
     for database in ("a1", "a2", "b", "gone"):
         driver.scan(database, "t")
@@ -75,7 +75,7 @@ def test_each_root_gets_what_was_scanned_of_its_databases(tmp_path: Path) -> Non
 
 
 def test_nothing_new_is_not_written(tmp_path: Path) -> None:
-    """A driver that rests leaves its file alone, and one that never scanned has none."""
+    """Without new scans a driver does not write its file. Without any scan it has no file."""
     driver = Scanned(tmp_path)
     driver.writer.save_news()
     assert list(tmp_path.iterdir()) == []
@@ -93,7 +93,7 @@ def test_nothing_new_is_not_written(tmp_path: Path) -> None:
 def test_a_driver_without_the_right_warns_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A root; it tries again when there is more to keep."""
+    """The driver warns once per root, and tries again when there are new scans to save."""
     driver = Scanned(tmp_path)
     driver.denied = True
     for table in ("t", "u"):
@@ -113,7 +113,7 @@ def test_a_driver_without_the_right_warns_once(
 def test_it_saves_every_ten_minutes_and_survives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first time after ten; an error is logged, and the thread goes on."""
+    """The first save comes after ten minutes. An error is logged, and the thread continues."""
     driver = Scanned(tmp_path)
     driver.scan("a", "t")
     slept: list[float] = []

@@ -1,4 +1,4 @@
-"""Requests of the driver, as the child reads and answers them."""
+"""Requests of the driver: how the child process reads and answers them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sql_ext.frontend.link import Request, RequestQueue, _answer
 
 
 def test_a_request_that_cannot_be_read_is_answered() -> None:
-    """JSON nested beyond what can be parsed comes back as an error, and no thread ends over it."""
+    """JSON that is nested too deep to parse is answered with an error, and the thread survives."""
     deep = "[" * 100_000 + "]" * 100_000
     answer = json.loads(_answer(None, 7, 1, f'7 1\n{{"kind": "prune", "predicate": {deep}}}', {}))
     assert answer["error"]["condition"] == "SIEVE_INTERNAL_ERROR"
 
 
 def test_an_answer_that_cannot_be_written_is_an_error() -> None:
-    """What no JSON can say is told as a failure, and no thread ends over it."""
+    """An answer that JSON cannot represent becomes an error, and the thread survives."""
     answer = json.loads(
         _answer(None, 7, 1, '7 1\n{"kind": "prune"}', {"prune": lambda _: {"x": {1}}})
     )
@@ -30,7 +30,7 @@ def test_an_answer_that_cannot_be_written_is_an_error() -> None:
 
 
 def test_a_request_in_pieces_is_put_together() -> None:
-    """What the driver hands over in pieces reaches the handler whole."""
+    """The handler gets the whole of a request that the driver sends in pieces."""
 
     class Pieces:
         def piece(self, number: int, k: int) -> str:
@@ -47,7 +47,7 @@ def test_a_request_in_pieces_is_put_together() -> None:
 
 
 class Driver:
-    """Hands out what it is given, and takes the answers."""
+    """Hands out requests and takes answers."""
 
     def __init__(self) -> None:
         self.waiting: queue.Queue[str] = queue.Queue()
@@ -55,11 +55,14 @@ class Driver:
         self.gone = False
 
     def ask(self, number: int, kind: str) -> None:
-        """One request more."""
+        """Adds a request."""
         self.waiting.put(f"{number} 1\n{json.dumps({'kind': kind})}")
 
     def take(self, _lane: str, _millis: int) -> str:
-        """What a thread of the lane does next; it is not kept from looking around for long."""
+        """The next request for a thread of the lane.
+
+        Waits only briefly, so that the thread can look around.
+        """
         if self.gone:
             raise Py4JNetworkError("the driver is gone")
         try:
@@ -68,18 +71,21 @@ class Driver:
             return ""
 
     def answer(self, number: int, _text: str) -> None:
-        """One request less."""
+        """Takes an answer."""
         self.answers.put(number)
 
 
 def lane_threads() -> int:
-    """How many there are."""
+    """The number of threads of the lane."""
     names = [thread.name for thread in threading.enumerate()]
     return sum(name.startswith("sieve-held-") and not name.endswith("relief") for name in names)
 
 
 def test_threads_that_are_held_up_are_relieved() -> None:
-    """Others take their places, so many and no more, and go again when they are back."""
+    """Other threads replace the blocked threads, up to a limit.
+
+    They end when the blocked threads are back.
+    """
     go_on = threading.Event()
     handlers: dict[str, Any] = {"hang": lambda _: go_on.wait(60) and {}, "prune": lambda _: {}}
     driver = Driver()
@@ -99,7 +105,10 @@ def test_threads_that_are_held_up_are_relieved() -> None:
 
 
 def test_threads_start_as_requests_take_them() -> None:
-    """One is always ready, so that no request waits for a start; no more than there may be."""
+    """One thread is always idle, so that no request waits for a thread to start.
+
+    The number of threads is limited.
+    """
     go_on = threading.Event()
     driver = Driver()
     RequestQueue(driver, "held", 3, {"hang": lambda _: go_on.wait(60) and {}})
@@ -118,7 +127,7 @@ def test_threads_start_as_requests_take_them() -> None:
 
 
 def test_what_comes_after_a_request_does_not_hold_up_its_answer() -> None:
-    """It is called for each, once the answer is out."""
+    """The follow-up work of each request runs after its answer was sent."""
     driver = Driver()
     order: queue.Queue[int] = queue.Queue()
 
@@ -134,7 +143,7 @@ def test_what_comes_after_a_request_does_not_hold_up_its_answer() -> None:
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    """Look again and again for half a minute."""
+    """Polls a condition for up to half a minute."""
     end = time.monotonic() + 30
     while not true():
         assert time.monotonic() < end

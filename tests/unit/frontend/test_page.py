@@ -1,4 +1,4 @@
-"""The page of Spark's web UI: what it shows of indexes and scans, and that it tells no key."""
+"""The page of Spark's web UI: what it shows of indexes and scans, and that it shows no key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 class Text(HTMLParser):
-    """The cells of a page's tables by row, its links and images, and whether it has a script."""
+    """Collects a page's table cells by row, its links and images, and whether it has a script."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Text(HTMLParser):
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """No Spark is needed."""
+    """Replaces Spark, which these tests do not need."""
     with without_spark():
         yield
 
@@ -64,7 +64,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 class Pages:
-    """The service, and the page of a driver that knows the table t."""
+    """The page service, with a driver that knows the table t."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
@@ -94,7 +94,7 @@ class Pages:
         return uuid
 
     def drawn(self) -> str:
-        """The page with the picture, once it is there."""
+        """The page with its picture, once the picture is drawn."""
         for _ in range(200):
             html = self.html(index=self.uuid())
             if "It is being drawn" not in html:
@@ -113,7 +113,7 @@ SCAN: dict[str, Any] = {
 
 
 def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
-    """What its version says, and how many of its files prove something."""
+    """The row shows the index's version, and how many of the index's files prove something."""
     page = Text(Pages(warehouse).html())
     head, row = page.rows[:2]
     shown = dict(zip(head, row, strict=True))
@@ -126,7 +126,10 @@ def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
 
 
 def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
-    """Idle, or how the last refresh in the background ended, without its message; or disabled."""
+    """The state is idle, disabled, or the result of the last background refresh.
+
+    The refresh's message is not shown.
+    """
     pages = Pages(warehouse)
 
     def state() -> str:
@@ -143,7 +146,7 @@ def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
 
 
 def test_a_row_tells_what_a_key_reads() -> None:
-    """And nothing of coverage where the list was not read."""
+    """The row omits coverage if the file list was not read."""
     shown = ShownIndex("shop.t", "v", SAMPLE.index, "disabled", SAMPLE)
     head, row = Text(page_html.page([shown], (), None, None, (), 1.0)).rows[:2]
     (kind,) = (kind for kind in SAMPLE.stats.expected if kind.kind == "present")
@@ -153,7 +156,7 @@ def test_a_row_tells_what_a_key_reads() -> None:
 
 
 def test_a_row_tells_of_each_scan(warehouse: Warehouse) -> None:
-    """The query's page is a link; a number of one thousand has its comma."""
+    """The query links to its page, and a number of one thousand has a comma."""
     page = Text(Pages(warehouse).html((SCAN, SCAN | {"execution": None})))
     row, without = page.rows[-2:]
     assert row == [
@@ -174,12 +177,12 @@ def test_a_row_tells_of_each_scan(warehouse: Warehouse) -> None:
      (1 << 40, "1.0 TB"), (1 << 50, "1,024.0 TB")],
 )  # fmt: skip
 def test_bytes_have_a_unit(warehouse: Warehouse, count: int, text: str) -> None:
-    """Of 1,024 each; the greatest are terabytes."""
+    """Units are powers of 1,024, up to terabytes."""
     assert Text(Pages(warehouse).html((SCAN | {"bytes_skipped": count},))).rows[-1][7] == text
 
 
 def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
-    """Five indexes at most, of columns that have none, with the statement to paste."""
+    """The page shows at most five indexes to create, each with the statement to paste."""
 
     def scan(table: str, column: str, read: int) -> dict[str, Any]:
         leaf = {"op": "=", "col": [column], "values": 1}
@@ -202,7 +205,7 @@ def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
 
 
 def test_names_are_escaped(warehouse: Warehouse) -> None:
-    """Of columns, tables and indexes, in text and in attributes."""
+    """Names of columns, tables and indexes are escaped in text and in attributes."""
     Session(warehouse).sql(f'CREATE SIEVE INDEX `{HOSTILE}"x` ON t (id)')
     page = Text(Pages(warehouse).html())
     assert any(f'{HOSTILE}"x' in cell for row in page.rows for cell in row)
@@ -212,7 +215,10 @@ def test_names_are_escaped(warehouse: Warehouse) -> None:
 def test_a_picture_has_ranks_in_place_of_keys(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is drawn beside the page, once a version, and can be too much for it."""
+    """The picture is drawn in the background once per version.
+
+    A picture that would be too large is omitted.
+    """
     axes: list[Any] = []
     drawn = page_module.anonymous_picture
     monkeypatch.setattr(
@@ -230,7 +236,7 @@ def test_a_picture_has_ranks_in_place_of_keys(
 
 
 def test_long_names_may_be_broken() -> None:
-    """Behind the characters that join words, and nowhere within an entity of HTML."""
+    """A name may break after the characters that join words, but never inside an HTML entity."""
     scan = SCAN | {"table": "shop.a_&_b", "predicate": "(a_b = ?)", "used": ["i@2"]}
     html = page_html.page([], (scan,), None, None, (), 1.0)
     assert "<td>shop.<wbr>a_<wbr>&amp;_<wbr>b</td>" in html
@@ -240,7 +246,7 @@ def test_long_names_may_be_broken() -> None:
 def test_what_cannot_be_drawn_is_told(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error in words; one that nobody foresaw points at the log."""
+    """The page shows an error in words; an unexpected error points at the log."""
     for run in next(warehouse.root.iterdir()).glob("runs/*/*"):
         run.write_bytes(b"damage")
     assert "No picture: " in Pages(warehouse).drawn()
@@ -255,7 +261,7 @@ def test_what_cannot_be_drawn_is_told(
 def test_an_index_that_cannot_be_read_has_a_row(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the reason: damage, another table's registration, or the page's time."""
+    """The row shows the reason: damage, another table's registration, or the page's time limit."""
     pages = Pages(warehouse)
     (folder,) = warehouse.root.iterdir()
 
@@ -275,7 +281,7 @@ def test_an_index_that_cannot_be_read_has_a_row(
 
 
 def test_a_registration_that_was_copied_is_of_no_index(warehouse: Warehouse) -> None:
-    """The version names its table."""
+    """The version names the table that it belongs to, so the copied registration is ignored."""
     pages = Pages(warehouse)
     has = registrations(warehouse.properties("t"))
     table = {"database": "shop", "table": "u", "registrations": has}

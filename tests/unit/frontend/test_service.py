@@ -1,4 +1,4 @@
-"""The statement service: when it attaches to the context, and sends code to executors."""
+"""The statement service: when it attaches to the context, and when it sends code to executors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from sql_ext.frontend.service import StatementService
 
 
 def test_code_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the first statement that needs it and to the context that all share; a failure is not."""
+    """The first statement that needs the code sends it to the shared context.
+
+    A failed send is repeated.
+    """
     attached: list[Any] = []
     sent: list[Any] = []
 

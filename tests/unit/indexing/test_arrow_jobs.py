@@ -1,4 +1,4 @@
-"""What a task leaves to the next one of its worker."""
+"""Tests which state of a Python worker one task leaves to the next."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.fake_frames import Frame
 
 
 class Own(zipimporter):
-    """An importer that a user has put in place."""
+    """An importer that a user has installed."""
 
 
 @pytest.fixture
 def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Importers of archives in place of all that this process has; Sieve comes from one."""
+    """Replaces the importers of this process by importers of archives; one archive is Sieve's."""
     names = ("sieve.zip", "pyspark.zip", "spark.jar", "user.zip", "own.zip")
     found: dict[str, object] = {str(tmp_path): "a folder"}
     for name in names:
@@ -39,7 +39,7 @@ def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, obje
 
 
 def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object]) -> None:
-    """Those that users add may change, and so may a folder."""
+    """Archives that users add may change, and so may a folder."""
     spare_next_task()
     lasting = {
         path.rpartition("/")[2]
@@ -57,7 +57,7 @@ def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object
 
 
 def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After what is dead is collected."""
+    """Modules are frozen after a garbage collection."""
     calls: list[str] = []
     monkeypatch.setattr(gc, "collect", lambda: calls.append("collect"))
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
@@ -69,7 +69,7 @@ def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_step_runs_by_partition_and_its_worker_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if the task fails."""
+    """The worker is also spared if the task fails."""
     spared: list[str] = []
     monkeypatch.setattr(arrow_jobs, "spare_next_task", lambda: spared.append("spared"))
     frame = Frame({"n": pa.int64()}, [[{"n": 1}, {"n": 2}], [{"n": 3}]])

@@ -1,4 +1,4 @@
-"""When the budget ``auto`` stops: measured by the probes of each kind."""
+"""The budget ``auto``: when it stops adding bytes, measured by the probes of each kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from sieve.metadata.options import IndexOptions
 
 
 def test_only_probes_for_absent_keys_must_miss() -> None:
-    """A key drawn anywhere in the domain may occur; then it says nothing of absent ones."""
+    """A key drawn anywhere in the domain may occur.
+
+    Then the probe says nothing about absent keys.
+    """
     profile: Any = SimpleNamespace(
         payback=lambda _: SimpleNamespace(price=0.5),
         intervals_budget=lambda *_: 1000.0,
@@ -43,7 +46,8 @@ def test_only_probes_for_absent_keys_must_miss() -> None:
     [
         (1 << 30, 0, 0, 0, None),
         ((1 << 30) + 1, 0, 0, 0, "bytes"),
-        # Three times 6 s of any build, 2 ms a file and 0.7 s a million rows, by 1.5 s a million.
+        # The limit is three times the build time (6 s of any build, 2 ms a file, 0.7 s a million
+        # rows), divided by 1.5 s a million keys.
         (1, 11_999_000, 0, 0, None),
         (1, 12_001_000, 0, 0, "seconds"),
         (1, 15_999_000, 0, 1000, None),
@@ -55,7 +59,7 @@ def test_only_probes_for_absent_keys_must_miss() -> None:
 def test_a_map_that_nobody_asked_for_has_limits(
     size: int, keys: int, rows: int, n_files: int, limit: str | None
 ) -> None:
-    """A gibibyte, and three times the time of the build without it."""
+    """An automatic map takes at most a gibibyte, and at most three times the other build time."""
     assert map_limit(size, keys, rows, n_files) == limit
 
 
@@ -67,18 +71,18 @@ def test_a_map_that_nobody_asked_for_has_limits(
         (IndexOptions("map"), 0.0, 1_000_000, 50_000_000, True),
         (IndexOptions("intervals"), 1.0, 1_000_000, 50_000_000, False),
         (IndexOptions(budget="1%"), 1.0, 1_000_000, 50_000_000, False),
-        # A tenth of the table is the most that an index takes.
+        # An index takes at most a tenth of the table.
         (IndexOptions(), 1.0, 1_000_000, 5_000_000, False),
-        # A query that reads the whole table reads little.
+        # The index is small beside a query that reads the whole table.
         (IndexOptions(payback=1), 1.0, 1_000_000, 50_000_000, True),
-        # Of a gibibyte and more.
+        # The map would take more than a gibibyte.
         (IndexOptions(), 1.0, 1_500_000_000, 150_000_000_000, False),
     ],
 )
 def test_scattered_keys_are_likely_to_get_a_map(
     options: IndexOptions, scattered: float, keys: int, table_bytes: int, likely: bool
 ) -> None:
-    """If it could pay, and the user or the limits allow it."""
+    """Scattered keys get a map if it could pay, and the user or the limits allow a map."""
     codes = np.empty(0, np.int64)
     sample = Sample(
         Encoder("bigint"), None, codes, codes.view(np.uint64), keys, 8, keys, scattered=scattered

@@ -1,4 +1,4 @@
-"""The keys of a map are counted before it is made, by the smallest of their hashes."""
+"""The keys of a map are counted before it is made, from the smallest of their hashes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ HALF = -(1 << 62)
     [
         ([], (0, 0)),
         ([(0, [])], (0, 0)),
-        # Fewer hashes than the sketch takes are known.
+        # With fewer hashes than the sketch can hold, the count is exact.
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
-        # All four are of one pair each, so each pair is a key.
+        # All four hashes occur in one pair each, so each pair is a key.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
-        # One occurs twice: four within a quarter of the domain are sixteen, less the last.
+        # One hash occurs twice: four hashes within a quarter of the domain mean sixteen, less the
+        # last.
         ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
     ],
 )
@@ -40,7 +41,7 @@ def test_keys_are_counted_by_their_smallest_hashes(
     tasks: Sequence[tuple[int, list[int]]],
     counted: tuple[int, int],
 ) -> None:
-    """Of all tasks; unique keys exactly, others about."""
+    """The count covers all tasks; it is exact for unique keys, and approximate for others."""
     fake_frames.use(monkeypatch)
     monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)
     types = {"pairs": pa.int64(), "smallest": pa.binary()}
@@ -58,7 +59,7 @@ def test_keys_are_counted_by_their_smallest_hashes(
 def test_pairs_travel_in_as_many_parts_as_there_may_be_maps(
     monkeypatch: pytest.MonkeyPatch, rows: list[int], parts: int
 ) -> None:
-    """Each row may be a pair; what is partly read proves nothing and is left out."""
+    """Each row may be a pair. A location that was read in part proves nothing and is omitted."""
     asked: list[Any] = []
     monkeypatch.setattr(build_hash_map, "_PAIRS_PER_MAP", 20)
     monkeypatch.setattr(build_hash_map, "map_batches", lambda *_: None)
@@ -79,7 +80,10 @@ def test_pairs_travel_in_as_many_parts_as_there_may_be_maps(
 def test_collected_pairs_are_not_read_again(
     monkeypatch: pytest.MonkeyPatch, collects: bool
 ) -> None:
-    """They are the reading step's to persist; others are persisted from the first map on."""
+    """The reading step persists collected pairs.
+
+    Other pairs are persisted from the first map on.
+    """
     fake_frames.use(monkeypatch)
     step = hash_map_tasks.pack_hashes(Encoder("bigint"), None, 1, None)
     values = Frame(
@@ -104,8 +108,8 @@ def test_collected_pairs_are_not_read_again(
 
 
 class Key:
-    """A column of Spark."""
+    """A stand-in for a column of Spark."""
 
     def alias(self, _: str) -> Key:
-        """The same under another name."""
+        """The same column under another name."""
         return self

@@ -1,4 +1,4 @@
-"""Builds from the sample to the written run, in frames that stand in for Spark's."""
+"""Builds from the sample to the written run, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def scattered(draw: np.random.Generator) -> list[Any]:
 
 
 def doubles(draw: np.random.Generator) -> list[Any]:
-    """Numbers in a stretch of their own, a NaN and a NULL."""
+    """Numbers in a narrow stretch, a NaN and a NULL."""
     return [*(draw.integers(0, 1000) + draw.random(58)).tolist(), float("nan"), None]
 
 
 def texts(draw: np.random.Generator) -> list[Any]:
-    """Words whose first eight bytes are the same, and a NULL."""
+    """Words with equal first eight bytes, and a NULL."""
     return [*(f"customer-{n:08d}" for n in draw.integers(0, 10**8, 60).tolist()), None]
 
 
 def table(column: Drawn, files: int = FILES) -> list[list[Any]]:
-    """A column of some files."""
+    """A column in several files."""
     draw = np.random.default_rng(7)
     return [column(draw) for _ in range(files)]
 
@@ -68,7 +68,7 @@ def frame(rows: Sequence[Sequence[Any]], type_: pa.DataType, cluster: Cluster) -
 
 
 class Build:
-    """A build of a column, whose jobs are described and whose frames note their calls."""
+    """A build of a column, whose jobs are described and whose frames record their calls."""
 
     def __init__(
         self,
@@ -96,7 +96,10 @@ class Build:
         return Run(self.store, self.home, self.built.run, FileCache(1 << 26))
 
     def read(self) -> float:
-        """Mean number of locations that a query for a key reads; none misses one that holds it."""
+        """Mean number of locations that a query for a key reads.
+
+        Checks that no location with the key is missed.
+        """
         run, found = self.run(), list[int]()
         assert self.built.run is not None
         encoder = Encoder.from_json(dict(self.built.run.encoder))
@@ -116,7 +119,7 @@ class Build:
 
 @pytest.fixture
 def frames(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Frames for PySpark's, and what patches more."""
+    """Replaces PySpark's frames, and returns the patcher for more patches."""
     fake_frames.use(monkeypatch)
     return monkeypatch
 
@@ -125,7 +128,8 @@ WHOLE = "counting sampling reading "
 MAPPED = "mapping writing"
 AUTO, TIGHT = IndexOptions(), IndexOptions(budget="10KB")
 ONE_TASK = [
-    # Options and column; jobs; bytes and files of the run, files that a query for a key reads.
+    # Each row has options, column, jobs, bytes and files of the run, and files that a query for a
+    # key reads.
     (AUTO, numbers, f"{WHOLE}weighing writing", (3_643, 1, 1.0)),
     (AUTO, scattered, f"{WHOLE}weighing writing {MAPPED}", (6_009, 2, 1.01)),
     (IndexOptions("intervals", "3000B"), numbers, f"{WHOLE}writing", (2_497, 1, 1.0)),
@@ -155,14 +159,14 @@ SEVERAL_TASKS = [
 
 
 def ranges_of(cluster: Cluster) -> str:
-    """Into how many partitions rows were moved, each time."""
+    """The numbers of partitions into which rows were moved, in order."""
     return " ".join(c.split()[1] for c in cluster.calls if c.startswith("repartition"))
 
 
 def check(
     build: Build, options: IndexOptions, jobs: str, size: int, files: int, reads: float
 ) -> None:
-    """What holds of every build, and these figures of one."""
+    """Checks what holds for every build, and the given figures of this build."""
     run = build.built.run
     assert run is not None
     keys = [sum(v is not None and str(v) != "nan" for v in values) for values in build.rows]
@@ -191,10 +195,10 @@ def test_a_small_column_is_weighed_by_one_task(
     jobs: str,
     figures: tuple[int, int, float],
 ) -> None:
-    """No key is lost in any shape, and the run takes and reads what it did."""
+    """No shape loses a key, and the run has the expected bytes and reads."""
     build = Build(tmp_path, column, options)
     check(build, options, jobs, *figures)
-    # The sketches of the tasks' pairs meet in one.
+    # One task merges the sketches of all tasks' pairs.
     assert ranges_of(build.cluster) == ("1" if "mapping" in jobs else "")
 
 
@@ -208,7 +212,7 @@ def test_stretches_of_a_column_are_weighed_apart(
     moved: str,
     figures: tuple[int, int, float],
 ) -> None:
-    """A task has 200 cuts of 720, or 250 pairs; each writes a file."""
+    """A task has 200 of 720 cuts, or 250 pairs; each task writes a file."""
     frames.setattr(fit_budget, "CUTS_PER_TASK", 200)
     frames.setattr(fit_budget, "_PAIRS_PER_TASK", 250)
     frames.setattr(build_hash_map, "_PAIRS_PER_MAP", 250)

@@ -1,4 +1,4 @@
-"""Which attempts at a run a build makes, which it keeps, and that the others are deleted."""
+"""Tests which runs a build attempts, which attempt it keeps, and that it deletes the others."""
 
 from __future__ import annotations
 
@@ -38,19 +38,20 @@ FEW, MANY = 10_000, 400_000
 
 @dataclass
 class Attempts:
-    """Stands in for Spark: each attempt writes a run of so many bytes that reads so many files.
+    """Replaces Spark: each attempt writes a run of given bytes that reads a given number of files.
 
     Attributes:
-        script: bytes, and files that a query for a key reads; or what the attempt fails with.
-        made: shape, whether a stop criterion was given, whether fingerprints have a price,
-            and whether more cuts were read.
+        script: for each attempt its bytes and the files that a query for a key reads; or the
+            attempt's error.
+        made: for each attempt its shape, whether a stop criterion was given, whether fingerprints
+            have a price, and whether more cuts were read.
         cuts: number of cuts that a reading sends on.
-        tiling: of the files.
+        tiling: the tiling of the files.
         locations: number of locations of each attempt.
-        trial: bytes of the intervals that cost least, and files that a query for a key reads.
-        scattered: of the sample.
-        collects: of each reading, whether it collects the pairs of a map.
-        fewest: of each reading, whether it sends on the fewest cuts.
+        trial: bytes of the cheapest intervals, and files that a query for a key reads.
+        scattered: the sample's share of scattered keys.
+        collects: for each reading, whether it collects the pairs of a map.
+        fewest: for each reading, whether it sends on the fewest cuts.
     """
 
     script: list[tuple[int, float] | Exception]
@@ -66,7 +67,7 @@ class Attempts:
     def maker(
         self, _: object, __: object, asked: Any, options: Any, *others: Any
     ) -> tuple[int, float] | None:
-        """In place of `run_maker`."""
+        """Replaces `run_maker`."""
         *___, stop, worth = others
         self.made.append((options.shape, stop is not None, worth < math.inf, asked.wide))
         self.locations.append(asked.n_files)
@@ -76,10 +77,10 @@ class Attempts:
         return None if what[0] == 0 else what
 
     def write(self, what: tuple[int, float], *_: object) -> Any:
-        """In place of `write_within`."""
+        """Replaces `write_within`."""
         run = RunId(f"{len(self.made):032x}")
         LocalStore().mkdirs(run_dir(self.home, run))
-        # The files that it reads stand in for its segments.
+        # The number of files that the attempt reads is stored as its number of rows.
         return replace(SAMPLE.runs[0], id=run, bytes=what[0], keys=ROWS, rows=round(what[1] * 100))
 
     def build(
@@ -89,7 +90,7 @@ class Attempts:
         options: IndexOptions,
         added: Sequence[int] = (),
     ) -> BuiltRun:
-        """A build of scattered keys whose attempts go as in the script."""
+        """A build of scattered keys whose attempts follow the script."""
         self.home = f"file:{folder}"
         codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
         encoder, model = Encoder("bigint"), QueryModel.of_sample(codes)
@@ -147,13 +148,13 @@ class Attempts:
         )  # fmt: skip
 
     def left(self) -> list[int]:
-        """The attempts whose runs are there."""
+        """The attempts whose runs still exist."""
         folder = Path(self.home.removeprefix("file:")) / "runs"
         return sorted(int(path.name, 16) for path in folder.iterdir())
 
 
 def number(built: BuiltRun) -> int:
-    """The attempt that was kept."""
+    """The number of the attempt that the build returned."""
     assert built.run is not None
     return int(built.run.id, 16)
 
@@ -188,7 +189,10 @@ def test_the_better_attempt_is_kept_alone(
     made: list[object],
     kept: int,
 ) -> None:
-    """By files read within a budget, by bytes that pay back without one."""
+    """Within a budget, the attempt that reads fewer files is better.
+
+    Without a budget, bytes must pay back.
+    """
     attempts = Attempts(script)
     built = attempts.build(monkeypatch, tmp_path, options)
     assert attempts.made == made
@@ -216,7 +220,10 @@ def test_a_map_that_surely_pays_is_made_alone(
     made: list[object],
     kept: int,
 ) -> None:
-    """If it costs more than a trial of intervals, these are made, and compared with it."""
+    """If the map costs more than a trial of intervals, intervals are made, too.
+
+    The cheaper run is kept.
+    """
     attempts = Attempts(script, trial=trial)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert attempts.made == made
@@ -226,7 +233,7 @@ def test_a_map_that_surely_pays_is_made_alone(
 def test_a_map_beyond_the_limits_is_not_made(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """However much it would save: the user has not asked for it."""
+    """The map is not made however much it would save, because the user has not asked for a map."""
     beyond = MapPlan(IndexOptions("map"), "bytes")
     monkeypatch.setattr(build_run, "plan_map", lambda *_: beyond)
     attempts = Attempts([(FEW, 150.0)], trial=(FEW, 150.0))
@@ -235,7 +242,7 @@ def test_a_map_beyond_the_limits_is_not_made(
 
 
 def test_what_is_read_in_part_gets_no_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Other runs have the other rows of such a file."""
+    """Other runs may have the missing rows of a file that was read in part."""
     for options, made in ((GIVEN, PLAIN), (IndexOptions(), STOPPED)):
         attempts = Attempts([(FEW, 150.0)])
         attempts.build(monkeypatch, tmp_path / options.budget, options, added=[3])
@@ -252,7 +259,10 @@ def test_the_pairs_of_a_likely_map_are_collected_at_once(
     added: Sequence[int],
     collects: bool,
 ) -> None:
-    """While the column is read for the fewest cuts; not where there will be no map."""
+    """The pairs are collected while the column is read for the fewest cuts.
+
+    They are not collected if there will be no map.
+    """
     attempts = Attempts([(MANY, 1.0)], trial=(FEW, 150.0), scattered=scattered)
     attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
     assert (attempts.collects, attempts.fewest) == ([collects], [collects])
@@ -261,7 +271,10 @@ def test_the_pairs_of_a_likely_map_are_collected_at_once(
 def test_a_map_that_the_user_chose_leaves_as_many_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Its pairs are collected, too, but intervals beside it are made of as many cuts as ever."""
+    """The pairs of the map are collected, too.
+
+    The intervals beside the map use the usual number of cuts.
+    """
     attempts = Attempts([(MANY, 1.0)], scattered=1.0)
     attempts.build(monkeypatch, tmp_path, IndexOptions("map"))
     assert (attempts.collects, attempts.fewest) == ([True], [False])
@@ -270,7 +283,10 @@ def test_a_map_that_the_user_chose_leaves_as_many_cuts(
 def test_a_likely_map_that_is_not_made_costs_no_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If intervals of the fewest cuts cost less, a second reading has eight times the usual."""
+    """If intervals of the fewest cuts cost less, a second reading collects more cuts.
+
+    It collects eight times the usual number.
+    """
     attempts = Attempts([(FEW, 1.2), (FEW, 1.1)], cuts=1 << 30, scattered=1.0, trial=(FEW, 1.2))
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert (attempts.made, attempts.fewest) == ([STOPPED, WIDER], [True, False])
@@ -281,7 +297,7 @@ def test_a_likely_map_that_is_not_made_costs_no_cuts(
 def test_more_cuts_are_read_where_they_may_save(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, second: tuple[int, float], kept: int
 ) -> None:
-    """The second reading has eight times as many; the cheaper run of both stays."""
+    """The second reading has eight times as many cuts; the cheaper run of the two stays."""
     attempts = Attempts([(FEW, 150.0), second], cuts=1 << 30)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions(), added=[3])
     assert attempts.made == [STOPPED, WIDER]
@@ -292,7 +308,7 @@ def test_more_cuts_are_read_where_they_may_save(
 def test_a_failure_of_a_later_attempt_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, added: Sequence[int]
 ) -> None:
-    """No version names the run of the first."""
+    """No version names the run of the first attempt, so it must be deleted."""
     attempts = Attempts([(FEW, 150.0), OSError("disk")], cuts=1 << 30)
     with pytest.raises(OSError, match="disk"):
         attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
@@ -301,7 +317,7 @@ def test_a_failure_of_a_later_attempt_leaves_nothing(
 
 
 def test_a_column_without_keys_has_no_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Its counts are told all the same."""
+    """The counts of the column's rows are still returned."""
     built = Attempts([(0, 0.0)]).build(monkeypatch, tmp_path, GIVEN)
     assert (built.run, built.expected, built.width) == (None, (), 8)
     assert built.nulls.tolist() == [1] * FILES
@@ -313,9 +329,10 @@ RANGES = 4
 @pytest.mark.parametrize(
     ("granularity", "script", "locations", "kept"),
     [
-        # Ranges that are read hold a match: no index of files could read fewer bytes.
+        # All ranges that are read hold a match, so no index of files could read fewer bytes.
         ("auto", [(FEW, 1.0)], [RANGES * FILES], 1),
-        # Of 1,500 ranges one holds a match: the same bytes may tell more of files.
+        # One of 1,500 ranges that are read holds a match, so an index of files may use the bytes
+        # better.
         ("auto", [(FEW, 1500.0), (FEW, 10.0)], [RANGES * FILES, FILES], 2),
         ("auto", [(FEW, 1500.0), (FEW, 600.0)], [RANGES * FILES, FILES], 1),
         ("range", [(FEW, 1500.0)], [RANGES * FILES], 1),
@@ -329,7 +346,7 @@ def test_ranges_or_files(
     locations: list[int],
     kept: int,
 ) -> None:
-    """Whole files are tried only where they could cost less; what costs less is kept alone."""
+    """An index of whole files is tried only if it could cost less; the cheaper run is kept."""
     cut = Tiling(np.full(FILES, 400), ((100, 200, 300),) * FILES, np.zeros(FILES, np.int64))
     attempts = Attempts(script, tiling=cut)
     options = replace(GIVEN, shape="intervals", granularity=granularity)
