@@ -1,4 +1,4 @@
-"""A run that is too large to be asked at once is asked in parts, and no key is left out."""
+"""A run that is too large for one round is checked in parts, and no key is left out."""
 
 from __future__ import annotations
 
@@ -38,19 +38,20 @@ FILES = run_ref(
     file_ref(0, [(0, 9), (40, 49)], []),
     file_ref(1, [(10, 19)], [(5, 9)]),
     file_ref(2, [(20, 39)], [(-9, 4)]),
-    # Lies over another one's range: none that a build makes, and none to lose a key by.
+    # This range overlaps another file's range. No build makes such a file, but no key may be lost
+    # by it.
     file_ref(3, [(45, 60)], []),
 )
 
 
 def test_a_run_of_just_the_limit_is_one_round() -> None:
-    """With a byte less for it, there are several."""
+    """If the limit is one byte less, there are several rounds."""
     assert len(rounds_of(FILES, FILES.bytes)) == 1
     assert len(rounds_of(FILES, FILES.bytes - 1)) > 1
 
 
 def test_a_small_run_is_one_round() -> None:
-    """All of it, by codes and by hashes; without maps by codes alone."""
+    """A small run takes one round by codes and one by hashes; without maps by codes only."""
     (only,) = rounds_of(FILES)
     assert (only.run, only.codes, only.hashes) == (FILES, (LEAST, GREATEST), (LEAST, GREATEST))
     (only,) = rounds_of(run_ref(FILES.files[0]))
@@ -59,7 +60,7 @@ def test_a_small_run_is_one_round() -> None:
 
 @pytest.mark.parametrize("limit", [1, 100, 200, 250, 399])
 def test_the_parts_of_a_large_run_make_up_the_domain(limit: int) -> None:
-    """Each code, and each hash, is asked once, in all files that have a range around it."""
+    """Each code and each hash is checked once, in all files whose range contains it."""
     rounds = rounds_of(FILES, limit)
     assert len(rounds) > 2
     for name in ("codes", "hashes"):
@@ -90,7 +91,7 @@ def segment(codes: np.ndarray, location: int) -> Row:
 
 
 def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -> np.ndarray:
-    """Rows, nulls, nans of the last round, rows missed in all, for location 1 of a run."""
+    """The rows, nulls and NaNs of the last round, and all missed rows, for location 1 of a run."""
     batch = pa.RecordBatch.from_arrays(
         [pa.array(values, pa.int64()), pa.array([0] * len(values), pa.int32())], ["v", "location"]
     )
@@ -108,7 +109,7 @@ def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -
 
 @pytest.mark.parametrize("limit", [1, 300, 1800])
 def test_runs_are_asked_together_for_the_same_stretches(limit: int) -> None:
-    """Each code is asked once, in all files of each run that have a range around it."""
+    """Each code is checked once, in all files of each run whose range contains it."""
     one = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(4)))
     two = run_ref(*(file_ref(k, [(15 * k - 40, 15 * k - 30)], []) for k in range(6)))
     rounds = shared_rounds([one, two, one], limit)
@@ -123,7 +124,10 @@ def test_runs_are_asked_together_for_the_same_stretches(limit: int) -> None:
 
 
 def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
-    """Of two runs one has it, the other, both, or none; each has a place of its own for it."""
+    """The key is in one of two runs, the other, both or neither.
+
+    Each run has its own slot for the location.
+    """
     keys = np.arange(100)
     runs = []
     for name, some, location in [(RUN, keys[:60], 1), (RunId("ee" * 16), keys[40:90], 0)]:
@@ -155,7 +159,7 @@ def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
 
 
 def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path) -> None:
-    """They have no key, so they miss none."""
+    """A corrupt record has no key, so it misses none."""
     batch = pa.RecordBatch.from_arrays(
         [pa.array([None, None, 5], pa.int64()), pa.array([-1, -1, -3], pa.int32())],
         ["v", "location"],
@@ -170,7 +174,10 @@ def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path
 
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])
 def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
-    """Keys that the run has, has for another location, or lacks; two of one hash lost alone."""
+    """Some keys are in the run, some belong to another location, some are missing.
+
+    Two keys of one hash are lost alone.
+    """
     keys = np.arange(100)
     hashed = hash_codes(keys).view(np.int64)
     kept = np.delete(np.arange(100), [7, 60])
@@ -185,17 +192,18 @@ def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
     assert (len(rounds) == 1) == (limit == 1 << 20)
     values: list[int | None] = [*keys.tolist(), None]
     assert answers(tmp_path, run, limit, values).tolist() == [101, 1, 0, 2]
-    # By code: before, between and after all keys, and of another location; by hash: no map's.
+    # By code: keys before, between and after all keys of the run, and one of another location. By
+    # hash: keys of no map.
     sound = [5, 6, 8, 9]
     wrong = [-1, 100, 150, 205, 1000]
     counts = answers(tmp_path, run, limit, sound + wrong)
     assert counts[0] == 9
-    # What is missed by code and by hash counts in a round of each.
+    # A key that is missed by code and by hash counts in a round of each kind.
     assert counts[3] == (5 if len(rounds) == 1 else 10)
 
 
 def test_files_of_several_runs_are_looked_up_together() -> None:
-    """Those of one run by themselves, those of none, and in the union of their runs the others."""
+    """A location is looked up in its own run, in no run, or in the union of its runs."""
     begins = [0, 4, 6, 9]
     places = np.array([[0, -1], [1, 5], [-1, -1], [3, 8], [4, -1], [2, -1]])
     runs = np.array([[0, -1], [0, 1], [-1, -1], [0, 2], [1, -1], [0, -1]])
@@ -228,12 +236,12 @@ def test_files_of_several_runs_are_looked_up_together() -> None:
     ],
 )
 def test_a_lost_key_is_shown_as_text(value: pa.Scalar, text: str) -> None:
-    """Bytes in hex, times without a zone, and of a long one its beginning."""
+    """Bytes are shown in hex, times without a zone, and long values are truncated."""
     assert _shown(value) == text
 
 
 def test_a_round_sends_128_mb() -> None:
-    """To each executor, at once; docs/sql.md says so."""
+    """A round sends 128 MB to each executor at once, as docs/sql.md says."""
     half = 64 << 20
     for more, rounds in ((0, 1), (1, 2)):
         sizes = half, half + more
@@ -247,7 +255,7 @@ def test_a_round_sends_128_mb() -> None:
 
 @pytest.mark.parametrize(("limit", "begins"), [(199, [LEAST, 10]), (200, [LEAST, 20])])
 def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> None:
-    """Two files of 100 bytes make one of 200; the third begins the next."""
+    """Two files of 100 bytes make a round of 200 bytes; the third file begins the next round."""
     run = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(3)))
     assert [one.codes[0] for one in rounds_of(run, limit)][:2] == begins
 
@@ -267,5 +275,5 @@ def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> N
 def test_what_two_ranges_share_may_be_one_code(
     one: tuple[int, int] | None, other: tuple[int, int] | None, common: tuple[int, int] | None
 ) -> None:
-    """It would be asked in no round otherwise."""
+    """Without this, no round would check the shared code."""
     assert _common(one, other) == common

@@ -1,4 +1,4 @@
-"""The choice of an encoder by a sample: codes that tell values apart, and no more than that."""
+"""The choice of an encoder from a sample: codes should distinguish values at a low cost."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ URLS = [
 
 
 def chosen(type_name: str, values: list[object], rows: int | None = None) -> Encoder:
-    """The encoder for a column of which all values are sampled, or some."""
+    """The encoder for a column of which all or some values are sampled."""
     kinds = {"string": pa.string(), "binary": pa.binary()}
     array = pa.array(values, kinds.get(type_name) or pa.decimal128(38, 2))
     return choose_encoder(type_name, pa.chunked_array([array]), rows or len(values), 1 << 30)
 
 
 def share_told_apart(encoder: Encoder, values: list[object]) -> float:
-    """Distinct codes, by distinct values."""
+    """The number of distinct codes divided by the number of distinct values."""
     array = pa.array(values, pa.decimal128(38, 2) if isinstance(values[0], Decimal) else None)
     return len(np.unique(encoder.encode(array).codes)) / len(set(values))
 
 
 def test_urls_of_several_hosts_are_told_apart():
-    """Where 8 bytes behind the shared prefix see hosts only, points see pages."""
+    """Eight bytes after the shared prefix only distinguish hosts.
+
+    Split points also distinguish pages.
+    """
     encoder = chosen("string", URLS[::2])
     assert (
         share_told_apart(Encoder.for_type("string", b"https://www.a", b"https://www.d"), URLS)
@@ -56,20 +59,20 @@ def test_urls_of_several_hosts_are_told_apart():
     ],
 )
 def test_the_plain_prefix_is_kept_where_it_tells_values_apart(values):
-    """Points cost time and bytes: they must gain something."""
+    """Split points cost time and bytes, so they must gain something."""
     encoder = chosen("string", values)
     ends = sorted(value.encode() for value in values)
     assert encoder == Encoder.for_type("string", ends[0], ends[-1])
 
 
 def test_a_column_without_values_has_the_plain_encoder():
-    """NULLs say nothing of the values to come."""
+    """NULLs say nothing about later values."""
     assert chosen("string", [None, None]) == Encoder("string")
     assert choose_encoder("string", pa.chunked_array([], pa.string()), 0, 0) == Encoder("string")
 
 
 def test_more_rows_than_were_sampled_ask_for_finer_codes():
-    """A tenth of the values is told apart by fewer bytes than all of them."""
+    """Fewer bytes distinguish a tenth of the values than all of the values."""
     sample = [f"{n:016d}" for n in range(0, 10**9, 50_000)]
     few, many = chosen("string", sample), chosen("string", sample, 10**9)
     assert few.splits is None
@@ -79,7 +82,7 @@ def test_more_rows_than_were_sampled_ask_for_finer_codes():
 
 
 def test_points_stay_small_beside_the_column():
-    """They count their bytes: little for a little column, never more than their limit."""
+    """A small column gets few bytes of split points. No column gets more than the limit."""
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(w) for w in RNG.choice(letters, (300, 12))]
     places = RNG.integers(0, 300, (9000, 4))
@@ -94,7 +97,7 @@ def test_points_stay_small_beside_the_column():
 
 
 def test_stray_bytes_do_not_widen_the_digits():
-    """One odd value in a thousand does not cost the others what a digit can say."""
+    """One odd value in a thousand does not reduce the resolution of the other values' digits."""
     odd = [f"{host}articles/ÄÖÜ~{n}" for n, host in enumerate(HOSTS * 3)]
     encoder = chosen("string", URLS + odd)
     assert encoder.splits is not None
@@ -104,7 +107,10 @@ def test_stray_bytes_do_not_widen_the_digits():
 
 
 def test_no_byte_beyond_the_front_affects_a_code():
-    """A sample holds no more: a prefix and a point of the longest, and the most digits."""
+    """A code depends only on bytes that a sample contains.
+
+    This holds for the longest prefix, the longest point and the most digits.
+    """
     point = Point(b"p" * 128, 128)
     encoder = Encoder("string", b"s" * 1024, Splits((point,), b"01"))
     value = "s" * 1024 + "p" * 128 + "0" * 24
@@ -115,7 +121,7 @@ def test_no_byte_beyond_the_front_affects_a_code():
 
 
 def test_wide_decimals_in_a_narrow_range_are_told_apart():
-    """Ids of 25 digits that lie close together lose nothing; values far away share the ends."""
+    """Ids of 25 digits that lie close together lose nothing; distant values share the end codes."""
     ids = [Decimal(10**24 + n).scaleb(-2) for n in range(0, 10**6, 101)]
     encoder = chosen("decimal(38,2)", ids)
     odd = chosen("decimal(38,2)", [*ids, Decimal(0), Decimal(-(10**35))])
@@ -131,13 +137,13 @@ def test_wide_decimals_in_a_narrow_range_are_told_apart():
 
 
 def test_negative_decimals_in_a_narrow_range_are_told_apart():
-    """The window lies around them, not around their digits."""
+    """The window lies around the negative values, not around their absolute values."""
     ids = [Decimal(-(10**24) - n).scaleb(-2) for n in range(0, 10**6, 101)]
     assert share_told_apart(chosen("decimal(38,2)", ids), ids) == 1.0
 
 
 def test_wide_decimals_of_every_size_keep_the_floating_form():
-    """Where values lie on all scales a window would lose the small ones."""
+    """A window would lose small values if values have all magnitudes."""
     values = [Decimal(k * 10**e).scaleb(-2) for e in range(36) for k in range(1, 10)]
     assert chosen("decimal(38,2)", values) == Encoder("decimal(38,2)")
     assert chosen("decimal(38,2)", [Decimal(7)]) == Encoder("decimal(38,2)")
@@ -148,7 +154,7 @@ def test_wide_decimals_of_every_size_keep_the_floating_form():
     [(1 - 10**38, 10**38 - 1), (10**38 - 2, 10**38 - 1), (1 - 10**38, 2 - 10**38), (0, 0)],
 )
 def test_a_window_over_the_ends_of_decimals(least: int, greatest: int) -> None:
-    """The widest and the outermost values have a window that tells both ends apart."""
+    """The widest and the outermost values have a window that distinguishes both ends."""
     window = Window.around(least, greatest)
     codec = DecimalCodec(38, 0, window)
     values = pa.array([Decimal(least), Decimal(greatest)], pa.decimal128(38, 0))
@@ -171,7 +177,10 @@ def test_a_window_over_the_ends_of_decimals(least: int, greatest: int) -> None:
 def test_more_and_more_split_points_are_tried(
     monkeypatch: pytest.MonkeyPatch, values: int, counts: list[int]
 ) -> None:
-    """As many as the sample shows bytes for, until values are told apart or no more fit."""
+    """The number of points rises until values are distinguished, or no more points fit.
+
+    The sample's bytes limit it, too.
+    """
     asked: list[int] = []
     split = module.split
 
@@ -209,7 +218,7 @@ def test_more_and_more_split_points_are_tried(
 def test_split_points_take_a_thousandth_of_the_column(
     monkeypatch: pytest.MonkeyPatch, size: int, most: int
 ) -> None:
-    """A kilobyte of a small one; and no more than a manifest takes."""
+    """A small column allows a kilobyte. No column gets more than a manifest can store."""
     asked: list[int] = []
     monkeypatch.setattr(module, "split", lambda _, __, ___, limit: asked.append(limit))
     monkeypatch.setattr(module, "_told_apart", lambda *_: 0.5)
@@ -219,7 +228,10 @@ def test_split_points_take_a_thousandth_of_the_column(
 
 
 def test_a_whole_sample_has_the_neighbours_of_the_table() -> None:
-    """No bit is spared for values between them, and one a doubling where all values are unlike."""
+    """No bit is reserved for values between the sampled ones.
+
+    If all values differ, each doubling of the rows takes a bit.
+    """
     values = pa.chunked_array([pa.array(range(1000))])
     spare = [module._spare_bits(values, rows) for rows in (0, 1000, 2000, 4000)]
     assert spare == [0, 0, 1, 2]
@@ -229,7 +241,7 @@ def test_a_whole_sample_has_the_neighbours_of_the_table() -> None:
 def test_another_encoder_must_gain_more_than_a_little(
     monkeypatch: pytest.MonkeyPatch, gain: float, taken: bool
 ) -> None:
-    """Just as much as counts for nothing is too little, for strings and for decimals alike."""
+    """A gain that only equals the threshold is too little, for strings and for decimals."""
     for type_name, values in (("string", URLS), ("decimal(38,2)", [Decimal(k) for k in range(9)])):
         asked: list[Encoder] = []
 

@@ -1,4 +1,4 @@
-"""Where sampled values are split, what each part shares, and which bytes its digits take."""
+"""Where sampled values are split, what each part shares, and which bytes are its digits."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MOST = 1 << 14
 def made(
     values: Sequence[bytes], count: int, spare: float, most: int = MOST, start: int = 0
 ) -> Splits | None:
-    """The splits of values, of which `start` bytes are the same."""
+    """The splits of values that share the first `start` bytes."""
     return split(Fronts(values, start), count, spare, most)
 
 
 def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
-    """152 of them, zero padded; neighbours are told apart by the first byte that differs."""
+    """A front has 152 bytes, zero padded. The first differing byte distinguishes neighbours."""
     fronts = Fronts(PAGES, 0)
     assert fronts.bytes.shape == (6, 152)
     assert (fronts.shared.tolist(), fronts.radix) == ([7, 6, 0, 6, 0], 14)
@@ -34,7 +34,7 @@ def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
     assert np.array_equal(later.bytes, fronts.bytes)
     alike = Fronts([b"p" * 152 + b"1", b"p" * 152 + b"2"], 0)
     assert (alike.shared.tolist(), alike.radix) == ([152], 2)
-    # With a wider alphabet than is useful, digits are bytes.
+    # Digits are whole bytes if the alphabet is wider than useful.
     assert Fronts([bytes([k]) for k in range(1, 128)], 0).radix == 128
     assert Fronts([bytes([k]) for k in range(1, 129)], 0).radix == 256
 
@@ -55,10 +55,10 @@ def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
 def test_values_are_cut_where_neighbours_share_least(
     count: int, points: list[tuple[bytes, int]], alphabet: bytes
 ) -> None:
-    """A point is no longer than it must be; digits are the bytes after what its values share."""
+    """A point is as short as possible. Digits are the bytes after those that its values share."""
     found = Splits(tuple(Point(*point) for point in points), alphabet)
     assert made(PAGES, count, 60) == found
-    # Once all values are told apart, more points gain nothing.
+    # More points gain nothing once all values are distinguished.
     if count == 4:
         assert made(PAGES, 8, 60) == found
     assert made(PAGES, count, 0) == made(PAGES, 1, 60)
@@ -66,20 +66,20 @@ def test_values_are_cut_where_neighbours_share_least(
 
 @pytest.mark.parametrize("count", [3, 4, 16])
 def test_values_of_several_hosts_are_told_apart_behind_what_each_shares(count: int) -> None:
-    """By digits alone."""
+    """Digits alone distinguish the values of a host."""
     starts = [b"h%02d/" % host + b"q" * 30 + b"00" for host in range(3)]
     assert made(HOSTS, count, 20) == Splits(tuple(Point(s, 36) for s in starts), b"0123456789")
 
 
 def test_one_point_more_takes_the_group_with_most_equal_codes() -> None:
-    """The two hosts that are left share a prefix of two bytes."""
+    """The two remaining hosts share a prefix of two bytes."""
     first = b"h00/" + b"q" * 30 + b"00"
     assert made(HOSTS, 1, 20) == Splits((Point(b"h0", 2),), b"/012q")
     assert made(HOSTS, 2, 20) == Splits((Point(first, 36), Point(b"h01", 2)), b"/0123456789q")
 
 
 def test_points_that_take_too_many_bytes_are_none() -> None:
-    """The limit itself is allowed."""
+    """Points of exactly the limit are allowed."""
     three = made(HOSTS, 3, 20)
     assert three is not None
     size = packed_size(three.points)
@@ -88,7 +88,7 @@ def test_points_that_take_too_many_bytes_are_none() -> None:
 
 
 def test_a_point_is_128_bytes_long_at_most() -> None:
-    """Values that differ later have one code."""
+    """Values that only differ after 128 bytes have one code."""
     found = made([b"p" * 200 + b"%03d" % k for k in range(50)], 4, 0)
     assert found == Splits((Point(b"p" * 128, 128),), b"p")
 
@@ -107,14 +107,14 @@ def test_a_point_is_128_bytes_long_at_most() -> None:
     ],
 )
 def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: bytes) -> None:
-    """As far as they are few together; a zero byte always is digit 0."""
+    """Rare bytes are no digits while they are few in total. A zero byte is always digit 0."""
     counts = np.bincount(np.frombuffer(text, np.uint8), minlength=256)
     assert _alphabet(counts, strays) == alphabet
 
 
 @pytest.mark.parametrize(("odd", "alphabet"), [(1, b"ab"), (2, b"ab~")])
 def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes) -> None:
-    """Of two it is a digit."""
+    """A byte that occurs in two of 200 values is a digit."""
     plain = [bytes(b"ab"[k >> bit & 1] for bit in range(8)) for k in range(200 - odd)]
     found = made(sorted([*plain, b"~aaaaaaa", b"~bbbbbbb"][:200]), 1, 0)
     assert found is not None
@@ -122,7 +122,7 @@ def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes
 
 
 def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
-    """Where several cuts are as good, each side has half of the neighbours that share most."""
+    """Among equally good cuts, each side gets half of the most similar neighbours."""
     steps = [9, 9, 2, 9, 2, 9, 9, 9, 2]
     for first in (0, 3):
         fronts: Any = SimpleNamespace(shared=np.array([0] * first + steps))
@@ -132,7 +132,10 @@ def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
 
 @pytest.mark.parametrize(("second", "points"), [(b"a\1", [b"", b"a\1"]), (b"a\0", [b""])])
 def test_a_point_that_would_end_in_a_zero_byte_is_none(second: bytes, points: list[bytes]) -> None:
-    """A value compares with a point as if zeros followed both; its group joins the one before."""
+    """A value compares with a point as if zeros followed both.
+
+    Hence the group joins the group before.
+    """
     rows = [list(value.ljust(4, b"\0")) for value in (b"", second)]
     fronts: Any = SimpleNamespace(shared=np.array([1]), bytes=np.array(rows, np.uint8))
     groups = [choose_split_points._Group(0, 0, 1, 0), choose_split_points._Group(0, 1, 2, 2)]

@@ -1,4 +1,4 @@
-"""How many bytes of an index a column allows, by its options and its size."""
+"""The number of bytes that a column allows for an index, by its options and its size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def profile(
     wide: bool = False,
     few: bool = False,
 ) -> Profile:
-    """A column of files, a hundred of a megabyte each unless they are given."""
+    """A column of files; by default it has a hundred files of a megabyte each."""
     sample: Any = SimpleNamespace(
         rows=rows, width=width, share=share, shown=shown, encoder=SimpleNamespace(exact=exact)
     )
@@ -36,7 +36,7 @@ def profile(
 
 
 def test_a_profile_counts_its_locations_and_its_bytes() -> None:
-    """Of the table and, uncompressed, of the column."""
+    """The bytes are those of the table on disk, and those of the column uncompressed."""
     found = profile([300, 100])
     assert (found.n_files, found.table_bytes, found.location_bytes) == (2, 400, 200.0)
     assert found.column_bytes == 8_000_000
@@ -48,7 +48,7 @@ def test_a_profile_counts_its_locations_and_its_bytes() -> None:
 @pytest.mark.parametrize(
     ("sizes", "options", "share", "budget"),
     [
-        # A tenth of the table, or 64 KB of a small one.
+        # The budget is a tenth of the table, or 64 KB for a small table.
         (None, AUTO, 1.0, 10 * MB),
         (None, AUTO, 0.25, 10 * MB // 4),
         ([100_000] * 3, AUTO, 1.0, 64 << 10),
@@ -63,7 +63,7 @@ def test_a_profile_counts_its_locations_and_its_bytes() -> None:
 def test_a_budget_is_of_the_table_or_of_the_column(
     sizes: list[int] | None, options: IndexOptions, share: float, budget: int
 ) -> None:
-    """Of a part of the domain, its share; at least a byte."""
+    """A part of the domain gets its share of the budget, and at least one byte."""
     found = profile(sizes, share=share)
     assert found.budget(options) == budget
     assert found.most(options) == budget
@@ -71,31 +71,33 @@ def test_a_budget_is_of_the_table_or_of_the_column(
 
 @pytest.mark.parametrize("shape", ["sieve", "map"])
 def test_some_shapes_are_not_made_again_for_their_bytes(shape: str) -> None:
-    """A map has the bits that its budget pays for, and blocks have an error."""
+    """A map uses the bits that its budget pays for, and blocks have an error bound."""
     assert profile().most(IndexOptions(shape, budget="20KB")) == math.inf
 
 
 @pytest.mark.parametrize(
     ("rows", "share", "wide", "allowed"),
     [
-        # A hundredth of the column, or 320 KB of a small one; eight times as many at most.
+        # The budget is a hundredth of the column, or 320 KB for a small column; eight times as much
+        # at most.
         (1_000_000, 1.0, False, 320 << 10),
         (4_096_100, 1.0, False, 327_688),
         (10_000_000, 1.0, False, 800_000),
         (10_000_000, 0.5, False, 400_000),
         (10_000_000, 1.0, True, 6_400_000),
         (1_000_000, 1.0, True, 8 * (320 << 10)),
-        # A tenth of the table bounds them.
+        # A tenth of the table bounds the budget.
         (1_000_000_000, 1.0, False, 10 * MB),
     ],
 )
 def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
     rows: int, share: float, wide: bool, allowed: int
 ) -> None:
-    """And for as many again where that may pay."""
+    """A second reading has a larger allowance if it may pay."""
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed
-    # One and a half cuts a byte, and 64 a location, but no more than there are rows.
+    # The limit is one and a half cuts a byte plus 64 a location, and not more than the number of
+    # rows.
     assert found.most_cuts(AUTO) == min(found.sample.shown, 64 * 100 + 3 * allowed // 2)
     many = profile(rows=rows, share=share, wide=wide, shown=1 << 30)
     assert many.most_cuts(AUTO) == 64 * 100 + 3 * allowed // 2
@@ -103,7 +105,10 @@ def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
 
 @pytest.mark.parametrize(("share", "allowed"), [(1.0, 320 << 10), (0.5, 160 << 10)])
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
-    """However wide the column; more cuts are read as if that were the first reading."""
+    """The width of the column does not matter.
+
+    A second reading for more cuts is like a first reading.
+    """
     found = profile(rows=10_000_000, share=share, few=True)
     assert found.intervals_budget(AUTO, "auto") == allowed
     usual = profile(rows=10_000_000, share=share)
@@ -116,14 +121,17 @@ def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: in
     ("budget", "beside"), [("40KB", 20 << 10), ("640KB", 32 << 10), ("1280KB", 64 << 10)]
 )
 def test_a_map_leaves_little_to_intervals(budget: str, beside: int) -> None:
-    """A twentieth of a given budget; of a small one 32 KB, but no more than half."""
+    """Intervals get a twentieth of a given budget.
+
+    Of a small budget they get 32 KB, but at most half.
+    """
     options = IndexOptions(budget=budget)
     assert profile().intervals_budget(options, "auto") == int(budget[:-2]) << 10
     assert profile().intervals_budget(options, "map") == beside
 
 
 def test_there_is_a_cut_at_least() -> None:
-    """Of a column without rows, too."""
+    """A column without rows also gets one cut."""
     for options in (AUTO, IndexOptions("sieve")):
         assert profile(shown=0).most_cuts(options) == 1
         assert profile([MB], shown=7).most_cuts(options) == 7
@@ -135,14 +143,14 @@ def test_there_is_a_cut_at_least() -> None:
         (AUTO, 1_000_000, False, True),
         (AUTO, 1_000_000, True, False),
         (IndexOptions(budget="1%"), 1_000_000, False, False),
-        # All that the budget allows is read already.
+        # The first reading has already collected all cuts that the budget allows.
         (AUTO, 1_000_000_000, False, False),
     ],
 )
 def test_more_cuts_are_read_once_and_within_the_budget(
     options: IndexOptions, rows: int, wide: bool, more: bool
 ) -> None:
-    """For the budget auto alone."""
+    """Only the budget auto reads more cuts."""
     found = profile(rows=rows, wide=wide)
     wider = found.wider(options)
     assert (wider is not None) == more
@@ -151,14 +159,20 @@ def test_more_cuts_are_read_once_and_within_the_budget(
 
 
 def test_a_map_finds_the_location_of_a_row() -> None:
-    """The more likely a large one; where codes are exact, no less than all that hold the key."""
+    """A map is more likely to find the row in a large location.
+
+    With exact codes it finds at least all locations of the key.
+    """
     assert profile([300, 100]).least_by_map(3.0) == 3.0
     assert profile([300, 100], exact=False).least_by_map(3.0) == (1.5**2 + 0.5**2) / 2
     assert profile([300, 100], exact=False).least_by_map(1.1) == 1.1
 
 
 def test_bytes_that_hardly_count() -> None:
-    """A hundredth of the column, or 8 KB of a small one; of a part of the domain its share."""
+    """The limit is a hundredth of the column, or 8 KB for a small column.
+
+    A part of the domain gets its share.
+    """
     assert profile().little == 80_000
     assert profile(rows=1000).little == 8 << 10
     assert profile(share=0.5).little == 40_000
@@ -167,6 +181,6 @@ def test_bytes_that_hardly_count() -> None:
 
 
 def test_the_smallest_windows_have_a_byte_for_intervals() -> None:
-    """However small a share of the column they hold."""
+    """The byte is there however small the windows' share of the column is."""
     found = profile([10 << 30], share=1e-6)
     assert (found.budget(AUTO), found.intervals_budget(AUTO, "auto")) == (1073, 1)

@@ -1,4 +1,4 @@
-"""The codes that a build task cuts: sorted and distinct in whatever order rows come."""
+"""The codes that a build task cuts are sorted and distinct, in whatever order rows arrive."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sieve.indexing.cut_tasks import _distinct
     ],
 )
 def test_codes_in_any_order_are_counted_in_theirs(codes: list[int]) -> None:
-    """Ascending, descending, with a few late ones, or all alike."""
+    """The rows arrive ascending, descending, with a few late ones, or all equal."""
     found, counts = _distinct(np.array(codes, np.int64))
     expected, times = np.unique(codes, return_counts=True)
     assert (found.tolist(), counts.tolist()) == (expected.tolist(), times.tolist())

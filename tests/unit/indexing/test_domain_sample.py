@@ -1,4 +1,4 @@
-"""Windows of a domain: order and membership survive, and each key is as likely to be seen."""
+"""Windows of a domain keep order and membership, and each key is equally likely to be seen."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ keys = st.lists(codes, min_size=2, max_size=200, unique=True).map(np.array)
 def zoom_of(
     sample: np.ndarray, share: float, asked: np.ndarray = NOTHING
 ) -> tuple[DomainSample, QueryModel]:
-    """Windows of a domain where a sample was drawn, and its mass."""
+    """The windows of a domain from which a sample was drawn, and the sample's mass."""
     query_model = QueryModel.of_sample(sample.astype(np.int64))
     return windows(query_model, share, asked), query_model
 
 
 @given(keys, st.floats(0.01, 0.6), st.lists(codes, max_size=100))
 def test_order_and_membership_survive(sample: np.ndarray, share: float, others: list[int]) -> None:
-    """What is seen of codes ascends as they do, differs as they do, and none is made up."""
+    """The mapped codes ascend and differ like the original codes, and none is invented."""
     domain_sample, _ = zoom_of(sample, share)
     everything = np.unique(np.append(sample, np.array(others, np.int64)).astype(np.int64))
     inside = domain_sample.within(everything)
@@ -41,7 +41,7 @@ def test_order_and_membership_survive(sample: np.ndarray, share: float, others: 
 def test_an_interval_holds_the_same_keys(
     sample: np.ndarray, share: float, one: int, other: int
 ) -> None:
-    """A key that is seen lies in what is seen of an interval just when it lies in the interval."""
+    """A seen key lies in a mapped interval exactly if the key lies in the original interval."""
     domain_sample, _ = zoom_of(sample, share)
     low, high = min(one, other), max(one, other)
     ((first, last),) = domain_sample.intervals(np.array([[low, high]], np.int64))
@@ -55,7 +55,7 @@ def test_an_interval_holds_the_same_keys(
 def test_a_query_keeps_its_keys(
     sample: np.ndarray, share: float, ends: list[tuple[int, int]]
 ) -> None:
-    """Whatever a query asks for, a key of it is seen in what is seen of its interval."""
+    """Every query still has a key: a seen key lies in the mapped interval of the query."""
     asked = np.unique(np.sort(np.array(ends, np.int64), axis=1), axis=0)
     apart = np.append(True, asked[1:, 0] > np.maximum.accumulate(asked[:, 1])[:-1])
     asked = asked[apart]
@@ -69,7 +69,7 @@ def test_a_query_keeps_its_keys(
 
 
 def test_a_query_keeps_its_keys_between_windows() -> None:
-    """They stand at the end of the window before; keys of no query do not stand anywhere."""
+    """Such keys are moved to the end of the window before. Keys of no query are dropped."""
     sample = np.arange(0, 100_000, 10)
     asked = np.array([[30_000, 70_000]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.05, asked)
@@ -87,7 +87,7 @@ def test_a_query_keeps_its_keys_between_windows() -> None:
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
 @pytest.mark.parametrize("shape", ["even", "skewed", "few"])
 def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
-    """About that share of the keys is seen, rows and distinct keys alike."""
+    """About the given share of the keys is seen, of rows and of distinct keys alike."""
     random = np.random.default_rng(5)
     sample = {
         "even": random.integers(0, 1 << 40, 40_000),
@@ -101,7 +101,10 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
 
 
 def test_a_key_of_many_rows_is_always_seen() -> None:
-    """And stands for itself alone, where any other key stands for those between the windows."""
+    """A key of many rows stands for itself alone.
+
+    Any other key stands for the keys between the windows.
+    """
     random = np.random.default_rng(6)
     sample = np.append(np.full(20_000, 77_777), random.integers(0, 1 << 20, 20_000))
     domain_sample, query_model = zoom_of(sample, 0.1)
@@ -117,7 +120,10 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
 
 @pytest.mark.parametrize(("others", "seen"), [(63, True), (64, False)])
 def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
-    """Of 32 strata: one in 64 rows. Lighter keys stand for those between windows, too."""
+    """There are 32 strata, so a key of one in 64 rows is heavy.
+
+    Lighter keys also stand for keys between windows.
+    """
     sample = np.append(np.full(1000, 77_777), np.arange(1000 * others) * 1000 + 10**8)
     domain_sample, query_model = zoom_of(sample, 0.01)
     (rate,) = domain_sample.rates(query_model, np.array([77_777]))
@@ -125,7 +131,7 @@ def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
 
 
 def test_windows_without_a_key_have_no_model() -> None:
-    """There is nothing to build of them."""
+    """Nothing is built for windows without a key."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     between = DomainSample(np.array([12]), np.array([18]), NOTHING, 0.1)
     assert between.of_mass(query_model) is None
@@ -134,7 +140,7 @@ def test_windows_without_a_key_have_no_model() -> None:
 
 
 def test_the_ends_of_a_query_lie_within_windows() -> None:
-    """With keys on both sides of each, where the domain goes on."""
+    """Keys lie on both sides of each end where the domain continues."""
     sample = np.arange(0, 1_000_000, 10)
     asked = np.array([[300_000, 700_000]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.2, asked)
@@ -143,7 +149,7 @@ def test_the_ends_of_a_query_lie_within_windows() -> None:
 
 
 def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
-    """So that what lies beyond the sampled keys is in one; no other window does."""
+    """Codes beyond the sampled keys lie in the outermost windows, and in no other window."""
     sample = np.arange(0, 1_000_000, 10)
     ends = np.array([[sample[0], sample[0]], [sample[-1], sample[-1]]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.1, ends)
@@ -153,7 +159,10 @@ def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
 
 
 def test_the_model_of_windows_knows_its_shares() -> None:
-    """Of the domain's codes, and of its distinct keys: ranges are shares of the whole ones."""
+    """The model knows the windows' share of the domain's codes and of its distinct keys.
+
+    Ranges are shares of the whole domain.
+    """
     query_model = QueryModel.of_sample(np.array([0, 10, 20, 30]))
     seen = DomainSample(np.array([0]), np.array([10]), NOTHING, 0.5).of_mass(query_model)
     assert seen is not None
@@ -161,7 +170,7 @@ def test_the_model_of_windows_knows_its_shares() -> None:
 
 
 def test_a_window_begins_at_the_least_code_of_its_share() -> None:
-    """However wide the domain: up to it there is the share, and not up to the code before."""
+    """The share is reached at this code and not at the code before, however wide the domain is."""
     for sample in (np.arange(0, 10**6, 7), np.array([LEAST, -5, 0, 1 << 40, GREATEST])):
         query_model = QueryModel.of_sample(sample)
         share = np.array([0.01, 0.3, 0.5, 0.77, 0.99])
@@ -172,7 +181,10 @@ def test_a_window_begins_at_the_least_code_of_its_share() -> None:
 
 
 def test_what_a_query_asks_for_behind_the_first_window_is_kept() -> None:
-    """At its end; what lies before all windows has none to stand in."""
+    """Such keys are moved to the end of the window.
+
+    Keys before all windows have no place to move to.
+    """
     asked = np.array([[-20, -10], [20, 30]], np.int64)
     sample = DomainSample(np.array([0, 100]), np.array([10, 110]), asked, 0.5)
     assert sample.codes(np.array([25])).tolist() == sample.codes(np.array([10])).tolist()

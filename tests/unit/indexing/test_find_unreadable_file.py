@@ -1,4 +1,4 @@
-"""The file that failed a build is found by reading halves again, where Spark does not name it."""
+"""If Spark does not name the file that failed a build, reading halves again finds it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMN = Column(("id",), "bigint")
 
 
 class Reads:
-    """Readings of files, some of which fail; records how many files each of them has."""
+    """Reads files, some of which fail, and records the number of files of each reading."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, bad: Sequence[int], reader: bool = True):
         self.sizes: list[int] = []
@@ -36,7 +36,7 @@ class Reads:
 
 
 def read(message: str, cancelled: Exception | None = None) -> None:
-    """A reading of all files that fails."""
+    """A reading of all files, which fails."""
 
     def check() -> None:
         if cancelled is not None:
@@ -49,7 +49,7 @@ def read(message: str, cancelled: Exception | None = None) -> None:
 
 @pytest.mark.parametrize("bad", range(5))
 def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int) -> None:
-    """Each half that is read is smaller than the one before."""
+    """Each reading has half of the files of the reading before."""
     reads = Reads(monkeypatch, bad=[bad])
     with pytest.raises(UnavailableError, match=rf"part-{bad} of table d\.t cannot be read"):
         read("a footer is damaged")
@@ -57,7 +57,7 @@ def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int)
 
 
 def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also an error that names its file, one of another place, and the user's own cancellation."""
+    """An error that names its file, an unrelated error and a cancellation are raised unchanged."""
     Reads(monkeypatch, bad=[])
     with pytest.raises(PySparkException, match="transient"):
         read("transient")
@@ -84,11 +84,11 @@ def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch)
 def test_a_file_fails_where_its_reader_does(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, reader: bool, fails: bool | None
 ) -> None:
-    """All of its rows are read, and written nowhere; an error of another place is raised."""
+    """All rows of the file are read and not written. An unrelated error is raised."""
     steps: list[Any] = []
 
     class Rows:
-        """A frame; records what is done with it."""
+        """A frame that records which methods are called."""
 
         def select(self, *columns: Any) -> Rows:
             steps.append(columns)

@@ -1,4 +1,4 @@
-"""Intervals beside a map answer ranges alone, since the map answers queries for one key."""
+"""Intervals beside a map serve ranges only, because the map serves queries for one key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sieve.segments.stopping_rule import Stop
 
 @pytest.mark.parametrize(("shape", "weight"), [("map", 0.5), ("auto", 1.0)])
 def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, weight: float) -> None:
-    """Half of the six kinds of query are ranges; without a map all count."""
+    """Half of the six kinds of query are ranges. Without a map all six kinds count."""
     asked: list[QueryModel] = []
     monkeypatch.setattr(fit_budget, "_planner", lambda model, *_: asked.append(model))
     model = QueryModel.of_sample(np.arange(100))
@@ -38,7 +38,10 @@ def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, wei
 def test_intervals_are_tried_where_several_tasks_share_them(
     monkeypatch: pytest.MonkeyPatch, cuts: int, tried: bool
 ) -> None:
-    """At the least price; those of one task cost hardly more than to try them."""
+    """The trial uses the least price.
+
+    For the intervals of one task, a trial costs as much as writing.
+    """
     asked: list[float] = []
     monkeypatch.setattr(fit_budget, "CUTS_PER_TASK", 10)
     monkeypatch.setattr(fit_budget, "_trial", lambda *given: asked.append(given[2]) or "tried")
@@ -59,7 +62,7 @@ def test_intervals_are_tried_where_several_tasks_share_them(
     [(1, 1.0, 1), (500_000, 1.0, 1), (500_001, 1.0, 2), (500_001, 0.25, 5)],
 )
 def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: int) -> None:
-    """Of the whole column, of which windows hold a share."""
+    """The number of cuts is that of the whole column, of which the windows hold a share."""
     profile: Any = SimpleNamespace(sample=SimpleNamespace(share=share))
     assert fit_budget.run_files(cuts, profile) == files
 
@@ -68,7 +71,10 @@ def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: 
 def test_beside_a_map_intervals_are_written_at_the_price_that_pays(
     monkeypatch: pytest.MonkeyPatch, shape: str
 ) -> None:
-    """At once, whatever they take; without a map, one task looks for the price."""
+    """Beside a map they are written once, whatever bytes they take.
+
+    Without a map, one task searches for the price.
+    """
     written: list[str] = []
     for name in ("write_stretches", "write_whole", "write_until"):
         monkeypatch.setattr(

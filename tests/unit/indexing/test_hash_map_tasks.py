@@ -1,4 +1,4 @@
-"""Pairs of hash and location travel packed, and come back as the maps of their ranges."""
+"""Tasks pack pairs of hash and location, from which the maps of the ranges are made."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ LOCATIONS = 9
 
 
 def pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Hashes of some keys in no order, and a location each."""
+    """Hashes of keys in random order, with a location each."""
     random = np.random.default_rng(n)
     hashes = hash_codes(random.permutation(n).astype(np.int64))
     return hashes, random.integers(0, LOCATIONS, n).astype(np.int32)
 
 
 def test_each_range_makes_the_map_of_its_pairs() -> None:
-    """Ranges divide the signed order; pairs that tasks pack apart meet in one map."""
+    """Ranges divide the signed order. Pairs that different tasks have packed meet in one map."""
     hashes, locations = pairs(5_000)
     batches = [packed(hashes[at::2], locations[at::2], 3) for at in (0, 1)]
     for batch in batches:
@@ -58,9 +58,9 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 
 
 def test_distinct_hashes_are_counted() -> None:
-    """Exactly while the sketch holds them all, then to a few parts in a hundred.
+    """The count is exact while the sketch holds all hashes, and a few per cent off beyond that.
 
-    With four copies and more, four times as many hashes as the sketch holds are too few for it.
+    Four or more copies of a sketch's hashes are too few hashes for a full sketch.
     """
     for n in (10, SKETCH - 1, SKETCH, 300_000):
         for times in range(1, 6):
@@ -77,7 +77,10 @@ def test_distinct_hashes_are_counted() -> None:
 
 
 def test_sketches_of_tasks_become_one() -> None:
-    """As if one task had all pairs, whatever the batches; of no pair there is an empty sketch."""
+    """The result equals that of one task with all pairs, in any batches.
+
+    Without pairs the sketch is empty.
+    """
     hashes, locations = pairs(20_000)
     hashes = np.append(hashes, hashes[:7_000])
     locations = np.append(locations, locations[:7_000])
@@ -93,7 +96,7 @@ def test_sketches_of_tasks_become_one() -> None:
 
 
 def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At ten of them here, and the rest at the end."""
+    """Here the buffer is full at ten pairs; the rest is packed at the end."""
     monkeypatch.setattr(hash_map_tasks, "_HELD", 10)
     packer = PairPacker(1)
     numbers = [
@@ -110,7 +113,7 @@ def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("seed", range(8))
 def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
-    """Whether the sketch happens to estimate a few more or a few fewer of them."""
+    """The keys fit although the sketch's estimate may be a little too high or too low."""
     hashes = hash_codes(np.arange(20_000) + 20_000 * seed)
     (smallest,) = packed(hashes, np.arange(20_000) % LOCATIONS, 1).column("smallest").to_pylist()
     keys = distinct(20_000, smallest)
@@ -121,7 +124,7 @@ def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
 @pytest.mark.parametrize("zoomed", [False, True])
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None:
-    """Without NULLs, locations that prove nothing, and values outside of the windows."""
+    """NULLs, locations that prove nothing, and values outside of the windows are omitted."""
     encoder, text = Encoder(type_name), type_name == "string"
     files = [["b", "a", None, "b", "d"], ["c"], ["d", "b"]]
     batches, wanted = [], set()
@@ -149,7 +152,7 @@ def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None
 
 @pytest.mark.parametrize(("n", "keys"), [(1000, 1000), (100_000, 90_000), (30_000_000, 20_000_000)])
 def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> None:
-    """With the bits that are worth their bytes; a tenth above what it takes, in kilobytes."""
+    """The budget includes the worthwhile fingerprint bits, plus a tenth, in kilobytes."""
     with pytest.raises(InvalidInputError) as caught:
         fit_maps(n, keys, 50, 10)
     message = caught.value.message
@@ -163,7 +166,10 @@ def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> No
 
 
 def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
-    """Three per cent, since the size is an estimate; with as many bits as they pay for."""
+    """The margin is three per cent, since the size is an estimate.
+
+    The map has the bits that its bytes pay for.
+    """
     least = estimate_bytes(1000, LOCATIONS, 0)
     assert fit_maps(1000, 1000, LOCATIONS, round(least / 0.97) + 1) == (1, 0)
     with pytest.raises(InvalidInputError):
@@ -178,7 +184,7 @@ def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
     ("n", "maps"), [(1, 1), (1 << 19, 1), ((1 << 19) + 1, 2), (1 << 20, 2), ((1 << 20) + 1, 3)]
 )
 def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
-    """So that a task makes it in bounded memory, most of it in a core's cache."""
+    """With this limit a task makes a map in bounded memory, most of it in a core's cache."""
     assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
 
 
@@ -189,26 +195,26 @@ def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
         (4000, 1e6, 2),
         (30_000, 1e6, 5),
         (30_000, 2000, 5),
-        # A bit of each of 1,000 keys takes 147 bytes, and the last one saves half a location.
+        # One bit for each of 1,000 keys takes 147 bytes, and the last bit saves half a location.
         (30_000, 100, 4),
         (30_000, 0.0, 0),
         (0, 1e6, 0),
     ],
 )
 def test_fingerprints_have_the_bits_that_pay_back(pairs: int, worth: float, bits: int) -> None:
-    """As many as let an absent key read one location, and cost less than what it reads without."""
+    """The bits let an absent key read one location, and cost less than the reads without them."""
     keys = min(pairs, 1000)
     assert fit_maps(pairs, keys, LOCATIONS, 1 << 30, worth) == (1, bits)
 
 
 def test_fingerprints_that_pay_back_keep_the_budget() -> None:
-    """As few bits as it pays for."""
+    """The budget allows only a few bits."""
     least = estimate_bytes(1000, LOCATIONS, 1, 1000, 4000)
     assert fit_maps(4000, 1000, LOCATIONS, round(least / 0.97) + 1, 1e6) == (1, 1)
 
 
 def test_maps_are_planned_for_the_largest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys, sets and their places are divided among the maps, and rounded up."""
+    """Keys, sets and their locations are divided by the number of maps, and rounded up."""
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(build_hash_map, "fingerprint_for", lambda *given: asked.append(given) or 5)
     assert fit_maps((1 << 20) + 1, 1 << 20, LOCATIONS, 300_000) == (3, 5)

@@ -1,4 +1,4 @@
-"""Expected reads, measured by probes: locations for people, bytes for every decision."""
+"""Expected reads, measured by probes: in locations for people, in bytes for every decision."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SIZES = np.array([MB, MB, MB, 97 * MB])
 
 
 def profile(encoder: Encoder | None = None) -> Profile:
-    """Three small files and a large one, with a thousand keys."""
+    """A column of three small files and a large one, with a thousand keys."""
     codes = np.arange(1000) * 1000
     sample = Sample(
         encoder or Encoder("bigint"), QueryModel.of_sample(codes), codes, hash_codes(codes),
@@ -48,14 +48,17 @@ class Halves:
     has_maps = False
 
     def locations_in_each(self, intervals: Any) -> Any:
-        """As of `Run`."""
+        """Implements `Run.locations_in_each`."""
         lower = intervals[:, 0] < 500_000
         none = np.zeros_like(lower)
         return np.stack([none, ~lower, none, lower], axis=1)
 
 
 def test_reads_are_counted_in_locations_and_in_bytes() -> None:
-    """One location for each probe, of different bytes; likewise those that hold a match."""
+    """Each probe reads one location, but the bytes differ.
+
+    The same holds for locations with a match.
+    """
     of = profile()
     probes = make_probes(of.sample)
     low = probes.intervals[:, 0] < 500_000
@@ -79,14 +82,14 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
 
 
 def test_reads_without_bytes_count_locations() -> None:
-    """Versions of earlier formats have none: all locations weigh alike."""
+    """Versions of earlier formats have no bytes, so all locations weigh the same."""
     old = [Expected("present", 3.0, 2.0, 4.0)]
     assert files_read(old, 25 * MB) == {"present": 3.0}
     assert least_read(old, 25 * MB) == {"present": 2.0}
 
 
 def test_a_stop_knows_the_least_bytes() -> None:
-    """The least of each kind is in locations of mean size, as its trials are."""
+    """The least of each kind of query is in locations of mean size, like its trials."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)
@@ -97,18 +100,18 @@ def test_a_stop_knows_the_least_bytes() -> None:
 
 
 def test_a_map_leaves_the_file_of_the_row() -> None:
-    """Of values that share a code a map tells the file, mostly the large one."""
+    """Of values that share a code, a map identifies the file, mostly the large file."""
     exact, vague = profile(), profile(Encoder("string"))
     of_a_row = (3 * 1 + 97**2) / 25**2 / 4
     assert vague.least_by_map(4.0) == pytest.approx(of_a_row, rel=1e-5)
     assert vague.least_by_map(0.5) == 0.5
     assert exact.least_by_map(4.0) == 4.0
     assert replace(vague, sizes=np.full(4, MB)).least_by_map(4.0) == 1.0
-    # Whoever asks for a key reads the large file; no map reads less.
+    # Every query for a key reads the large file, and no map could read less.
     near = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 94.5 * MB)]
     assert not map_may_pay(vague, near, 1_000_000, 1 << 30)
     assert plan_map(vague, IndexOptions(), near, 1_000, 100) is None
-    # As few files, but the large one in vain.
+    # Queries read the same number of files, but read the large file without a match.
     far = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 2 * MB)]
     assert map_may_pay(exact, far, 1_000_000, 1 << 30)
     assert plan_map(exact, IndexOptions(), far, 1_000, 100) is not None
@@ -118,25 +121,28 @@ KEYS, ENOUGH = 1000, 100_000
 
 
 def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigint") -> bool:
-    """For keys that occur, which intervals find in `files` locations, and which are in `exact`."""
+    """Whether a map may pay for present keys.
+
+    Intervals find a key in `files` locations, of which `exact` hold the key.
+    """
     ten = replace(profile(Encoder(of)), sizes=np.full(10, MB))
     told = [Expected("absent", 9.0, 0.0, 10.0), Expected("present", files, exact, 10.0)]
     return map_may_pay(ten, told, KEYS, budget)
 
 
 def test_a_map_saves_what_intervals_read_in_vain() -> None:
-    """Within its budget: a map of no bytes tells nothing."""
+    """A map must fit its budget: a map of no bytes tells nothing."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)
-    # One part in a hundred is nothing to save.
+    # A hundredth is too little to save.
     assert may_pay(1.011, 1.0)
     assert not may_pay(1.01, 1.0)
     assert not map_may_pay(profile(), [], KEYS, ENOUGH)
 
 
 def test_a_map_tells_values_of_one_code_apart() -> None:
-    """Then the least for its codes is not the least for a value, which may be a single file."""
+    """The least for a code is then not the least for a value, which may be in a single file."""
     assert may_pay(3.0, 3.0, of="string")
     assert not may_pay(1.0, 1.0, of="string")
 
@@ -146,7 +152,7 @@ def test_a_map_tells_values_of_one_code_apart() -> None:
 def test_a_map_narrows_what_probes_of_one_key_read(
     has_maps: bool, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each by the hash of its own key; ranges read what the intervals say."""
+    """Each probe uses the hash of its own key. Ranges read what the intervals say."""
     monkeypatch.setattr("sieve.indexing.probes._FLAG_BYTES", 10 * together)
     points = np.array([[7, 7], [3, 3], [5, 5], [2, 6]], np.int64)
     hashes = np.array([3, 1 << 63, 2, 0], np.uint64)
@@ -166,7 +172,7 @@ def test_a_map_narrows_what_probes_of_one_key_read(
     kept = [1, 2, 4, 2] if has_maps else [7, 3, 5, 2]
     assert read.tolist() == kept
     assert size.tolist() == [100 * n * (n - 1) // 2 for n in kept]
-    # In order of keys, then of signed hashes, no more at once than fit in memory.
+    # Probes are looked up in order of keys, then of signed hashes, in batches that fit in memory.
     order = [[2, 3, 5, 7], [2, 4, 1]] if has_maps else [[2, 3, 5, 7]]
     assert asked == [
         some[at : at + together] for some in order for at in range(0, len(some), together)

@@ -1,4 +1,4 @@
-"""The step of a build that reads a column: what it counts in any order of the rows."""
+"""The build step that reads a column counts the same in any order of the rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = np.array([100, 200, 300, 400])
 
 
 def codes_in(order):
-    """A file's keys, some of them more than once."""
+    """The keys of a file, some of which repeat."""
     rng = np.random.default_rng(0)
     codes = np.sort(rng.integers(-4_000, 4_000, 10_000))
     if order == "mostly ascending":
@@ -30,7 +30,7 @@ def codes_in(order):
 
 @pytest.mark.parametrize("order", ["ascending", "mostly ascending", "any"])
 def test_distinct_keys_are_counted_in_any_order(order):
-    """Each distinct key is one cut with its rows, in order, however the file has them."""
+    """Each distinct key is one cut with its rows, in key order, whatever the order in the file."""
     codes = codes_in(order)
     rows = pa.RecordBatch.from_arrays(
         [pa.array(codes), pa.array(np.full(len(codes), 3, np.int32))], names=["v", "location"]
@@ -46,7 +46,7 @@ def test_distinct_keys_are_counted_in_any_order(order):
 
 
 def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
-    """The row that stands for it, with -1 less its location's number, counts as nothing else."""
+    """Its row has -1 minus the number of its location, and does not count as anything else."""
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]
     )
@@ -67,7 +67,7 @@ def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
     ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
 )
 def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list[int] | None):
-    """None stands for all of them, so that nothing is asked of each."""
+    """None stands for all locations, so that locations need no individual check."""
     none = np.zeros(3, np.int64)
     flags = np.array(partial, np.bool_)
     seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0), 0)
@@ -75,7 +75,10 @@ def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list
 
 
 def test_large_locations_are_cut_more_finely():
-    """A gap counts by the bytes that it saves: of the same keys the large file has more cuts."""
+    """A gap counts by the bytes that it saves.
+
+    Hence a large file gets more cuts of the same keys.
+    """
     keys = np.concatenate([np.arange(100), np.arange(1_000, 1_100), np.arange(50_000, 50_100)])
     model = QueryModel.of_sample(keys)
     cutting = cut_tasks.Cutting(np.array([10, 10_000, 0]), model, 20.0, 1 << 20, 600)
@@ -84,7 +87,7 @@ def test_large_locations_are_cut_more_finely():
 
 
 def test_probes_count_the_locations_that_hold_a_key_and_their_bytes():
-    """A line for each probe with a match; sums over tasks give both."""
+    """Each probe with a match has a line; the sums over tasks give locations and bytes."""
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, 7, 6, 9]), pa.array([0, 0, 2, 3, 3], pa.int32())], names=["v", "location"]
     )
@@ -101,7 +104,7 @@ def test_probes_count_the_locations_that_hold_a_key_and_their_bytes():
 
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_pairs_are_collected_in_the_same_reading(type_name: str, monkeypatch: pytest.MonkeyPatch):
-    """Those that a reading of their own finds, without NULLs and damaged records."""
+    """The pairs equal those of a separate reading, without NULLs and damaged records."""
     monkeypatch.setattr(cut_tasks, "_HELD", 3)
     text, encoder = type_name == "string", Encoder.for_type(type_name)
     given = [["a", "b", None, "a"], ["c", "a", "d"], [None], ["d"]]

@@ -1,4 +1,4 @@
-"""What a refresh takes over from a version: runs, places in them, and when it starts anew."""
+"""What a refresh reuses of a version: runs and places in them; and when it starts from nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LENGTH = 1000
 
 
 def version(*sizes: int) -> tuple[Manifest, Locations]:
-    """Runs of so many locations each; file k has slot k and is written at time k."""
+    """Runs with the given numbers of locations. File k has slot k and is written at time k."""
     (sample,) = SAMPLE.runs
     runs: list[RunRef] = [
         dataclasses.replace(sample, id=RunId(f"{number:032x}"), locations=size)
@@ -45,13 +45,13 @@ def version(*sizes: int) -> tuple[Manifest, Locations]:
 
 
 def table(numbers: Sequence[int], young: Sequence[int] = ()) -> Snapshot:
-    """A table of these files, some of them too young."""
+    """A table with these files, some of which are too young."""
     files = tuple(DataFile(f"file:/t/{k}", LENGTH, k) for k in numbers)
     return Snapshot(files, tuple(k not in young for k in numbers), 10**12)
 
 
 def test_places_move_up_where_a_run_is_left_out() -> None:
-    """A run none of whose files is left goes; the slots of later ones count without it."""
+    """A run without remaining files is left out, so the slots of later runs become smaller."""
     base, known = version(6, 2, 3)
     left = plan_reuse(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))
     assert left.runs == (base.runs[0], base.runs[2])
@@ -60,7 +60,7 @@ def test_places_move_up_where_a_run_is_left_out() -> None:
 
 
 def test_changed_and_unsettled_files_are_not_kept() -> None:
-    """Another length or time, or an identity that cannot be relied on: read again."""
+    """A file with another length or time, or with an unreliable identity, is read again."""
     base, known = version(9)
     now = list(table(range(9)).files)
     now[1] = dataclasses.replace(now[1], length=LENGTH + 1)
@@ -73,7 +73,10 @@ def test_changed_and_unsettled_files_are_not_kept() -> None:
 
 
 def test_grown_files_are_kept_with_all_their_places() -> None:
-    """What is known of them holds for what they had; places count without runs that are gone."""
+    """The counts of a grown file hold for its earlier content.
+
+    Places are renumbered without removed runs.
+    """
     base, known = version(6, 1, 2)
     also = np.full((9, 2), -1)
     also[1], also[2, 0] = [7, 8], 8
@@ -92,7 +95,10 @@ def test_grown_files_are_kept_with_all_their_places() -> None:
 
 
 def test_grown_files_are_read_again_with_many_deltas() -> None:
-    """As one run with what is new, those that have a place in one of them among them."""
+    """Grown files are read again with the new files as one run.
+
+    This includes files that have a place in a delta.
+    """
     base, known = version(100, *([1] * MOST_DELTAS))
     also = np.full((100 + MOST_DELTAS, 1), -1)
     also[:2, 0] = [100, 101]
@@ -112,7 +118,10 @@ def test_grown_files_are_read_again_with_many_deltas() -> None:
     [(MOST_DELTAS - 1, MOST_DELTAS), (MOST_DELTAS, 1), (MOST_DELTAS + 1, 1), (30, 1)],
 )
 def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
-    """Up to the bound they stay; then all but the base are to be read with what is new."""
+    """Up to the bound, deltas stay.
+
+    Beyond the bound, everything but the base is read again with the new files.
+    """
     base, known = version(100, *([1] * deltas))
     found = plan_reuse(base, known, table(range(100 + deltas)))
     assert len(found.runs) == left
@@ -130,13 +139,13 @@ def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     ],
 )
 def test_a_base_that_is_the_lesser_half_goes(files: range, whole: bool) -> None:
-    """By its own files that are left, and by its share of the table's bytes."""
+    """The base's remaining files count, and their share of the table's bytes."""
     base, known = version(100)
     assert (plan_reuse(base, known, table(files)) is NOTHING) == whole
 
 
 def test_what_has_no_run_is_kept_too() -> None:
-    """Files without keys, or that prove nothing, are not read again for that."""
+    """Files without keys, or files that prove nothing, are not read again."""
     base, known = version(4)
     known.slots[1:3] = -1
     known.states[1], known.lengths[1] = FileState.UNPROVEN, 0
@@ -150,7 +159,7 @@ def test_what_has_no_run_is_kept_too() -> None:
 
 
 def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
-    """Once it is settled it is to be read; a file more or less is a change."""
+    """A settled file must be read; one more or one less unsettled file is a change."""
     _, known = version(3)
     known.states[2], known.lengths[2] = FileState.RACY, 0
     assert is_current(known, table(range(3), young=[2]))
@@ -160,7 +169,10 @@ def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
 
 
 def test_one_run_without_removed_locations_needs_no_compaction() -> None:
-    """Nor does a version without keys, which has no run; OPTIMIZE leaves both as they are."""
+    """A version without keys has no run and needs no compaction either.
+
+    OPTIMIZE changes neither.
+    """
     base, known = version(5)
     assert is_one_run(base, known)
     assert not is_one_run(base, known.chosen(known.slots != 2))
@@ -173,7 +185,7 @@ def test_one_run_without_removed_locations_needs_no_compaction() -> None:
 
 
 def test_a_slot_lies_in_a_run() -> None:
-    """Runs share the slots in their order; a file without keys is in none."""
+    """Runs share the slots in order, and a file without keys is in no run."""
     base, _ = version(3, 2)
     slots = np.array([[0, -1], [2, 3], [4, -1], [-1, -1]])
     assert runs_of(slots, base.runs).tolist() == [[0, -1], [0, 1], [1, -1], [-1, -1]]

@@ -1,4 +1,4 @@
-"""The sample of a column and the reading of all its rows, in frames that stand in for Spark's."""
+"""The sample of a column and the reading of all its rows, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.fake_frames import Cluster, Frame
 
 @pytest.fixture(autouse=True)
 def frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames for PySpark's."""
+    """Replaces PySpark's frames."""
     fake_frames.use(monkeypatch)
 
 
@@ -50,7 +50,7 @@ NUMBERS = values(pa.int32(), [(7, 0), (None, 0)], [], [(-3, 1), (7, 1), (9, 2)])
 
 
 def test_a_small_column_is_its_own_sample() -> None:
-    """NULLs are rows without a key."""
+    """NULLs count as rows without a key."""
     found = sampled(NUMBERS, "int", 5)
     assert sorted(found.codes.tolist()) == [-3, 7, 7, 9]
     assert found.hashes.tolist() == hash_codes(found.codes).tolist()
@@ -62,7 +62,10 @@ def test_a_small_column_is_its_own_sample() -> None:
 
 
 def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
-    """Of which the sample itself has the front alone; a NULL has no width."""
+    """The sample contains only the front of a text, but the width and hash of the whole text.
+
+    A NULL has no width.
+    """
     text = [f"{'x' * 2000}{k}" for k in range(3)]
     found = sampled(values(pa.string(), [(t, 0) for t in [*text, None]]), "string", 4)
     assert found.width == 2001.0
@@ -74,7 +77,7 @@ def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
 
 @pytest.mark.parametrize(("counted", "rows"), [(None, 0), (0, 0), (12, 12)])
 def test_a_column_of_which_nothing_is_drawn(counted: int | None, rows: int) -> None:
-    """It has the rows that the format counts, and an encoder for its type."""
+    """The sample has the row count of the format, and an encoder for the column's type."""
     found = sampled(values(pa.int64(), [], []), "bigint", counted)
     assert (found.rows, found.shown, found.width) == (rows, rows, 8)
     assert (found.query_model, len(found.codes), len(found.hashes)) == (None, 0, 0)
@@ -83,7 +86,7 @@ def test_a_column_of_which_nothing_is_drawn(counted: int | None, rows: int) -> N
 
 
 def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the format's count of rows, or by bytes of which a row has twenty."""
+    """The share is drawn by the format's count of rows, or by bytes at twenty bytes a row."""
     monkeypatch.setattr(column_sample, "WANTED", 100)
     drawn: list[tuple[float, int]] = []
     sample = Frame.sample
@@ -107,7 +110,7 @@ def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
-    """A file without rows has none; a file may be several locations."""
+    """A file without rows counts 0, and a file may consist of several locations."""
     tiling = Tiling(np.array([100, 50, 70]), ((40,), (), ()), np.zeros(3, np.int64))
     of_ranges = Frame(
         {"id": pa.int32(), LOCATION: pa.int32()},
@@ -135,7 +138,7 @@ def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
 
 
 def test_a_location_has_a_byte_at_least() -> None:
-    """Bytes are counted in locations, of which there may be one, empty ones alone, or none."""
+    """Bytes are counted per location. There may be one location, only empty ones, or none."""
     sample = sampled(NUMBERS, "int", 5)
     for sizes, each in (([700], 700.0), ([300, 500], 400.0), ([0, 0], 1.0), ([], 1.0)):
         assert Profile(sizes=np.array(sizes, np.int64), sample=sample).location_bytes == each
@@ -153,7 +156,7 @@ OWNERS = [0, 1, 2, 3, 4, 5, 5, 6]
 def read(
     counted: Sequence[int] | None, may_be_empty: Sequence[int] = (), shape: str = "sieve"
 ) -> tuple[list[dict[str, Any]], Seen, Cluster]:
-    """The cuts and counts of the rows above."""
+    """The cuts and counts of the rows defined above."""
     frame = values(pa.float64(), *ROWS)
     encoder = Encoder("double")
     codes = encoder.encode(pa.array([1.0, 2.0, 3.0, 5.0, 7.0, 7.5, 8.0])).codes
@@ -177,7 +180,7 @@ EXACT = [4, 2, 0, 1, 1, 3, 0]
 
 
 def test_every_kind_of_row_is_counted() -> None:
-    """By location, and the keys and bytes of what each probe meets."""
+    """Counts are per location; each probe counts the keys and bytes that it meets."""
     _, seen, _ = read(EXACT)
     assert seen.rows.tolist() == [4, 2, 0, 1, 1, 2, 1, 0]
     assert seen.nulls.tolist() == [1, 0, 0, 0, 1, 0, 0, 0]
@@ -210,7 +213,7 @@ def test_every_kind_of_row_is_counted() -> None:
 def test_what_was_not_read_wholly_has_no_cuts(
     counted: list[int] | None, may_be_empty: Sequence[int], partial: list[int], cuts: int, keys: int
 ) -> None:
-    """A damaged record, other rows than the format counts, or none where there must be some."""
+    """The location has a damaged record, or a number of rows that its format does not expect."""
     found, seen, _ = read(counted, may_be_empty)
     assert np.flatnonzero(seen.partial).tolist() == partial
     left = sorted({0, 1, 3, 5, 6} - set(partial))
@@ -225,7 +228,10 @@ def test_what_was_not_read_wholly_has_no_cuts(
 
 @pytest.mark.parametrize("type_name", ["int", "string"])
 def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
-    """In as many parts as maps of the sample's rows; not if a location was read in part."""
+    """There are as many parts as maps for the sample's rows.
+
+    A location that was read in part has no pairs.
+    """
     text = type_name == "string"
     rows = [(str(k) if text else k, k % 2) for k in range(10)]
     frame = values(pa.string() if text else pa.int32(), rows[:6], rows[6:])
@@ -250,7 +256,7 @@ def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
 
 
 def test_scattered_keys_have_neighbours_elsewhere() -> None:
-    """Each key of the sample once, in order; a single one has no neighbour."""
+    """Each key of the sample occurs once, in order, and a single key has no neighbour."""
     for pairs, share in (
         ([], 0.0),
         ([(1, 0)], 0.0),
@@ -263,7 +269,7 @@ def test_scattered_keys_have_neighbours_elsewhere() -> None:
 
 
 def test_intervals_are_cut_at_gaps_alone() -> None:
-    """Distinct keys are counted all the same, and a cut has its rows and ends."""
+    """Distinct keys are still counted, and a cut has its rows and ends."""
     found, seen, _ = read(EXACT, shape="intervals")
     assert seen.keys == 7
     assert all(list(row) == ["location", "cuts"] for row in found)

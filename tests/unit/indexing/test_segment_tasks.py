@@ -1,4 +1,4 @@
-"""Rows of run files, and what they tell of the segments in them."""
+"""Rows of run files, and what they tell about their segments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 
 
 def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
-    """Each pair once; the segments of all batches are those of their pairs together."""
+    """Each pair counts once. The segments of all batches equal those of all pairs together."""
     codes = np.array([*range(50), *range(1000, 1050), 2000])
     locations = np.resize(np.array([0, 1, 1, 2], np.int32), len(codes))
     rows = np.arange(1, len(codes) + 1)
@@ -41,7 +41,7 @@ def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
 @pytest.mark.parametrize("order", [[0, 0, 1, 1, 1, 2], [5, 3, 3, 3, 4, 4]])
 @pytest.mark.parametrize("cut", [0, 2, 3, 5])
 def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -> None:
-    """Stretches follow each other, in any order, and a batch may end within one."""
+    """Stretches may arrive in any order, and a batch may end within a stretch."""
     n = len(order)
     first, one = 10 * np.arange(n), np.ones(n, np.int64)
     pieces = Intervals(first, first + 5, np.arange(n, dtype=np.int32), one, 2 * one)
@@ -56,7 +56,7 @@ def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -
 
 @pytest.mark.parametrize("budget", [1500, 3000, 6000])
 def test_a_whole_column_leaves_some_of_its_budget_to_pages(budget: int) -> None:
-    """Payloads take most of it, and not all: the pages of the file have headers."""
+    """Payloads take most of the budget, but not all, because the pages of the file have headers."""
     files, pieces, domain = 60, 20, 1 << 20
     rng = np.random.default_rng(budget)
     first = rng.integers(0, domain, files * pieces)
@@ -74,19 +74,19 @@ def test_a_whole_column_leaves_some_of_its_budget_to_pages(budget: int) -> None:
 
 
 def intervals(*rows: tuple[int, int, int, int, int]) -> Intervals:
-    """Of first and last key, location, keys and rows."""
+    """Intervals given as first key, last key, location, keys and rows."""
     first, last, location, keys, counts = np.array(rows, np.int64).reshape(-1, 5).T
     return Intervals(first, last, location.astype(np.int32), keys, counts)
 
 
 def listed(some: Intervals) -> list[tuple[int, ...]]:
-    """As rows."""
+    """The intervals as a list of rows."""
     columns = (some.first, some.last, some.location, some.keys, some.rows)
     return [tuple(int(each) for each in row) for row in zip(*columns, strict=True)]
 
 
 def test_packed_cuts_are_what_was_packed() -> None:
-    """In 36 bytes each, wherever the numbers lie; several values are one list."""
+    """A cut takes 36 bytes for any numbers; several packed values become one list."""
     far = (-(1 << 63), (1 << 63) - 1, (1 << 31) - 1, 1 << 40, 1 << 50)
     some, more = intervals((1, 2, 3, 4, 5), far), intervals((6, 7, 8, 9, 10))
     assert len(pack(some)) == 72
@@ -95,7 +95,7 @@ def test_packed_cuts_are_what_was_packed() -> None:
 
 
 def test_a_line_of_packed_cuts_has_their_number_and_ends() -> None:
-    """The other lines stay as they are."""
+    """Lines other than packed cuts stay the same."""
     kinds = pa.array([ROWS, DAMAGED], pa.int32())
     names = ["kind", "location", "first", "last", "keys", "rows"]
     counts = [kinds, pa.array([4, 4], pa.int32()), *[pa.array([0, 0])] * 3, pa.array([7, 1])]
@@ -117,7 +117,7 @@ def test_a_line_of_packed_cuts_has_their_number_and_ends() -> None:
 
 
 def test_the_pieces_of_a_stretch_are_one_value_of_a_batch() -> None:
-    """Cuts of several rows are split together; no stretch is without a piece."""
+    """Cuts of several rows are split together, and every stretch has a piece."""
     rows = [intervals((0, 25, 1, 9, 9)), intervals((3, 4, 2, 1, 1), (40, 41, 2, 2, 2))]
     columns = [pa.array([1, 2], pa.int32()), pa.array([pack(each) for each in rows])]
     batch = pa.RecordBatch.from_arrays(columns, ["location", "cuts"])

@@ -1,4 +1,4 @@
-"""When executors prove that they see the driver's files, and what is said if they do not."""
+"""When executors prove that they see the driver's files, and the error if they do not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rows(master: str) -> Frame:
 def test_executors_elsewhere_prove_that_they_see_local_files(
     master: str, witness: str, proves: bool
 ) -> None:
-    """Threads of the driver see them, and all other file systems are shared."""
+    """Threads of the driver see local files, and all other file systems are shared."""
     given = rows(master)
     if not proves:
         assert seen_by_all(given, witness) is given
@@ -50,13 +50,13 @@ def test_executors_elsewhere_prove_that_they_see_local_files(
 
 
 def test_rows_pass_where_the_file_is_seen(tmp_path: Path) -> None:
-    """As they are."""
+    """The rows pass unchanged."""
     (tmp_path / "w").touch()
     assert seen_by_all(rows("yarn"), f"file:{tmp_path}/w").rows == ROW  # type: ignore[attr-defined]
 
 
 def test_a_task_that_does_not_see_the_file_is_reported_as_one_line() -> None:
-    """Other failures of a job stay what they are."""
+    """Other failures of a job stay the same."""
     unseen = "sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] not seen"
     expected = pytest.raises(UnavailableError, match="write to file:/r cannot be seen")
     with expected as told, named_if_unseen("file:/r"):

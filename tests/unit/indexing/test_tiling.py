@@ -1,4 +1,4 @@
-"""Tiling: which files a build cuts, where, and what the ranges add up to."""
+"""Tiling: which files a build cuts, at which offsets, and how the counts of ranges add up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUPS = {0: FileCuts((20 * MB, 40 * MB), 900), 1: FileCuts((), 800), 3: None}
 
 
 def table(format_name: str = "parquet", **parts: str) -> Any:
-    """A table with these offsets in its files."""
+    """A table whose files can be cut at these offsets."""
 
     def cuts(numbers: list[int], least: int) -> list[FileCuts | None]:
         assert least in (LEAST_RANGE, 0)
@@ -42,7 +42,10 @@ def tiled(of: Any, granularity: str = "auto", range_bytes: int = 8 * MB) -> Tili
 
 
 def test_large_files_are_cut_where_their_footers_say() -> None:
-    """Two row groups borders make three ranges; one row group, a small file and gzip make one."""
+    """Two borders of row groups make three ranges.
+
+    A single row group, a small file and gzip make one range.
+    """
     found = tiled(table())
     assert found.cuts == ((20 * MB, 40 * MB), (), (), ())
     assert found.footers.tolist() == [900, 0, 0, 0]
@@ -64,13 +67,13 @@ def test_large_files_are_cut_where_their_footers_say() -> None:
 
 
 def test_no_setting_makes_empty_ranges() -> None:
-    """A size of 0 is allowed; text then has ranges of some bytes all the same."""
+    """A size of 0 is allowed; text then still has ranges of some bytes."""
     (some,) = tile(table("csv"), [0], [DataFile("file:/t/0", 301, 7)], IndexOptions(), 0).cuts
     assert some == (100, 200, 300)
 
 
 def test_text_is_cut_at_equal_steps() -> None:
-    """A last range has at least `LEAST_RANGE`; a file that is read whole stays whole."""
+    """The last range has at least `LEAST_RANGE` bytes, and a file that is read whole is not cut."""
     found = tiled(table("csv"), range_bytes=20 * MB)
     assert found.cuts == ((20 * MB, 40 * MB), (20 * MB, 40 * MB), (), ())
     end = files(60 + 1)[0].length
@@ -94,12 +97,15 @@ def test_text_is_cut_at_equal_steps() -> None:
     ],
 )
 def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_cut: bool) -> None:
-    """Separators of several bytes, and encodings in which a line feed's byte occurs elsewhere."""
+    """Such text has separators of several bytes, or a special encoding.
+
+    In such an encoding a line feed's byte occurs elsewhere, too.
+    """
     assert tiled(table("csv", **parts)).is_cut == is_cut
 
 
 def test_counts_of_a_file_are_those_of_its_ranges() -> None:
-    """A file that is not proven keeps its ranges, whose slots count, with no rows in them."""
+    """An unproven file keeps its ranges, whose slots count, but the ranges have no rows."""
     some = files(3, 1, 2)
     tiling = Tiling(
         np.array([f.length for f in some], np.int64), ((MB, 2 * MB), (), (MB,)), np.array([7, 0, 8])
@@ -124,7 +130,7 @@ def test_counts_of_a_file_are_those_of_its_ranges() -> None:
     ("range_bytes", "least"), [(8 * MB, MB), (MB, MB), (MB - 1, MB - 1), (64 * MB, MB)]
 )
 def test_row_groups_are_joined_up_to_a_megabyte(range_bytes: int, least: int) -> None:
-    """Or to the size from which on files are cut."""
+    """Row groups are joined up to a megabyte, or up to the size from which files are cut."""
     asked: list[tuple[list[int], int]] = []
     of = table()
     of.cuts = lambda numbers, size: asked.append((numbers, size)) or [None] * len(numbers)
@@ -134,7 +140,7 @@ def test_row_groups_are_joined_up_to_a_megabyte(range_bytes: int, least: int) ->
 
 
 def test_the_last_range_of_text_has_a_megabyte_at_least() -> None:
-    """It ends where the file does."""
+    """The last range ends where the file ends."""
     of = table("csv")
     of.cuts = lambda numbers, _: [FileCuts((), 0)] * len(numbers)
     for length, cuts in ((9 * MB, ()), (9 * MB + 1, (8 * MB,)), (17 * MB + 1, (8 * MB, 16 * MB))):

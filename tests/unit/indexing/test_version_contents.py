@@ -1,4 +1,4 @@
-"""What a build may say of files that changed, vanished or were read in part: nothing."""
+"""A build states nothing about files that changed, vanished or were read in part."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OLD = 1_600_000_000_000
 
 
 class Listed:
-    """A table that lists other files at each call, and remembers which were asked to be read."""
+    """A table whose listing differs at each call, and which records the files that are read."""
 
     def __init__(self, *listings: Sequence[DataFile], **parts: str) -> None:
         self.listings = [tuple(listing) for listing in listings]
@@ -67,7 +67,7 @@ def data_file(name: str, length: int = 10, mtime: int = OLD) -> DataFile:
 
 @contextlib.contextmanager
 def building(monkeypatch: pytest.MonkeyPatch, rows: Sequence[int]) -> Iterator[None]:
-    """A reader that finds this many rows in each file; -1 where it proves nothing."""
+    """A reader that finds this many rows in each file; -1 for a file that proves nothing."""
 
     def build_run(_: Any, __: Any, tiling: Tiling, *_args: Any, **_words: Any) -> BuiltRun:
         assert len(tiling.owners) == len(rows)
@@ -112,7 +112,7 @@ def build(
 
 
 def proven(locations: Locations) -> dict[str, bool]:
-    """Which files the list says anything of."""
+    """The files that the list proves something about."""
     names = [path.rpartition("/")[2] for path in locations.paths]
     return dict(zip(names, (locations.states == FileState.READ).tolist(), strict=True))
 
@@ -120,7 +120,7 @@ def proven(locations: Locations) -> dict[str, bool]:
 def test_files_that_stay_as_they_were_are_proven(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Listed alike before and after the reading, with all their rows."""
+    """Both listings agree on these files, and all their rows were read."""
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [3, 4])
     assert proven(locations) == {"a": True, "b": True}
@@ -140,7 +140,7 @@ def test_files_that_stay_as_they_were_are_proven(
 def test_a_file_that_changed_while_it_was_read_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, after: list[DataFile]
 ) -> None:
-    """What was read may be the old bytes, the new ones, or some of both."""
+    """The reading may have seen the old bytes, the new bytes, or a mix."""
     before = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, after), [3, 4])
     assert proven(locations) == {"a": True, "b": False}
@@ -151,7 +151,10 @@ def test_a_file_that_changed_while_it_was_read_proves_nothing(
 def test_a_file_that_went_during_the_build_is_unknown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A rename of the table brings it back, as old as it was: the next refresh reads it."""
+    """The next refresh reads the file.
+
+    A rename of the table may bring the file back with its old time.
+    """
     before = [data_file("a"), data_file("b"), data_file("c")]
     after = [data_file("a"), data_file("c")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, after), [3, 4, 5])
@@ -162,7 +165,7 @@ def test_a_file_that_went_during_the_build_is_unknown(
 def test_a_file_that_came_during_the_build_is_unknown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It was not read, so the version does not speak of it."""
+    """The build did not read the file, so the version does not list it."""
     before = [data_file("a")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, [*before, data_file("b")]), [3])
     assert proven(locations) == {"a": True}
@@ -171,7 +174,10 @@ def test_a_file_that_came_during_the_build_is_unknown(
 def test_a_file_read_in_part_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Fewer rows than its format counts, or none at all: absence of a key is no proof."""
+    """An incomplete reading does not prove that a key is absent.
+
+    A reading is incomplete if it has fewer rows than the format counts, or none.
+    """
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [-1, 4])
     assert proven(locations) == {"a": False, "b": True}
@@ -179,7 +185,7 @@ def test_a_file_read_in_part_proves_nothing(
 
 
 def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The reader says -1 of one that proves nothing; of others none of the rows is a count."""
+    """The reader returns -1 for a file that proves nothing. For other files 0 rows is a count."""
     files = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(files), [0, 4])
     assert proven(locations) == {"a": True, "b": True}
@@ -188,7 +194,7 @@ def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_text_whose_first_range_has_no_row_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Its header may end in a later range, where a scan of that range takes it for a row."""
+    """The header may end in a later range, where a scan of that range would take it for a row."""
     table = Listed([data_file("a", 24 << 20), data_file("b", 24 << 20)], format="csv x")
     table.info.format_name = "csv"
     _, locations = build(monkeypatch, tmp_path, table, [0, 5, 5, 1, 0, 6])
@@ -199,7 +205,10 @@ def test_text_whose_first_range_has_no_row_proves_nothing(
 def test_an_unsettled_file_is_not_even_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Nor waited for: a file from the future stands behind the others, which are proven."""
+    """The build does not wait for the file either.
+
+    A file from the future comes last; the others are proven.
+    """
 
     def no_sleep(seconds: float) -> None:
         pytest.fail(f"waits {seconds} s for a file that will be young for long")
@@ -216,7 +225,7 @@ def test_an_unsettled_file_is_not_even_read(
 def test_a_table_without_files_has_an_empty_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Nothing is read and nothing is said."""
+    """The build reads nothing, and the version states nothing."""
     made, locations = build(monkeypatch, tmp_path, Listed([]), [])
     assert (made.runs, locations.paths, made.stats.rows) == ((), (), 0)
 
@@ -224,7 +233,7 @@ def test_a_table_without_files_has_an_empty_version(
 def test_a_reader_that_changed_meanwhile_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What was read under two settings holds for neither."""
+    """Rows that were read under two settings are valid under neither."""
     table = Listed([data_file("a")])
     table.fingerprints = ["1" * 64]
     with pytest.raises(ReaderChangedError, match="SIEVE_READER_CHANGED"):
@@ -236,14 +245,14 @@ def test_a_reader_that_changed_meanwhile_is_refused(
 def test_csv_whose_values_hang_on_the_projection_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, handling: str
 ) -> None:
-    """With these ways of treating stray quotes Spark reads a column otherwise beside others."""
+    """These ways of treating stray quotes make a column depend on the query's other columns."""
     parts = {"format": "csv x", "option.unescapedquotehandling": handling}
     with pytest.raises(UnsupportedError, match="unescapedQuoteHandling"):
         build(monkeypatch, tmp_path, Listed([data_file("a")], **parts), [3])
 
 
 def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int]) -> Locations:
-    """Files of these numbers, with as many rows, NULLs and NaNs each, and their places."""
+    """Files of these numbers, with the same counts of rows, NULLs and NaNs, and their places."""
     each = np.array(counts, np.int64)
     states = states_of(len(numbers))
     paths = tuple(f"file:/t/{number}" for number in numbers)
@@ -252,7 +261,10 @@ def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int])
 
 
 def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
-    """And lies in both runs; one that was read in part, or read anew, has those of one."""
+    """The file is in both runs.
+
+    A file that was read in part, or read again, has the counts of one reading.
+    """
     known = listed([0, 1, 2, 3], [1, 3, 5, 7], [0, 1, -1, 3])
     news = listed([1, 2, 3, 9], [1, 1, 1, 1], [4, 5, 6, 7])
     news.states[2] = FileState.UNPROVEN
@@ -280,5 +292,5 @@ def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
 def test_places_stand_first_and_as_narrow_as_they_may(
     places: list[list[int]], packed: list[list[int]]
 ) -> None:
-    """No column is of -1 alone, but for the only one of files without keys."""
+    """No column contains only -1, except the only column of files without keys."""
     assert version_contents._packed(np.array(places, np.int64)).tolist() == packed

@@ -1,4 +1,4 @@
-"""The shim holds no policy: its reasons, lists and limits are those that Python has or reads."""
+"""The shim has no policy: its reasons, lists and limits are Python's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def without_comments(text: str) -> str:
 
 
 def test_both_sides_know_the_same_reasons() -> None:
-    """The closed list of the shim is Python's, so that neither gives one that the other lacks."""
+    """The shim's closed list equals Python's, so neither side lacks a reason of the other."""
     listed = re.findall(r'val \w+ = Value\("([a-z-]+)"\)', SHIM["Reason.scala"])
     assert len(listed) == len(set(listed))
     assert set(listed) == {reason.value for reason in Reason}
@@ -38,20 +38,20 @@ def test_both_sides_know_the_same_reasons() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(SHIM) - {"Reason.scala"}))
 def test_a_reason_is_named_by_the_list_alone(name: str) -> None:
-    """No other source spells one."""
+    """No other source contains a reason as a literal."""
     spelled = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', without_comments(SHIM[name])))
     assert not spelled & {reason.value for reason in Reason}
 
 
 def test_each_limit_is_explained_and_used() -> None:
-    """One that nobody reads is dead; one that is not there fails the first scan."""
+    """A limit that nothing reads is dead; a missing limit fails the first scan."""
     used = set(re.findall(r'Policy\s*\.limit\("(\w+)"\)', "\n".join(SHIM.values())))
     assert used == set(POLICY["limits"])
     assert all(limit["why"] for limit in POLICY["limits"].values())
 
 
 def test_each_list_is_used_and_there() -> None:
-    """Likewise."""
+    """A list that nothing reads is dead; a missing list fails the first scan."""
     for path in re.findall(r'Policy\s*\.(?:texts|at)\("([\w/]+)"\)', "\n".join(SHIM.values())):
         node = POLICY
         for step in path.strip("/").split("/"):
@@ -60,7 +60,7 @@ def test_each_list_is_used_and_there() -> None:
 
 
 def test_what_python_names_as_well() -> None:
-    """Names that both sides have are the same ones."""
+    """Names that both sides define are equal."""
     assert set(POLICY["text_formats"]) == set(TEXT_FORMATS)
     assert POLICY["fingerprint"]["reserved_prefix"] == RESERVED
     assert set(POLICY["declaring_properties"]) == {DECLARED_COLUMNS, DECLARED_OPTIONS}

@@ -1,4 +1,4 @@
-"""`sieve advise`: what it says of event logs, one recorded by Spark 3.5 and some made here."""
+"""`sieve advise`: its report on event logs, of which Spark 3.5 recorded one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET = "tomsecret"
 
 
 def plan(constant: str = SECRET, *, table: str = "shop.orders", first: int = 1) -> dict[str, Any]:
-    """A scan for one name."""
+    """A scan that compares a name with a constant."""
     return {
         "nodeName": f"Scan parquet {table}",
         "simpleString": f"FileScan parquet {table}[name#1] Batched: true, {constant}",
@@ -65,7 +65,7 @@ def ended(execution: int, time: int) -> dict[str, Any]:
 
 
 def write(path: Path, *events: Any) -> None:
-    """A log of these events, and of one of a task."""
+    """A log of these events and of a task event."""
     other = {"Event": "SparkListenerTaskEnd", "executionId": 1}
     path.write_text("".join(json.dumps(event) + "\n" for event in [other, *events]))
 
@@ -78,12 +78,12 @@ def replayed(path: Path) -> Replay:
 
 
 def advise(folder: Path, *options: str) -> Result:
-    """The command's result."""
+    """The result of the command."""
     return CliRunner().invoke(cli.main, ["advise", "--event-log", str(folder), *options])
 
 
 def test_a_log_of_spark_3_5() -> None:
-    """Points, lists, ranges, a broadcast join and ORDER BY LIMIT, as Spark wrote them."""
+    """Spark wrote the log, with points, lists, ranges, a broadcast join and ORDER BY LIMIT."""
     replay = replayed(RECORDED / "spark-3.5")
     assert (replay.executions, replay.scans, replay.unread) == (5, 6, {})
     groups = [
@@ -102,7 +102,7 @@ def test_a_log_of_spark_3_5() -> None:
 
 
 def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
-    """Adaptive execution replaces the plan; a scan without values did not run."""
+    """Adaptive execution replaces the plan, and a scan without metrics did not run."""
     replanned = {"Event": f"{SPARK}SQLAdaptiveExecutionUpdate", "executionId": 1}
     write(
         tmp_path / "app",
@@ -122,14 +122,14 @@ def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
-    """A query that runs still, or whose driver died, counts with what it read."""
+    """A query that is still running, or whose driver died, counts with its reads so far."""
     write(tmp_path / "app", started(1, 0, plan()), measured(1, 2, 30))
     replay = replayed(tmp_path / "app")
     assert (replay.executions, replay.scans) == (1, 1)
 
 
 def test_events_of_unknown_queries_and_kinds_are_passed_over(tmp_path: Path) -> None:
-    """A rolling log may have lost its first parts; Spark has more kinds of events."""
+    """A rolling log may have lost its first parts, and Spark has more kinds of events."""
     write(
         tmp_path / "app",
         measured(9, 2, 30),
@@ -142,7 +142,10 @@ def test_events_of_unknown_queries_and_kinds_are_passed_over(tmp_path: Path) -> 
 
 
 def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None:
-    """Of all logs; a shorter time is a day, lest an hour be taken for each of the day."""
+    """The days span all logs.
+
+    A shorter time counts as a day, so that an hour's queries are not multiplied by 24.
+    """
     write(tmp_path / "a", started(1, 5 * DAY, plan()), measured(1, 9, 8000), ended(1, 6 * DAY))
     assert replayed(tmp_path / "a").days == 1.0
     write(tmp_path / "b", started(1, 4 * DAY, plan()), measured(1, 9, 8000), ended(1, 4 * DAY + 1))
@@ -164,7 +167,10 @@ def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None
 
 
 def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:
-    """Broken lines, damaged events, plans of paths, hostile constants, logs that are cut short."""
+    """The logs have broken lines, damaged events and hostile constants.
+
+    Some have plans of paths, some are truncated.
+    """
     write(
         tmp_path / "app",
         started(1, 0, plan(":(")),
@@ -194,7 +200,7 @@ def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_no_constant_is_shown(tmp_path: Path, options: list[str]) -> None:
-    """Neither of predicates, nor of the query's text, nor of paths."""
+    """The report shows no constant of predicates, of the query's text or of paths."""
     constants = [SECRET, f"x), EqualTo({SECRET},5", f"{SECRET} :("]
     events = []
     for n, constant in enumerate(constants):
@@ -207,7 +213,7 @@ def test_no_constant_is_shown(tmp_path: Path, options: list[str]) -> None:
 
 
 def test_the_report_for_people(tmp_path: Path) -> None:
-    """A line of what was read, a table, statements to paste, and what was not read."""
+    """The report has a table, statements to paste, and lines on what was read and not read."""
     write(
         tmp_path / "app",
         started(1, 0, plan()),
@@ -226,7 +232,7 @@ def test_the_report_for_people(tmp_path: Path) -> None:
 
 
 def test_statements_are_whole_lines_whatever_the_names(tmp_path: Path) -> None:
-    """Not wrapped, and no name is taken for markup."""
+    """Statements are not wrapped, and a name is never interpreted as markup."""
     scan = plan()
     name = "[red]" + "x" * 400
     scan["metadata"]["ReadSchema"] = f"struct<{name}:string>"
@@ -241,7 +247,7 @@ def test_statements_are_whole_lines_whatever_the_names(tmp_path: Path) -> None:
 
 
 def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
-    """Escape sequences and line breaks in names are spelled out."""
+    """Escape sequences and line breaks in names are escaped."""
     scan = plan()
     name = "a\x1b]0;owned\x07\nDROP"
     scan["metadata"]["ReadSchema"] = f"struct<{name}:string>"
@@ -256,7 +262,7 @@ def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
 
 
 def test_logs_without_a_filter(tmp_path: Path) -> None:
-    """Then there is nothing to paste, and the report says so."""
+    """Without filters there is nothing to paste, and the report says so."""
     scan = plan()
     scan["metadata"]["PushedFilters"] = "[]"
     write(tmp_path / "app", started(1, 0, scan), measured(1, 1, 10), ended(1, 1))
@@ -265,7 +271,7 @@ def test_logs_without_a_filter(tmp_path: Path) -> None:
 
 
 def test_one_log_is_named_by_its_file(tmp_path: Path) -> None:
-    """The others in its folder are not read."""
+    """Other logs in the same folder are not read."""
     for name in ("app-1", "app-2"):
         write(tmp_path / name, started(1, 0, plan()), measured(1, 1, 10), ended(1, 1))
     assert advise(tmp_path).output.startswith("applications: 2, queries: 2,")
@@ -273,7 +279,7 @@ def test_one_log_is_named_by_its_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
-    """With the setting that names the right one."""
+    """The error names the setting with the right folder."""
     result = advise(tmp_path)
     assert result.exit_code == 1
     assert "spark.eventLog.dir" in result.output

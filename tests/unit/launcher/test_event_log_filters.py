@@ -20,7 +20,7 @@ EQUALS = ColumnUse(Kind.EQUALS)
 
 
 def uses(pushed: str, data: str = "[]", schema: str = SCHEMA) -> Uses:
-    """The uses of a scan with these filters."""
+    """The column uses of a scan with these filters."""
     return column_uses(pushed, data, ScanSchema(schema, data))
 
 
@@ -56,12 +56,12 @@ def uses(pushed: str, data: str = "[]", schema: str = SCHEMA) -> Uses:
     ],
 )  # fmt: skip
 def test_pushed_filters(pushed: str, expected: dict[str, ColumnUse]) -> None:
-    """Each form in which Spark writes a filter of a source, as real event logs have them."""
+    """Covers each form in which Spark writes the filter of a source, taken from real event logs."""
     assert uses(pushed) == {(name,): use for name, use in expected.items()}
 
 
 def test_names_with_dots_blanks_and_back_ticks() -> None:
-    """A quoted name is one part; a field of a struct is a path."""
+    """A quoted name is one part, and a field of a struct is a path."""
     found = uses(
         "[EqualTo(s.a,5), GreaterThan(s.`b b`,3), EqualTo(`my col`,7), EqualNullSafe(`a.b`,4), "
         "LessThan(`x,y:int`,5), EqualTo(`t``k`,1)]"
@@ -96,20 +96,20 @@ def test_names_with_dots_blanks_and_back_ticks() -> None:
     ],
 )
 def test_what_is_cut_off_or_unbalanced_is_refused(pushed: str) -> None:
-    """Nothing is guessed of a list that does not end as it should."""
+    """A list that does not end properly is refused as a whole."""
     with pytest.raises(UnreadableFilterError):
         uses(pushed)
 
 
 def test_no_part_of_a_constant_passes_for_a_column() -> None:
-    """A name counts only if the scan's schema has it."""
+    """A name counts as a column only if the scan's schema has the name."""
     assert uses("[EqualTo(name,x), EqualTo(secret,5)]") == {("name",): EQUALS}
     assert uses("[EqualTo(name,x), EqualTo(s.secret,5)]") == {("name",): EQUALS}
     assert uses("[]", "[(name#1 = x), (year(secret#2) = 5)]") == {}
 
 
 def test_a_schema_that_is_cut_off() -> None:
-    """Then a column counts that the filters name in the other form, too."""
+    """A column beyond the cut counts if the data filters also name it."""
     cut = "struct<a:int,b:int,... 12 more fields>"
     assert ScanSchema(cut, "").is_cut_off
     assert not ScanSchema(SCHEMA, "").is_cut_off
@@ -134,12 +134,12 @@ def test_a_schema_that_is_cut_off() -> None:
     ],
 )
 def test_functions_of_a_column_are_ranges(data: str, kind: Kind | None) -> None:
-    """Functions that rise with their argument, which Spark does not push, count as ranges."""
+    """Monotone functions, which Spark does not push down, count as ranges."""
     assert uses("[]", data) == ({} if kind is None else {("ts",): ColumnUse(kind)})
 
 
 def test_a_cast_of_a_string_is_no_range() -> None:
-    """Numbers in texts are not in the order of the texts; of a column cut off nothing is known."""
+    """Numbers in texts do not sort like the texts. A column beyond the cut has an unknown type."""
     assert uses("[]", "[(cast(name#3 as int) = 5)]") == {}
     assert uses("[]", "[(cast(id#3 as double) = 5.0)]") == {("id",): ColumnUse(Kind.BETWEEN)}
     assert uses("[]", "[(cast(id#3 as int) = 5)]", "struct<a:int,... 2 more fields>") == {}
@@ -159,7 +159,10 @@ def test_a_cast_of_a_string_is_no_range() -> None:
     ],
 )
 def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
-    """Deep filters are refused, not met with the end of the stack; later ones of a list, too."""
+    """A filter that is nested too deep is refused without a stack overflow.
+
+    Later filters of a list are refused, too.
+    """
 
     def nested(levels: int) -> str:
         return before * levels + "IsNull(id)" + after * levels
@@ -171,7 +174,7 @@ def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
 
 
 def test_long_hostile_text_is_read_in_time() -> None:
-    """No constant makes reading take more than its length."""
+    """The time of reading is linear in the length of the text, whatever the constant."""
     start = time.monotonic()
     filler = ", (cast(" * 50_000
     assert uses("[IsNull(id)]", f"[(name#1 = {filler})]") == {("id",): ColumnUse(Kind.NULL)}

@@ -12,7 +12,7 @@ ID, CUSTOMER = ("id",), ("customer",)
 
 
 def node(name: str, simple: str = "", *children: Any) -> dict[str, Any]:
-    """A node that is no scan."""
+    """A plan node that is not a scan."""
     return {
         "nodeName": name,
         "simpleString": simple or name,
@@ -32,7 +32,7 @@ def scan(
     first: int = 1,
     partition: str = "[]",
 ) -> dict[str, Any]:
-    """A scan as an event log has it."""
+    """A scan as an event log records it."""
     return {
         "nodeName": name,
         "simpleString": f"FileScan parquet shop.orders[{columns}] Batched: true, DataFilters: [",
@@ -57,7 +57,7 @@ def the_one(plan: dict[str, Any]) -> Scan:
 
 
 def test_a_scan_below_other_nodes() -> None:
-    """Its table, what it asks, and the accumulators of its metrics."""
+    """The scan has its table, its filters, and the accumulators of its metrics."""
     one = the_one(node("WholeStageCodegen (1)", "", node("Filter", "", scan("[EqualTo(id,5)]"))))
     assert (one.table, one.uses, one.unread) == (("shop", "orders"), {ID: EQUALS}, ())
     assert (one.files, one.bytes) == (1, 2)
@@ -81,26 +81,32 @@ def test_a_scan_below_other_nodes() -> None:
     ],
 )
 def test_the_table_of_a_scan(name: str, told: Any) -> None:
-    """Tables of the session catalog have names; the others are counted by what they are."""
+    """Tables of the session catalog have names. Other scans are counted by their kind."""
     one = the_one(scan(name=name))
     assert (one.table or one.unread) == (told if isinstance(told, tuple) else (told,))
 
 
 def test_other_leaves_are_no_scans() -> None:
-    """Local tables, cached tables and the like read no files of tables."""
+    """Local tables, cached tables and other such leaves read no table files."""
     for name in ("LocalTableScan", "Scan In-memory table t", "Scan OneRowRelation", "Range (1)"):
         assert scans_of(node(name)) == []
 
 
 def test_what_cannot_be_read_of_a_scan_is_told() -> None:
-    """Filters with unbalanced constants, and schemas cut off; the scan itself still counts."""
+    """The filters have unbalanced constants, or the schema is truncated.
+
+    The scan itself still counts.
+    """
     one = the_one(scan("[EqualTo(name,:( )]"))
     assert (one.table, one.uses, one.unread) == (("shop", "orders"), {}, (Unread.FILTER,))
     assert the_one(scan(schema="struct<id:bigint,... 30 more fields>")).unread == (Unread.SCHEMA,)
 
 
 def test_a_scan_that_a_plan_shows_twice_counts_once() -> None:
-    """An exchange or subquery that is used again has the same metrics; scans without any differ."""
+    """A reused exchange or subquery has the same metrics.
+
+    Scans without metrics are different scans.
+    """
     again = node("Union", "", scan(first=0), scan(first=0), scan(first=7))
     assert sorted(one.files for one in scans_of(again)) == [0, 7]
     other = [scan() | {"metrics": []}, scan() | {"metrics": []}]
@@ -109,7 +115,7 @@ def test_a_scan_that_a_plan_shows_twice_counts_once() -> None:
 
 
 def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str, Any]:
-    """Orders on the left, customers on the right."""
+    """A join with orders on the left and customers on the right."""
     customers = scan(
         "[EqualTo(city,x)]" if filtered else "[IsNotNull(id)]",
         name="Scan parquet shop.customers",
@@ -139,20 +145,23 @@ def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str
     ],
 )  # fmt: skip
 def test_keys_of_joins(text: str, expected: ColumnUse | None) -> None:
-    """The keys of a filtered side that is broadcast ask the other side's column."""
+    """The keys of a filtered side that is broadcast filter the other side's column."""
     orders = next(one for one in scans_of(join(text)) if one.table == ("shop", "orders"))
     assert orders.uses == ({} if expected is None else {CUSTOMER: expected})
 
 
 def test_several_keys_each_ask_their_column() -> None:
-    """A join of two keys asks two columns."""
+    """A join of two keys filters two columns."""
     text = "BroadcastHashJoin [customer#11L, id#10L], [id#20L, x#22L], Inner, BuildRight, false"
     orders = next(one for one in scans_of(join(text)) if one.files == 1)
     assert orders.uses == {CUSTOMER: JOIN, ID: JOIN}
 
 
 def test_a_side_without_a_filter_picks_no_files() -> None:
-    """Without a predicate, every key of the other side has a partner; partitions filter, too."""
+    """Without a predicate, every key of the other side has a partner.
+
+    A partition filter counts as a predicate.
+    """
     text = "BroadcastHashJoin [customer#11L], [id#20L], Inner, BuildRight, false"
     assert all(CUSTOMER not in one.uses for one in scans_of(join(text, filtered=False)))
     pruned = scans_of(join(text, filtered=False, partition="[isnotnull(d#1)]"))
@@ -160,7 +169,7 @@ def test_a_side_without_a_filter_picks_no_files() -> None:
 
 
 def test_a_side_that_streams_filtered_keys_of_itself() -> None:
-    """A left side that is broadcast and filtered asks the right one."""
+    """A left side that is broadcast and filtered filters the right side."""
     text = "BroadcastHashJoin [id#20L], [customer#11L], Inner, BuildLeft, false"
     turned = join(text)
     turned["children"].reverse()
@@ -172,7 +181,7 @@ TOP = "TakeOrderedAndProject(limit=5, orderBy=[id#10L ASC NULLS FIRST,customer#1
 
 
 def test_order_by_limit_asks_its_first_column() -> None:
-    """Through nodes that change no row, and not through an aggregate or a join."""
+    """The scan may lie below nodes that change no row, but not below an aggregate or a join."""
     below = node("WholeStageCodegen (1)", "", node("Filter", "", scan()))
     assert the_one(node("TakeOrderedAndProject", TOP, below)).uses == {ID: ColumnUse(Kind.TOP)}
     grouped = node("TakeOrderedAndProject", TOP, node("HashAggregate", "", scan()))
@@ -182,12 +191,12 @@ def test_order_by_limit_asks_its_first_column() -> None:
 
 
 def test_a_predicate_counts_before_the_order() -> None:
-    """A column that is compared and ordered by counts by its comparison."""
+    """A column with a comparison and an ORDER BY counts by its comparison."""
     one = the_one(node("TakeOrderedAndProject", TOP, scan("[EqualTo(id,5)]")))
     assert one.uses == {ID: EQUALS}
 
 
 def test_keys_are_found_where_the_output_is_cut_off() -> None:
-    """A filter names the column, too."""
+    """A filter also names the column, so the key is found."""
     wide = scan(columns="a#1, ... 30 more fields", data="[isnotnull(id#10L)]")
     assert the_one(node("TakeOrderedAndProject", TOP, wide)).uses == {ID: ColumnUse(Kind.TOP)}

@@ -21,7 +21,7 @@ JAR = Path("/opt/sieve/sieve.jar")
 
 @pytest.fixture
 def spark_home(tmp_path: Path) -> Path:
-    """A folder that looks like Spark 4.1.4 to whoever does not start it."""
+    """A folder that looks like Spark 4.1.4 as long as nothing starts it."""
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     (tmp_path / "spark" / "jars" / "spark-core_2.13-4.1.4.jar").touch()
     return tmp_path / "spark"
@@ -29,7 +29,7 @@ def spark_home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A jar for every Spark, and a Java."""
+    """Provides a jar for every Spark, and a Java."""
     monkeypatch.setattr(launch, "shim_jar", lambda _: JAR)
     monkeypatch.setattr(launch, "find_java", lambda _: "java")
 
@@ -41,7 +41,10 @@ def _conf(command: list[str]) -> dict[str, str]:
 
 
 def test_spark_home_wins_over_the_installed_pyspark(spark_home: Path) -> None:
-    """SPARK_HOME decides; version and Scala are read off its jars."""
+    """SPARK_HOME has precedence.
+
+    The version and the Scala version come from the names of its jars.
+    """
     spark = find_spark({"SPARK_HOME": str(spark_home)})
     assert (spark.path, spark.version, spark.scala, spark.line) == (
         spark_home,
@@ -52,13 +55,13 @@ def test_spark_home_wins_over_the_installed_pyspark(spark_home: Path) -> None:
 
 
 def test_a_folder_without_spark_is_named(tmp_path: Path) -> None:
-    """A wrong SPARK_HOME is refused by its path."""
+    """The error for a wrong SPARK_HOME names its path."""
     with pytest.raises(InvalidInputError, match=re.escape(str(tmp_path))):
         find_spark({"SPARK_HOME": str(tmp_path)})
 
 
 def test_an_unsupported_spark_names_the_supported(spark_home: Path, tmp_path: Path) -> None:
-    """Without a jar for the line, the message lists the lines there are."""
+    """Without a jar for the Spark line, the error lists the supported lines."""
     for name in ("sieve-spark-4.0_2.13.jar", "sieve-spark-3.5_2.12.jar"):
         (tmp_path / name).touch()
     with pytest.raises(UnsupportedError, match=r"Supported: 3\.5 \(Scala 2\.12\), 4\.0 \(Scala"):
@@ -66,7 +69,7 @@ def test_an_unsupported_spark_names_the_supported(spark_home: Path, tmp_path: Pa
 
 
 def test_missing_java_is_said_plainly(tmp_path: Path) -> None:
-    """No Java on the path, or none in JAVA_HOME, is told as such."""
+    """The error says that no Java is on the path or in JAVA_HOME."""
     with pytest.raises(UnavailableError, match="no `java` is on the PATH"):
         find_java({"PATH": str(tmp_path)})
     with pytest.raises(UnavailableError, match="without a bin/java"):
@@ -75,7 +78,7 @@ def test_missing_java_is_said_plainly(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_without_settings_of_their_own_users_get_ours(spark_home: Path) -> None:
-    """The extension, the jar on both paths, the interpreter and quiet logs are set."""
+    """Sieve sets the extension, the jar on both class paths, the interpreter and quiet logs."""
     conf = _conf(launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS))
     assert conf["spark.sql.extensions"] == launch.EXTENSIONS
     assert conf["spark.jars"] == conf["spark.driver.extraClassPath"] == str(JAR)
@@ -95,7 +98,7 @@ def test_without_settings_of_their_own_users_get_ours(spark_home: Path) -> None:
     ],
 )
 def test_lists_of_the_user_are_added_to(spark_home: Path, given: list[str]) -> None:
-    """By whichever option a user names jars, theirs come first and ours is added, once said."""
+    """Whichever option names the user's jars, they come first, and Sieve's jar is added once."""
     command = launch.submit_command(inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS)
     assert _conf(command)["spark.jars"] == f"a.jar,b.jar,{JAR}"
     assert sum("a.jar" in word for word in command) == 1
@@ -103,7 +106,7 @@ def test_lists_of_the_user_are_added_to(spark_home: Path, given: list[str]) -> N
 
 @pytest.mark.usefixtures("shim")
 def test_the_defaults_file_of_the_user_is_respected(spark_home: Path) -> None:
-    """What spark-defaults.conf sets is kept, joined where joining is right, never doubled."""
+    """Settings of spark-defaults.conf stay, lists are joined, and nothing is doubled."""
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "spark-defaults.conf").write_text(
         f"# mine\nspark.sql.extensions  my.Ext,{launch.EXTENSIONS}\n"
@@ -117,7 +120,7 @@ def test_the_defaults_file_of_the_user_is_respected(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_a_log_configuration_of_the_user_stays_in_force(spark_home: Path) -> None:
-    """With a log4j2.properties of their own, users keep their logging."""
+    """Users with a log4j2.properties keep their logging."""
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "log4j2.properties").touch()
     command = launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS)
@@ -126,7 +129,7 @@ def test_a_log_configuration_of_the_user_stays_in_force(spark_home: Path) -> Non
 
 @pytest.mark.usefixtures("shim")
 def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
-    """Nothing behind the script is read or moved, whatever it looks like."""
+    """Nothing after the script is interpreted or moved, whatever it looks like."""
     script = ["--master", "local[2]", "-v", "job.py", "--jars", "x", "--conf", "spark.jars=y"]
     command = launch.submit_command(inspect(spark_home), {}, script)
     assert command[-8:] == script
@@ -135,7 +138,7 @@ def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_properties_file_takes_the_place_of_the_defaults(spark_home: Path, tmp_path: Path) -> None:
-    """As in spark-submit, --properties-file is read instead of spark-defaults.conf."""
+    """As in spark-submit, --properties-file replaces spark-defaults.conf."""
     (tmp_path / "mine.conf").write_text("spark.jars /m.jar\n")
     args = ["--properties-file", str(tmp_path / "mine.conf")]
     command = launch.submit_command(inspect(spark_home), {}, args, launch.SPARK_SQL_CLASS)
@@ -145,7 +148,7 @@ def test_properties_file_takes_the_place_of_the_defaults(spark_home: Path, tmp_p
 
 @pytest.mark.usefixtures("shim")
 def test_hudi_comes_with_its_bundle(spark_home: Path) -> None:
-    """The bundle is that of the Spark at hand; packages of the user stay beside it."""
+    """The bundle matches the installed Spark, and the user's packages stay beside it."""
     command = launch.submit_command(
         inspect(spark_home), {}, ["--packages", "a:b:1"], launch.SPARK_SQL_CLASS, hudi=True
     )
@@ -167,7 +170,7 @@ def test_hudi_comes_with_its_bundle(spark_home: Path) -> None:
     ],
 )
 def test_a_bundle_of_the_user_is_the_only_one(spark_home: Path, given: list[str]) -> None:
-    """Another release of Hudi, or one without network, is not put beside ours."""
+    """Sieve does not add its bundle if the user names another release of Hudi, or a local jar."""
     command = launch.submit_command(
         inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS, hudi=True
     )
@@ -175,7 +178,7 @@ def test_a_bundle_of_the_user_is_the_only_one(spark_home: Path, given: list[str]
 
 
 def test_a_bundle_of_hudi_is_on_the_class_path(spark_home: Path) -> None:
-    """With the user's own entries, and without jars that are not Hudi's."""
+    """The class path has the user's own entries and the bundle, but no other jars."""
     given = ["--jars", "/a.jar,/opt/hudi-spark4.1-bundle_2.13-1.9.jar", "--driver-class-path", "/x"]
     home = inspect(spark_home)
     command = launch.submit_command(home, {}, given, launch.SPARK_SQL_CLASS, hudi=True)
@@ -186,7 +189,7 @@ def test_a_bundle_of_hudi_is_on_the_class_path(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_delta_comes_with_its_package(spark_home: Path) -> None:
-    """The package is that of the Spark at hand, unless the user names one."""
+    """The package matches the installed Spark, unless the user names a package."""
     command = launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, delta=True)
     conf = _conf(command)
     assert conf["spark.sql.extensions"] == f"{launch.EXTENSIONS},{launch.DELTA_EXTENSION}"
@@ -201,7 +204,7 @@ def test_delta_comes_with_its_package(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_connect_needs_a_spark_that_comes_with_it(spark_home: Path) -> None:
-    """Its server is a class of a jar that Spark 3.5 has not."""
+    """The server is a class of a jar that Spark 3.5 does not ship."""
     spark = inspect(spark_home)
     with pytest.raises(UnsupportedError, match=r"4\.1.*no spark-connect jar"):
         launch.submit_command(spark, {}, [], launch.CONNECT_SERVER_CLASS)
@@ -212,7 +215,7 @@ def test_connect_needs_a_spark_that_comes_with_it(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_one_session_catalog_is_of_one_of_them(spark_home: Path) -> None:
-    """Hudi and Delta each replace Spark's session catalog."""
+    """Hudi and Delta each replace Spark's session catalog, so only one of them can be used."""
     with pytest.raises(InvalidInputError, match="choose one"):
         launch.submit_command(
             inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, hudi=True, delta=True
@@ -220,14 +223,17 @@ def test_one_session_catalog_is_of_one_of_them(spark_home: Path) -> None:
 
 
 def test_shipped_configuration_takes_effect_only_where_wanted() -> None:
-    """No shipped file has a name by which Hive or Spark would find it unasked."""
+    """No shipped file has a name by which Hive or Spark would find it automatically."""
     conf = conf_file("log4j2.properties").parent
     assert not (conf / "hive-site.xml").exists()
     assert all(path.suffix in {".xml", ".properties", ".conf"} for path in conf.iterdir())
 
 
 def test_the_metastore_s_password_is_for_its_owner_alone(tmp_path: Path) -> None:
-    """The settings file holds what was given beside the shipped ones and is closed to others."""
+    """The settings file has the given and the shipped settings.
+
+    Other users cannot read the file.
+    """
     site = tmp_path / "run" / "hive-site.xml"
     database = metastore.Database("jdbc:postgresql://db/hive", "hive", "s&cret<")
     metastore.write_site(site, database, tmp_path)
@@ -246,7 +252,7 @@ def test_an_unknown_database_is_refused() -> None:
 
 
 def test_a_held_derby_is_seen_by_its_lock(tmp_path: Path) -> None:
-    """Another process's lock is noticed; a left-over lock file without one is not."""
+    """Another process's lock is detected; a stale lock file without a lock is ignored."""
     lock = tmp_path / "metastore_db" / "dbex.lck"
     lock.parent.mkdir()
     lock.touch()
@@ -276,7 +282,7 @@ def test_a_held_derby_is_seen_by_its_lock(tmp_path: Path) -> None:
 def test_only_the_embedded_metastore_has_one_user(
     tmp_path: Path, settings: dict[str, str], embedded: bool
 ) -> None:
-    """Settings that name another metastore, or none, lift the limit of one process."""
+    """Settings that name another metastore, or none, have no limit of one process."""
     assert metastore.is_embedded(settings, tmp_path) is embedded
 
 
@@ -287,14 +293,14 @@ LISTEN = (
 
 @pytest.fixture
 def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """A free port, in a working directory of the test's own."""
+    """A free port, in a working directory of its own."""
     monkeypatch.chdir(tmp_path)
     with socket.create_server(("localhost", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 def test_a_server_is_started_found_and_stopped(port: int) -> None:
-    """Start returns when the port answers; stop ends the process and forgets it."""
+    """Start returns when the port answers. Stop ends the process and deletes its record."""
     command = [sys.executable, "-c", LISTEN, str(port)]
     server = servers.start("metastore", port, command, os.environ, "localhost")
     with pytest.raises(ConflictError, match="already"):
@@ -307,7 +313,7 @@ def test_a_server_is_started_found_and_stopped(port: int) -> None:
 
 
 def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
-    """The error quotes the last cause in the log and says where the log is."""
+    """The error quotes the last cause in the log, and names the log."""
     command = [sys.executable, "-c", "print('Caused by: no luck'); raise SystemExit(1)"]
     with pytest.raises(UnavailableError, match=r"no luck.*metastore-\d+\.log"):
         servers.start("metastore", port, command, os.environ, "localhost")
@@ -315,7 +321,7 @@ def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
 
 
 def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
-    """It may be gone before anything is known of its process: nothing is stopped in its place."""
+    """The server may end before its process is recorded, and then no other process is stopped."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     gone = servers.Server("metastore", port, process.pid, "")
@@ -328,7 +334,7 @@ def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
 
 
 def test_a_foreign_listener_is_not_taken_for_ours(port: int) -> None:
-    """A port in use is refused, instead of reporting someone else's server as started."""
+    """The error says that the port is in use; the other server is not reported as started."""
     with (
         socket.create_server(("localhost", port)),
         pytest.raises(ConflictError, match=str(port)),
@@ -337,7 +343,7 @@ def test_a_foreign_listener_is_not_taken_for_ours(port: int) -> None:
 
 
 def test_a_reused_pid_is_left_alone(port: int) -> None:
-    """A record whose process has gone never leads to another process being stopped."""
+    """If the recorded process has ended, no other process is ever stopped."""
     servers.RUN_DIR.mkdir()
     record = f'{{"kind": "metastore", "port": {port}, "pid": {os.getpid()}, "born": "long ago"}}'
     (servers.RUN_DIR / f"metastore-{port}.json").write_text(record)
@@ -346,7 +352,7 @@ def test_a_reused_pid_is_left_alone(port: int) -> None:
 
 
 def test_errors_are_one_line_without_a_stack(tmp_path: Path) -> None:
-    """The command line shows an error's class and sentence, and ends with status 1."""
+    """The command line shows the error's class and sentence, and exits with status 1."""
     result = CliRunner(env={"SPARK_HOME": str(tmp_path)}).invoke(
         cli.main, ["sql", "-e", "select 1"]
     )
@@ -356,7 +362,7 @@ def test_errors_are_one_line_without_a_stack(tmp_path: Path) -> None:
 
 
 def test_conf_prints_lines_for_spark_defaults() -> None:
-    """What `sieve conf` prints is readable as a properties file and holds the wiring."""
+    """The output of `sieve conf` is a properties file with the settings that load Sieve."""
     result = CliRunner().invoke(cli.main, ["conf"])
     assert result.exit_code == 0
     lines = [line.split() for line in result.output.splitlines() if not line.startswith("#")]
@@ -373,7 +379,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> 
 
 
 def test_an_archive_is_of_one_spark_and_one_java(tmp_path: Path, spark_home: Path) -> None:
-    """In XDG_CACHE_HOME, else below the home; of another Java, or elsewhere, another file."""
+    """The archive is in XDG_CACHE_HOME, else below the home.
+
+    Another Java or another Spark has another file.
+    """
     spark = inspect(spark_home)
     named = class_archive.archive_file(spark, "/a/java", {"XDG_CACHE_HOME": "/c", "HOME": "/h"})
     assert named.parent == Path("/c/sieve")
@@ -388,7 +397,7 @@ def test_an_archive_is_of_one_spark_and_one_java(tmp_path: Path, spark_home: Pat
 
 @pytest.mark.usefixtures("shim")
 def test_an_archive_that_is_there_is_mapped(spark_home: Path, tmp_path: Path) -> None:
-    """Beside the logging of Sieve and the options of the user."""
+    """The option is added beside Sieve's logging and the user's options."""
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     spark = inspect(spark_home)
     given = ["--driver-java-options", "-Da=b"]
@@ -409,7 +418,10 @@ def test_an_archive_that_is_there_is_mapped(spark_home: Path, tmp_path: Path) ->
 def test_an_archive_is_made_by_a_session_of_its_own(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It replaces the one before, which that session does not map; its folder is not the user's."""
+    """A new archive replaces the old one, which that session does not map.
+
+    The session's folder is not the user's.
+    """
     ran: list[list[str]] = []
 
     def run(command: list[str], *, cwd: str, **_: object) -> subprocess.CompletedProcess[str]:
@@ -433,7 +445,7 @@ def test_an_archive_is_made_by_a_session_of_its_own(
 @pytest.mark.usefixtures("shim", "cache")
 @pytest.mark.parametrize("code", [0, 1])
 def test_a_java_that_writes_no_archive_is_told(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what keeps it from it, and the end of what the session said."""
+    """The error names the likely obstacle, and quotes the end of the session's output."""
     done = subprocess.CompletedProcess([], code, "", "x" * 600 + "the end")
     monkeypatch.setattr(cli.subprocess, "run", lambda *_, **__: done)
     told = CliRunner().invoke(cli.main, ["archive"])

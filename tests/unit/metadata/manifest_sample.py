@@ -1,4 +1,4 @@
-"""A complete manifest for tests to start from."""
+"""A complete manifest as a starting point for tests."""
 
 from __future__ import annotations
 

@@ -32,13 +32,13 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class FaultyStore(LocalStore):
-    """A local store that plays a script of (before, after) steps around its creates."""
+    """A local store whose creates follow a script of (before, after) steps."""
 
     script: list[tuple[Step | None, Step | None]] = field(default_factory=list)
     reads: list[Step] = field(default_factory=list)
 
     def create(self, uri: str, data: bytes) -> bool:
-        """Create between the next two steps of the script."""
+        """Creates a file between the next two steps of the script."""
         before, after = self.script.pop(0) if self.script else (None, None)
         if before is not None:
             before()
@@ -48,19 +48,19 @@ class FaultyStore(LocalStore):
         return created
 
     def read(self, uri: str, limit: int = 1 << 30) -> bytes:
-        """Read after the next step of its script."""
+        """Reads a file after the next step of the script."""
         if self.reads:
             self.reads.pop(0)()
         return LocalStore.read(self, uri, limit)
 
 
 def unknown() -> None:
-    """The reply is lost."""
+    """Loses the reply."""
     raise UnknownOutcomeError("SIEVE_STORE_UNKNOWN_OUTCOME", "reply lost")
 
 
 def refused() -> None:
-    """The store refuses, with no effect."""
+    """Refuses the call without any effect."""
     raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
 
 
@@ -70,7 +70,7 @@ def new_id() -> VersionId:
 
 
 def plan(base: Manifest | None) -> Manifest:
-    """Always something to do: the next version differs in its error option."""
+    """The plan always publishes: the next version differs in its error option."""
     if base is None:
         return replace(SAMPLE, id=new_id())
     error = (base.next_options or base.options).error + 1
@@ -86,7 +86,7 @@ def index(tmp_path: Path) -> str:
 
 
 def chain(index: str) -> list[Manifest]:
-    """All versions there are, checked to be a chain without a gap."""
+    """All existing versions, which must form a chain without a gap."""
     names = {entry.name for entry in LocalStore().list(versions_dir(index))}
     assert names == {f"{number}.json" for number in range(1, len(names) + 1)}
     versions = [read_version(LocalStore(), index, n) for n in range(1, len(names) + 1)]
@@ -96,13 +96,13 @@ def chain(index: str) -> list[Manifest]:
 
 
 def test_no_version(index: str) -> None:
-    """A folder without versions has no newest one; neither has a folder that is gone."""
+    """A folder without versions has no newest version, and neither has a missing folder."""
     assert newest(LocalStore(), index) is None
     assert newest(LocalStore(), index + "x", hint=5) is None
 
 
 def test_versions_follow_each_other(index: str) -> None:
-    """Each publish makes the next number, and any hint finds it."""
+    """Each publish creates the next number, and any hint finds that number."""
     base = None
     for number in range(1, 12):
         base = publish(LocalStore(), index, base, plan)
@@ -115,7 +115,7 @@ def test_versions_follow_each_other(index: str) -> None:
 
 @pytest.mark.parametrize("known", [0, 1, 5])
 def test_probing_is_exact_and_short(known: int) -> None:
-    """Every length is found, in a number of probes that grows with the logarithm."""
+    """Every chain length is found, in a logarithmic number of probes."""
     for last in range(known, 200):
         probes: list[int] = []
 
@@ -128,7 +128,7 @@ def test_probing_is_exact_and_short(known: int) -> None:
 
 
 def test_eight_writers(index: str) -> None:
-    """Eight threads publishing at once make one chain in which each of their versions stands."""
+    """Eight threads that publish at once make one chain with all their versions."""
 
     def write(_: int) -> list[VersionId]:
         made = []
@@ -145,7 +145,7 @@ def test_eight_writers(index: str) -> None:
 
 
 def test_bounded_attempts(index: str) -> None:
-    """A writer that always comes second stops with a conflict, and nothing of it is visible."""
+    """A writer that always loses stops with a conflict, and leaves nothing visible."""
     first = publish(LocalStore(), index, None, plan)
 
     def late(base: Manifest | None) -> Manifest:
@@ -166,7 +166,7 @@ def test_nothing_to_do(index: str) -> None:
 
 
 def test_loser_plans_on_the_winner(index: str) -> None:
-    """A paused writer's old base is replaced by the newest version, and its change is kept."""
+    """The newest version replaces the paused writer's old base, and the writer's change stays."""
     old = publish(LocalStore(), index, None, plan)
     for _ in range(3):
         publish(LocalStore(), index, old, plan)
@@ -181,7 +181,7 @@ def test_loser_plans_on_the_winner(index: str) -> None:
 
 
 def test_nothing_follows_a_tombstone(index: str) -> None:
-    """A writer that lost against DROP learns that the index is gone."""
+    """A writer that lost against DROP reports that the index is gone."""
     base = publish(LocalStore(), index, None, plan)
     publish(LocalStore(), index, base, lambda _: next_version(base, Drop(), new_id(), BY))
     with pytest.raises(ConflictError, match="dropped in version 2"):
@@ -190,21 +190,24 @@ def test_nothing_follows_a_tombstone(index: str) -> None:
 
 
 def test_reply_lost_after_the_effect(index: str) -> None:
-    """A create that took effect and then failed is a success, made once."""
+    """A create that took effect and then failed is a success, and happens once."""
     store = FaultyStore(script=[(None, unknown)])
     assert publish(store, index, None, plan).version == 1
     assert len(chain(index)) == 1
 
 
 def test_reply_lost_before_the_effect(index: str) -> None:
-    """A create that failed without effect is sent again and lands once."""
+    """A create that failed without effect is repeated, and takes effect once."""
     store = FaultyStore(script=[(unknown, None), (unknown, None)])
     made = publish(store, index, None, plan)
     assert chain(index) == [made]
 
 
 def test_repeat_meets_its_own_success(index: str) -> None:
-    """A first create that lands late makes the repeat say no; by its id it is ours."""
+    """If the first create takes effect late, the repeated create finds the file.
+
+    The file's id proves that it is ours.
+    """
     mine = plan(None)
 
     def lands_late() -> None:
@@ -216,7 +219,7 @@ def test_repeat_meets_its_own_success(index: str) -> None:
 
 
 def test_unknown_and_another_commits_on_top(index: str) -> None:
-    """The first writer finds itself in the chain although it is no longer the newest."""
+    """The first writer finds its version in the chain although another version is newer."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, newest(LocalStore(), index), plan)
@@ -228,7 +231,7 @@ def test_unknown_and_another_commits_on_top(index: str) -> None:
 
 
 def test_unknown_and_another_won(index: str) -> None:
-    """After an unknown outcome, another's file under the number means a known loss."""
+    """After an unknown outcome, another writer's file under the number proves a failure."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, None, plan)
@@ -241,7 +244,7 @@ def test_unknown_and_another_won(index: str) -> None:
 
 @pytest.mark.parametrize("effect", [True, False])
 def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
-    """When reading back fails too, the outcome stays unknown and the file stays."""
+    """If reading back fails too, the outcome stays unknown and the file stays."""
     step = (None, unknown) if effect else (unknown, None)
     store = FaultyStore(script=[step], reads=[refused])
     with pytest.raises(UnknownOutcomeError, match="customer_sieve"):
@@ -250,7 +253,7 @@ def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
 
 
 def test_never_known(index: str) -> None:
-    """A store that loses every request is given up after three, as unknown."""
+    """A store that loses every request is given up after three, with an unknown outcome."""
     store = FaultyStore(script=[(unknown, None)] * 9)
     with pytest.raises(UnknownOutcomeError):
         publish(store, index, None, plan)
@@ -258,20 +261,23 @@ def test_never_known(index: str) -> None:
 
 
 def test_refusal_after_doubt_stays_unknown(index: str) -> None:
-    """A later known refusal says nothing of an earlier request that may still be under way."""
+    """A later refusal says nothing about an earlier request that may still take effect."""
     with pytest.raises(UnknownOutcomeError):
         publish(FaultyStore(script=[(unknown, None), (refused, None)]), index, None, plan)
 
 
 def test_known_refusal(index: str) -> None:
-    """A store that refuses at once is unavailable; nothing became visible."""
+    """A store that refuses at once is unavailable, and nothing became visible."""
     with pytest.raises(UnavailableError):
         publish(FaultyStore(script=[(refused, None)]), index, None, plan)
     assert chain(index) == []
 
 
 def test_a_damaged_winner(index: str) -> None:
-    """A number taken by a damaged file is reported, not skipped, and not taken for a loss."""
+    """A damaged file under the number is reported.
+
+    It is neither skipped nor counted as another writer's success.
+    """
     LocalStore().create(version_file(index, 1), b"{}")
     with pytest.raises(CorruptError):
         newest(LocalStore(), index)
@@ -282,7 +288,7 @@ def test_a_damaged_winner(index: str) -> None:
 
 
 def test_a_newer_winner(index: str) -> None:
-    """A version of a newer release is not written over by this one."""
+    """A version of a newer release is not overwritten."""
     data = render_manifest(SAMPLE)
     newer = data.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1), 1)
     body = newer[: newer.rindex(b',"checksum"')] + b"}"
@@ -293,7 +299,7 @@ def test_a_newer_winner(index: str) -> None:
 
 
 def test_copied_folders_are_not_the_index(index: str, tmp_path: Path) -> None:
-    """A manifest under another uuid or number than its own is refused."""
+    """A manifest with another uuid or number than its own is refused."""
     made = publish(LocalStore(), index, None, plan)
     data = render_manifest(made)
     LocalStore().create(version_file(index, 2), data)
@@ -309,7 +315,7 @@ def test_copied_folders_are_not_the_index(index: str, tmp_path: Path) -> None:
 
 
 def test_a_dropped_folder_stays_gone(index: str) -> None:
-    """Publishing into a folder that was deleted fails and does not make it again."""
+    """Publishing into a deleted folder fails and does not create the folder again."""
     LocalStore().delete(index)
     with pytest.raises(GoneError):
         publish(LocalStore(), index, None, plan)
@@ -317,7 +323,7 @@ def test_a_dropped_folder_stays_gone(index: str) -> None:
 
 
 def test_versions_are_plain_files(index: str) -> None:
-    """A publish leaves nothing but the manifest, and nothing outside the index's folder."""
+    """A publish leaves only the manifest, and writes nothing outside the index's folder."""
     publish(LocalStore(), index, None, plan)
     assert [entry.name for entry in LocalStore().list(join(index, "versions"))] == ["1.json"]
     assert [entry.name for entry in LocalStore().list(index)] == ["versions"]

@@ -1,8 +1,8 @@
-"""Every order of three writers and a foreign tool, with lost requests, lost replies and deaths.
+"""Tests every order of three writers and a foreign tool, with lost requests, replies and deaths.
 
-The steps are those of production (`sieve.metadata.commit_protocol`, `transitions`); the store, the
-metastore's property and the orders of a statement's tail are modelled here. A writer that is not
-scheduled any more is one that was killed, so every death is among the orders.
+The steps are those of production (`sieve.metadata.commit_protocol`, `transitions`). The store, the
+metastore's property and the final steps of a statement are modelled here. A writer that is never
+scheduled again is a killed writer, so the orders include every death.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Rule = Callable[[Step, Answer], Step | End]
 
 
 class Writer(NamedTuple):
-    """A statement at work.
+    """A statement that is running.
 
     Attributes:
-        kind: what it does.
-        steps: calls that it has made.
-        doing: its step of publishing, how that ended, or the step of its tail.
-        proposed: identity of the version that it tries to publish.
-        lost: identities that it knows never to become visible.
+        kind: kind of the statement.
+        steps: number of calls so far.
+        doing: its step of publishing, the result of publishing, or one of its final steps.
+        proposed: identity of the version that the writer tries to publish.
+        lost: identities that will certainly never become visible.
     """
 
     kind: str
@@ -49,17 +49,18 @@ class Writer(NamedTuple):
 
 
 class State(NamedTuple):
-    """All that there is.
+    """The whole state of the model.
 
     Attributes:
-        chain: identities of the versions there are, the first one first.
-        flying: creates that were sent, not answered, and may yet take effect.
-        writers: those at work.
+        chain: identities of the existing versions, oldest first.
+        flying: creates that were sent and not answered, and may still take effect.
+        writers: the running writers.
         registered: whether the table has the index's property.
-        copied: what a foreign tool has read of it and not yet written back; None before and after.
-        foreign: calls that the foreign tool has left.
-        deleted: parts of lists of locations that were deleted.
-        folder: whether the index's folder is there.
+        copied: the property as a foreign tool has read it and not yet written it back; None before
+            and after.
+        foreign: number of calls that the foreign tool may still make.
+        deleted: parts of location lists that were deleted.
+        folder: whether the index's folder exists.
     """
 
     chain: tuple[str, ...]
@@ -73,18 +74,18 @@ class State(NamedTuple):
 
 
 class BrokenError(AssertionError):
-    """A state that must not be."""
+    """A forbidden state."""
 
 
 class Model:
-    """All states that can be reached.
+    """All reachable states.
 
     Args:
-        rule: what a writer does next.
-        if_absent: whether the store creates only what is not there.
-        keep_unknown: whether what an unknown outcome may refer to is kept.
-        keep_shared: whether what an earlier version names, too, is kept.
-        tombstone: whether a drop publishes the end of the index, and then removes the property.
+        rule: function that decides a writer's next step.
+        if_absent: whether the store creates only absent files.
+        keep_unknown: whether files that an unknown outcome may refer to are kept.
+        keep_shared: whether files that an earlier version also names are kept.
+        tombstone: whether a drop publishes a tombstone before it removes the property.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Model:
         self._parts_named: dict[tuple[str, ...], frozenset[str]] = {}
 
     def explore(self, kinds: str) -> set[State]:
-        """Every state of these writers; raises BrokenError at the first that must not be."""
+        """Visits every state of these writers; raises BrokenError at the first forbidden state."""
         first = self._versions["1"]
         writers = tuple(
             Writer(kind, 0, FIRST, self._plan(k, kind, first))
@@ -111,7 +112,7 @@ class Model:
             else Writer(kind, 0, "unregister", "1")
             for k, kind in enumerate(kinds)
         )
-        # Nothing that a foreign tool does to the property can matter while there is no drop.
+        # Without a drop, the foreign tool's calls cannot matter.
         start = State(("1",), frozenset(), writers, foreign=2 if "d" in kinds else 0)
         seen, waiting = {start}, [start]
         while waiting:
@@ -123,7 +124,7 @@ class Model:
         return seen
 
     def _plan(self, number: int, kind: str, base: Manifest) -> str:
-        """The identity of what a writer would publish on top of a version; ConflictError."""
+        """The identity of the version that a writer would publish on a base, or ConflictError."""
         name = f"{number}{kind}{base.id}"
         if name not in self._versions:
             made = next_version(base, _change(kind, number), VersionId(name), BY)
@@ -134,7 +135,7 @@ class Model:
         return name
 
     def _told_apart(self, state: State) -> State:
-        """The state without what can make no difference any more."""
+        """The state without details that cannot matter any more."""
         flying = state.flying
         if flying and self._if_absent:
             free = {n for n in flying if self._versions[n].version > len(state.chain)}
@@ -148,7 +149,8 @@ class Model:
 
     def _next(self, state: State) -> Iterator[State]:
         for name in state.flying:
-            # Those that never take effect are those of which this is never played.
+            # A create that never takes effect corresponds to an order in which this step never
+            # happens.
             yield self._land(state, name)._replace(flying=state.flying - {name})
         if state.foreign == 2:
             yield state._replace(copied=state.registered, foreign=1)
@@ -197,7 +199,7 @@ class Model:
         yield landed, Answer.TAKEN if landed is state else Answer.MADE
 
     def _land(self, state: State, name: str) -> State:
-        """A create takes effect, if there is no such number and the folder is there."""
+        """A create takes effect if the number is free and the folder exists."""
         number = self._versions[name].version
         if not state.folder or (self._if_absent and number <= len(state.chain)):
             return state
@@ -222,7 +224,7 @@ class Model:
         return self._ended(state, number, writer._replace(doing=doing))
 
     def _ended(self, state: State, number: int, writer: Writer) -> tuple[State, Writer]:
-        """What a refresh that failed for certain has built is deleted at once."""
+        """A refresh that certainly failed deletes its files at once."""
         failed = writer.doing in (End.LOST, End.REFUSED)
         failed |= writer.doing is End.UNKNOWN and not self._keep_unknown
         if writer.doing is End.REFUSED:
@@ -249,7 +251,7 @@ class Model:
                 raise BrokenError("a dropped index is in use again")
 
     def _checked(self, names: tuple[str, ...]) -> frozenset[str]:
-        """The parts that a chain's versions name; many states have the same chain."""
+        """The parts that a chain's versions name; cached, since many states have the same chain."""
         chain = [self._versions[name] for name in names]
         for before, version in itertools.pairwise(chain):
             try:
@@ -277,17 +279,17 @@ def _change(kind: str, number: int) -> Change:
 
 
 def _part_of(number: int) -> str:
-    """The part of the list of locations that a writer has made."""
+    """The part of the location list that a writer has made."""
     return f"part of {number}"
 
 
 @pytest.mark.parametrize("kinds", ["rrd", "rod"])
 def test_no_order_breaks_the_chain(kinds: str) -> None:
-    """Refreshes, a switch and a drop of six calls each, in every order and with every fault.
+    """Refreshes, a switch and a drop of six calls each run in every order and with every fault.
 
-    The versions stay a chain; what was reported stands; what was given up never comes back; what a
-    version names, or an unknown outcome may name, is there; and an index that was dropped is not
-    used again, whatever another tool writes back.
+    The versions stay a chain. A reported version stays, and an abandoned version never appears. All
+    parts exist that a version or an unknown outcome may name. A dropped index is not used again,
+    whatever another tool writes back.
     """
     states = Model().explore(kinds)
     assert len(states) > 50_000
@@ -296,7 +298,7 @@ def test_no_order_breaks_the_chain(kinds: str) -> None:
 
 
 def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Rule:
-    """Production's rule but for one answer."""
+    """Production's rule with one changed answer."""
     return lambda step, came: (
         then if came is answer and isinstance(step, of) else next_step(step, came)
     )
@@ -318,6 +320,6 @@ def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Ru
     ],
 )
 def test_each_rule_is_needed(model: Model, what: str) -> None:
-    """Without any one of them some order loses a version, or takes back what stands."""
+    """Without any one of the rules, some order loses a version or withdraws a reported version."""
     with pytest.raises(BrokenError, match=what):
         _ = [model.explore(kinds) for kinds in ("rd", "rr")]

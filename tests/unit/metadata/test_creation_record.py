@@ -1,4 +1,4 @@
-"""A statement whose index was dropped meanwhile: what it has written since goes, nothing else."""
+"""If an index was dropped during a statement, only the statement's later files are deleted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def end(directory: str, error: Exception | None) -> None:
 
 @pytest.mark.parametrize("marks", [MARKS, MARKS[:1], MARKS[1:]], ids=["both", "first", "second"])
 def test_an_index_with_a_mark_of_life_stays(tmp_path: Path, marks: tuple[str, ...]) -> None:
-    """One that lacks one of the two is damaged, not dropped; the statement's own error is told."""
+    """An index that lacks one of the two marks is damaged, not dropped.
+
+    The statement's own error is reported.
+    """
     names = {*marks, "runs/1/part"}
     directory = written(tmp_path / "i", *names)
     end(directory, None)
@@ -54,7 +57,7 @@ def test_an_index_with_a_mark_of_life_stays(tmp_path: Path, marks: tuple[str, ..
 
 @pytest.mark.parametrize("error", [None, KeyError()])
 def test_what_is_written_after_a_drop_goes(tmp_path: Path, error: Exception | None) -> None:
-    """Whether the statement came to its end or failed, it reports the drop."""
+    """The statement reports the drop, whether the statement succeeded or failed."""
     directory = written(tmp_path / "i", "runs/1/part")
     with pytest.raises(ConflictError, match="index v was dropped") as told:
         end(directory, error)
@@ -66,7 +69,7 @@ def test_what_is_written_after_a_drop_goes(tmp_path: Path, error: Exception | No
 def test_a_store_that_does_not_answer_tells_of_no_drop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
-    """The statement ends as it would."""
+    """The statement ends with its own result."""
     directory = written(tmp_path / "i", "runs/1/part")
 
     def silent(*_: object) -> None:
@@ -80,7 +83,7 @@ def test_a_store_that_does_not_answer_tells_of_no_drop(
             with pytest.raises(KeyError):
                 end(directory, error)
     assert (tmp_path / "i/runs/1/part").exists()
-    # A folder that cannot be cleaned is of a dropped index all the same.
+    # A folder that cannot be cleaned still belongs to a dropped index.
     monkeypatch.setattr(LocalStore, "list", silent)
     with pytest.raises(ConflictError):
         end(directory, error)
@@ -88,7 +91,7 @@ def test_a_store_that_does_not_answer_tells_of_no_drop(
 
 @dataclass(frozen=True, slots=True)
 class Noting(LocalStore):
-    """A store whose clock stands at the end of the second day; notes what it deletes."""
+    """A store whose clock stands at the end of the second day, and which records deletions."""
 
     deleted: list[str] = field(default_factory=list)
 
@@ -101,7 +104,10 @@ class Noting(LocalStore):
 
 
 def test_an_index_is_deleted_from_its_registration_to_its_creation_record(tmp_path: Path) -> None:
-    """Whatever is left after a kill is then known for what it is; a folder that is gone is done."""
+    """After a kill, the remaining files still show what they are.
+
+    A missing folder counts as deleted.
+    """
     names = [REGISTERED, "versions/1.json", "runs/1/part", CREATION_RECORD, "locations/x"]
     folder, store = written(tmp_path / "i", *names), Noting()
     delete_index(store, folder)
@@ -116,7 +122,7 @@ def test_an_index_is_deleted_from_its_registration_to_its_creation_record(tmp_pa
 
 
 def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: object = None) -> str:
-    """The folder of an index that a CREATE has begun."""
+    """The folder of an index whose CREATE has begun."""
     folder = root / f"{SAMPLE.index[:-1]}{number}"
     written(folder, *names)
     folder.mkdir(parents=True, exist_ok=True)
@@ -128,7 +134,7 @@ def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: obj
 
 
 def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
-    """Of this table, if it never was registered; nothing else is touched."""
+    """The index belongs to this table and was never registered. Nothing else is deleted."""
     other = replace(SAMPLE.table, table="other")
     dead = begun(tmp_path, 0, DAY_MS, "runs/1/part")
     left = [
@@ -146,7 +152,7 @@ def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
 
 
 def test_creation_records_are_those_of_our_folders(tmp_path: Path) -> None:
-    """Another program's folder, and one whose record cannot be read, is not ours to delete."""
+    """Another program's folder, or one with an unreadable record, must not be deleted."""
     folder = begun(tmp_path, 0, 0, REGISTERED)
     (record,) = creation_records(LocalStore(), f"file:{tmp_path}", [])
     assert (record.folder, record.name, record.table) == (folder, "v0", SAMPLE.table)

@@ -1,4 +1,4 @@
-"""What a version writes of its list of locations, and what is made of parts that do not fit."""
+"""How a version writes its list of locations, and how parts that do not fit are handled."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ RUN = replace(SAMPLE.runs[0], locations=N, encoder={"type": "bigint"})
 
 
 def laid(folder: Path, version: Manifest, now: Locations) -> Manifest:
-    """The version after one, with another list."""
+    """Writes the version after `version`, with another list."""
     store = LocalStore()
     store.mkdirs(f"file:{folder}/intents")
     before = read_list(store, f"file:{folder}", version)
@@ -71,7 +71,7 @@ def three_parts(folder: Path) -> Manifest:
 
 
 def test_a_version_shares_the_parts_before(tmp_path: Path) -> None:
-    """Of three versions each wrote one part, and each is read as it was told."""
+    """Each of three versions wrote one part, and each list reads back as it was written."""
     version = three_parts(tmp_path)
     known = read_locations(LocalStore(), f"file:{tmp_path}", version)
     assert sorted(known.paths) == sorted(plain_locations(60).paths)
@@ -87,7 +87,7 @@ def test_a_version_shares_the_parts_before(tmp_path: Path) -> None:
 
 
 def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
-    """Where a run before it is left out, a location stands with its new slot."""
+    """If an earlier run is left out, a location gets a new slot and therefore a new row."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     slots = np.arange(64)
     slots[60:] -= 8
@@ -97,14 +97,14 @@ def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
 
 
 def test_a_list_that_has_lost_a_quarter_is_written_whole(tmp_path: Path) -> None:
-    """What is gone does not pile up; a location less, and it is a part."""
+    """Removed locations do not accumulate. With one removed location less, the change is a part."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
     assert [p.rows for p in laid(tmp_path, base, plain_locations(75)).locations.parts] == [100, 25]
     assert [p.rows for p in laid(tmp_path, base, plain_locations(74)).locations.parts] == [74]
 
 
 def test_a_folder_more_leaves_the_numbers_of_the_others(tmp_path: Path) -> None:
-    """Parts tell folders by their number; a list that is written whole forgets those unused."""
+    """Parts refer to folders by number. A list that is written whole drops unused folders."""
     store, directory = LocalStore(), f"file:{tmp_path}"
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     store.mkdirs(f"{directory}/intents")
@@ -121,7 +121,10 @@ def test_a_folder_more_leaves_the_numbers_of_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", range(3))
 def test_every_part_is_verified(tmp_path: Path, number: int) -> None:
-    """Cut, or with a bit turned over, any one of them is corrupt; without it the list is gone."""
+    """A part that is truncated or has a flipped bit is corrupt.
+
+    Without the part, the list is missing.
+    """
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     path = tmp_path / "locations" / version.locations.parts[number].name
     data = path.read_bytes()
@@ -136,18 +139,18 @@ def test_every_part_is_verified(tmp_path: Path, number: int) -> None:
 
 
 def flipped(data: bytes) -> bytes:
-    """One bit in the middle is another."""
+    """The bytes with one bit flipped in the middle."""
     middle = len(data) // 2
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
 def opened(store: LocalStore, directory: str, version: Manifest) -> Locations:
-    """The list as scans see it."""
+    """The list as scans read it."""
     return open_version(store, directory, version, Cache(1 << 24)).locations()
 
 
 def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
-    """Each is whole, but one is missing, they are in another order, or their count is another."""
+    """Each part is intact, but a part is missing, the order differs, or a count differs."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     first, second, third = version.locations.parts
     lies = [
@@ -169,7 +172,7 @@ def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["root", "path", "mtime", "slot"])
 def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
-    """Whatever its checksum says: no number stands for none."""
+    """The part is corrupt even with a right checksum: no number stands for a missing value."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(3), (ROOT,))))
     place = table.schema.get_field_index(column)
     values = [*table[column].to_pylist()[:2], None]
@@ -181,7 +184,7 @@ def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
 
 
 def test_a_new_version_reads_its_new_part_alone(tmp_path: Path) -> None:
-    """The cache has the others from the version before."""
+    """The cache has the other parts from the version before."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     store, cache = CountingStore(), Cache(1 << 24)
     open_version(store, directory, version, cache)
@@ -195,7 +198,7 @@ def test_a_new_version_reads_its_new_part_alone(tmp_path: Path) -> None:
 
 
 def test_an_old_list_is_that_of_its_version_still(tmp_path: Path) -> None:
-    """What a later part says of a path is said of later versions alone; parts tell what is gone."""
+    """A later part changes a path for later versions only. Parts list the removed paths."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     older = replace(version, locations=LocationsRef(version.locations.parts[:1], 64))
     known = read_locations(LocalStore(), directory, older)
@@ -205,7 +208,7 @@ def test_an_old_list_is_that_of_its_version_still(tmp_path: Path) -> None:
 
 
 class Listed:
-    """A table of files that no Spark reads, each with one key."""
+    """A table of files with one key each, without Spark."""
 
     def __init__(self, files: list[DataFile]) -> None:
         self._files = tuple(files)
@@ -234,12 +237,15 @@ class Listed:
 
 
 def in_folder(folder: Path) -> dict[Path, int]:
-    """Bytes of every file below a folder."""
+    """The bytes of each file below a folder."""
     return {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
-    """Ten files of 100,000: less than a hundredth of the list, with run, manifest and all."""
+    """Ten changed files of 100,000 take less than a hundredth of the list.
+
+    The bytes include run and manifest.
+    """
     names = [hashlib.md5(b"%d" % k).hexdigest() for k in range(N)]
     paths = tuple(
         f"{ROOT}/day={k % 365}/part-{k:05d}-{name}.parquet" for k, name in enumerate(names)
@@ -277,7 +283,7 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
 def test_roots_that_are_gone_make_no_version_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Partitions of places of their own come and go: a list has no more roots than it may."""
+    """A list's number of roots stays bounded while partitions with own locations come and go."""
     n, most = 60, 64
     monkeypatch.setattr("sieve.indexing.write_file_list.MAX_ROOTS", most)
 
@@ -304,7 +310,10 @@ def test_roots_that_are_gone_make_no_version_too_large(
     [([0, 1], [1]), ([0, 1], [0]), ([1], [1, 2]), ([1], [0, 1]), ([0, 1], [1, 2])],
 )
 def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[int]) -> None:
-    """Before, now, or both: a part that told one of its rows alone would hide the others."""
+    """The path is listed twice before, now, or both times.
+
+    A part with one of its rows would hide the others.
+    """
 
     def listed(times: list[int]) -> Locations:
         one = plain_locations(len(times))
@@ -316,7 +325,10 @@ def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[
 
 
 def test_a_state_is_stored_in_place_of_the_length() -> None:
-    """As earlier releases wrote it and the driver compares it; a state of no release is damage."""
+    """Earlier releases wrote the state this way, and the driver compares it.
+
+    An unknown state is damage.
+    """
     some = replace(plain_locations(4), states=np.array([0, -1, -2, -3], np.int8))
     assert [FileState(state).name for state in some.states] == [
         "READ", "UNPROVEN", "RACY", "REMOVED",
@@ -332,7 +344,7 @@ def test_a_state_is_stored_in_place_of_the_length() -> None:
 
 
 def test_a_list_that_cannot_be_stored_is_not_written() -> None:
-    """A path below none of the roots, more places than a reader takes, and two forms at once."""
+    """The path is below no root, has too many places for a reader, or has two forms at once."""
     some = plain_locations(2)
     with pytest.raises(ValueError, match="lies below none of"):
         render_locations(some, ("file:/other", f"{ROOT}/0"))
@@ -356,7 +368,7 @@ def test_a_list_that_cannot_be_stored_is_not_written() -> None:
 
 @pytest.mark.parametrize("root", [-1, 1])
 def test_a_root_that_is_not_there_is_damage(root: int) -> None:
-    """A path is read below the root of its number alone."""
+    """A path belongs to the root of its number and to no other root."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(2), (ROOT,))))
     sink = io.BytesIO()
     numbers = pa.array([0, root], pa.int32())
@@ -366,6 +378,6 @@ def test_a_root_that_is_not_there_is_damage(root: int) -> None:
 
 
 def test_an_empty_list_needs_no_root() -> None:
-    """A version without files names none."""
+    """A version without files names no root."""
     again = parse_locations(render_locations(NO_LOCATIONS, ()), (), 0)
     assert len(again.paths) == 0

@@ -1,4 +1,4 @@
-"""Ranges of files: stored and read back, merged and compared with the files they belong to."""
+"""Ranges of files: stored, read back, merged, and compared with the files that they belong to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ints(*numbers: int) -> npt.NDArray[np.int64]:
 
 
 def listed() -> Locations:
-    """a: three ranges; b: one location; c: unproven, two ranges."""
+    """File a has three ranges, file b is one location, and file c is unproven with two ranges."""
     return Locations(
         (f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/c"),
         np.array([FileState.READ, FileState.READ, FileState.UNPROVEN], np.int8),
@@ -73,7 +73,7 @@ def stored(of: Locations) -> Locations:
 
 
 def test_stored_and_read_back() -> None:
-    """A list is read as it was written, and each range has a slot of its own."""
+    """A list is read back as it was written, and each range has its own slot."""
     again = stored(listed())
     assert facts(again) == facts(listed())
     assert facts(again)[:4] == [
@@ -88,7 +88,7 @@ def test_stored_and_read_back() -> None:
 
 
 def test_a_list_without_ranges_has_none() -> None:
-    """A list whose files are one location each has the columns of earlier formats alone."""
+    """If each file is one location, the list has only the columns of earlier formats."""
     whole = listed().chosen(np.array([False, True, False]))
     assert whole.ranges is not None
     assert stored(whole).ranges is None
@@ -96,7 +96,7 @@ def test_a_list_without_ranges_has_none() -> None:
 
 
 def test_parts_are_merged_by_file() -> None:
-    """A file is rewritten with all its ranges, whether their number grows or falls."""
+    """A file is rewritten with all its ranges, whether their number grows or shrinks."""
     first, b = listed(), np.array([False, True, False])
     cut = replace(
         first.chosen(b),
@@ -107,14 +107,14 @@ def test_parts_are_merged_by_file() -> None:
     assert part.paths == (f"{ROOT}/b",)
     assert sorted(facts(merge([first, stored(part)]))) == sorted(facts(later))
     assert diff(later, later).paths == ()
-    # A file that is one location again, and one that is gone.
+    # One file becomes a single location again, and one file is removed.
     back = diff(later, first.chosen(np.array([True, True, False])))
     assert sorted(back.paths) == [f"{ROOT}/b", f"{ROOT}/c"]
     assert facts(merge([later, stored(back)])) == facts(first)[:4]
 
 
 def test_a_file_that_has_ranges_now_or_had_them_before_is_a_change() -> None:
-    """Although its length, time and counts are as they were."""
+    """The file's length, time and counts are the same, but the file counts as changed."""
     cut, whole = listed(), replace(listed(), ranges=None)
     assert diff(whole, cut).paths == (f"{ROOT}/a", f"{ROOT}/c")
     assert diff(cut, whole).paths == (f"{ROOT}/a", f"{ROOT}/c")
@@ -123,7 +123,7 @@ def test_a_file_that_has_ranges_now_or_had_them_before_is_a_change() -> None:
 
 @pytest.mark.parametrize("column", ["starts", "rows", "nulls", "nans", "footers"])
 def test_a_range_that_differs_is_a_change(column: str) -> None:
-    """One number of one range makes its file another."""
+    """One different number of one range makes the file a changed file."""
     now = listed()
     assert now.ranges is not None
     values = getattr(now.ranges, column).copy()
@@ -146,7 +146,10 @@ def test_a_range_that_differs_is_a_change(column: str) -> None:
     ],
 )
 def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
-    """Offsets ascend to the file's length, counts add up to its own, its footer lies within."""
+    """Offsets must ascend to the file's length, and counts must add up to the file's counts.
+
+    The footer must lie within the file.
+    """
     now = listed()
     assert now.ranges is not None
     values = getattr(now.ranges, column).copy()
@@ -157,7 +160,7 @@ def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, valu
 
 
 def test_a_range_takes_few_bytes() -> None:
-    """A range costs at most 5 bytes of the stored list, where rows differ at random."""
+    """A range takes at most 5 bytes of the stored list if rows differ at random."""
     n, each = 1_000, 16
     random = np.random.default_rng(0)
     sizes = random.integers(15 << 20, 17 << 20, (n, each))
@@ -183,7 +186,7 @@ def test_a_range_takes_few_bytes() -> None:
 
 
 def test_a_list_has_as_many_locations_as_its_version_says() -> None:
-    """However many; and its places lie in the runs of the version."""
+    """The number of locations is unlimited, and places must lie in the version's runs."""
     many = plain_locations(400)
     check_list(many, int("400"), 400)
     for number, slots in ((399, 400), (401, 400), (400, 399)):
@@ -197,7 +200,7 @@ def test_a_list_has_as_many_locations_as_its_version_says() -> None:
 
 
 def test_counts_of_other_ranges_are_damage() -> None:
-    """Each range has a count of each kind."""
+    """Each range must have a count of each kind."""
     table = pq.read_table(io.BytesIO(render_locations(listed(), [ROOT])))
     names = table.column_names[-4:]
     for name in names[1:]:

@@ -1,4 +1,4 @@
-"""The versions of an index in their order, and what is said where one is missing."""
+"""The versions of an index in order, and the error if a version is missing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 
 def versions(folder: Path, *numbers: int) -> str:
-    """The folder of an index with files of some versions, each of second ten times its number."""
+    """An index folder with files of some versions. Version n has the time 10 * n seconds."""
     (folder / "versions").mkdir()
     for number in numbers:
         file = folder / "versions" / f"{number}.json"
@@ -45,7 +45,7 @@ def versions(folder: Path, *numbers: int) -> str:
 
 
 def test_versions_have_the_times_of_their_files(tmp_path: Path) -> None:
-    """In the order of their numbers, not of their names; other files are none."""
+    """Versions are sorted by number, not by file name, and other files are ignored."""
     found = published(LocalStore(), versions(tmp_path, *range(12, 0, -1)))
     assert found == [10_000 * number for number in range(1, 13)]
 
@@ -65,7 +65,10 @@ def test_a_gap_is_damage(tmp_path: Path) -> None:
 
 
 def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> None:
-    """By number; 0 without a mark or a folder of marks, and other names are none."""
+    """The result is a number, and 0 without a mark or a folder of marks.
+
+    Other names are ignored.
+    """
     index = f"file:{tmp_path}"
     assert vacuumed(LocalStore(), index) == 0
     (tmp_path / "vacuumed").mkdir()
@@ -81,13 +84,16 @@ def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> Non
     [(1, 0, 2), (2, 0, 1), (3, 0, 0), (9, 0, 0), (1, 1, 2), (1, 2, 1), (1, 1.5, 1), (1, 9, 0)],
 )
 def test_a_version_ages_from_the_next_one_on(versions: int, hours: float, expired: int) -> None:
-    """Of three, the first was replaced two hours ago and a bit, the second one hour and a bit."""
+    """Of three versions, the first was replaced a bit over two hours ago.
+
+    The second was replaced a bit over one hour ago.
+    """
     times = [0, 3_600_000, 7_200_000]
     assert Retention(versions, hours).expired(times, 10_800_001) == expired
 
 
 def runs(*names: str) -> Manifest:
-    """A version of these runs, over a list of files that has as many parts."""
+    """A version with these runs, whose file list has the same number of parts."""
     parts = SAMPLE.locations.parts * len(names)
     return replace(
         SAMPLE,
@@ -97,14 +103,17 @@ def runs(*names: str) -> Manifest:
 
 
 def test_a_version_that_keeps_a_run_is_a_refresh() -> None:
-    """Without one in common, all was read again."""
+    """A version that has no run in common with the one before is a rebuild."""
     assert refreshed_or_rebuilt(runs("a"), runs("a", "b")) == "refreshed"
     assert refreshed_or_rebuilt(runs("a", "b"), runs("c", "b")) == "refreshed"
     assert refreshed_or_rebuilt(runs("a", "b"), runs("c")) == "rebuilt"
 
 
 def test_the_history_tells_what_each_version_changed(tmp_path: Path) -> None:
-    """Newest first, with its time and whether VACUUM has left its files."""
+    """The history is sorted newest first.
+
+    Each entry has its time, and whether VACUUM has kept its files.
+    """
     by = CreatedBy("0.1.0", "4.1.4")
     moved = replace(SAMPLE.table, table="renamed", location="file:/w/renamed")
     made: list[tuple[Manifest, str]] = [(SAMPLE, "created")]
@@ -125,7 +134,7 @@ def test_the_history_tells_what_each_version_changed(tmp_path: Path) -> None:
     base = made[-1][0]
     add(replace(base, runs=runs("a", "b").runs, locations=runs("a", "b").locations), "refreshed")
     add(replace(made[-1][0], runs=runs("c").runs, locations=runs("c").locations), "rebuilt")
-    # A commit of a Delta table that changed no file.
+    # This commit of a Delta table changed no file.
     add(replace(made[-1][0], commit=Commit("0b6c", 7)), "refreshed")
     add(next_version(made[-1][0], Drop(), VersionId("f" * 32), by), "dropped")
     folder = tmp_path / SAMPLE.index

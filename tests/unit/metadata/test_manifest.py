@@ -17,13 +17,13 @@ DATA = render_manifest(SAMPLE)
 
 
 def sealed(text: str | bytes) -> bytes:
-    """A body under a checksum that matches: what a hostile or newer writer could leave."""
+    """A body with a right checksum, as a hostile or newer writer could write it."""
     body = text.encode() if isinstance(text, str) else text
     return body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode()
 
 
 def edited(change: Callable[[dict[str, Any]], object]) -> bytes:
-    """The sample with one thing changed in its JSON, under a checksum that matches."""
+    """The sample with one change in its JSON and a right checksum."""
     record = json.loads(DATA)
     del record["checksum"]
     change(record)
@@ -31,13 +31,13 @@ def edited(change: Callable[[dict[str, Any]], object]) -> bytes:
 
 
 def test_what_is_written_is_read() -> None:
-    """A manifest survives the way through its file, and equal ones give equal bytes."""
+    """A manifest reads back from its file unchanged, and equal manifests give equal bytes."""
     assert parse_manifest(DATA) == SAMPLE
     assert render_manifest(parse_manifest(DATA)) == DATA
 
 
 def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
-    """Any JSON tool can read a manifest; the checksum covers all that stands before it."""
+    """Any JSON tool can read a manifest, and the checksum covers everything before it."""
     record = json.loads(DATA.decode("ascii"))
     assert record["format"] == FORMAT
     assert list(record)[-1] == "checksum"
@@ -45,21 +45,21 @@ def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
 
 
 def test_the_bytes_of_the_format_stay_as_they_are() -> None:
-    """The sample's checksum is fixed: a change of the bytes needs a new format number."""
+    """The sample's checksum is fixed, because a change of the bytes needs a new format number."""
     assert hashlib.sha256(DATA).hexdigest() == (
         "a39d418b064525761739b5388238a3db9e16efeb76c8352fec9129f80844399e"
     )
 
 
 def test_every_truncation_is_seen() -> None:
-    """A file cut at any byte is corrupt, never something else."""
+    """A file that is truncated at any byte is corrupt, and nothing else."""
     for length in range(len(DATA)):
         with pytest.raises(CorruptError):
             parse_manifest(DATA[:length])
 
 
 def test_every_flipped_bit_is_seen() -> None:
-    """One wrong bit anywhere makes the file corrupt, also in the format number."""
+    """One wrong bit anywhere makes the file corrupt, even in the format number."""
     for position in range(len(DATA)):
         flipped = bytearray(DATA)
         flipped[position] ^= 1 << position % 8
@@ -77,14 +77,14 @@ def test_every_flipped_bit_is_seen() -> None:
     ],
 )
 def test_newer_is_told_from_damaged(data: bytes) -> None:
-    """An intact file of a later release says so, whatever else it holds."""
+    """An intact file of a later release is reported as such, whatever else it contains."""
     with pytest.raises(UnsupportedError) as caught:
         parse_manifest(data)
     assert caught.value.condition == "SIEVE_VERSION_TOO_NEW"
 
 
 def test_a_damaged_newer_file_is_damaged() -> None:
-    """A format number is believed only under a matching checksum."""
+    """A format number is only believed under a right checksum."""
     with pytest.raises(CorruptError):
         parse_manifest(DATA.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1)))
 
@@ -183,20 +183,20 @@ def test_run_files_have_plain_names(name: str) -> None:
     ],
 )
 def test_members_of_the_wrong_kind(change: Callable[[dict[str, Any]], object]) -> None:
-    """Each member has one kind and its bounds, also in a file whose checksum matches."""
+    """Each member has one type and its bounds, even in a file with a right checksum."""
     with pytest.raises(CorruptError, match="manifest"):
         parse_manifest(edited(change))
 
 
 def many_runs(manifest: dict[str, Any], count: int) -> None:
-    """Runs without files."""
+    """A manifest with this many runs without files."""
     manifest["runs"] = [
         manifest["runs"][0] | {"files": [], "id": f"{k:032x}"} for k in range(count)
     ]
 
 
 def many_ranges(manifest: dict[str, Any], count: int) -> None:
-    """A file of a run with ranges of codes and of hashes."""
+    """A manifest with a file that has this many ranges of codes and of hashes."""
     ranges = [[k, k] for k in range(count)]
     manifest["runs"][0]["files"][0].update(codes=ranges, hashes=ranges)
 
@@ -228,7 +228,10 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
 ) -> None:
-    """Earlier and later releases write up to these, so they stay; one more is damage."""
+    """Earlier and later releases write up to these limits, so they must stay.
+
+    One more is damage.
+    """
     parse_manifest(edited(lambda m: change(m, most)))
     with pytest.raises(CorruptError, match="manifest"):
         parse_manifest(edited(lambda m: change(m, most + 1)))
@@ -254,31 +257,31 @@ def test_a_manifest_may_reach_its_limits(
     ids=range(13),
 )
 def test_hostile_bodies(body: bytes) -> None:
-    """Nesting, size, huge numbers, repeated members and other encodings are one kind of error."""
+    """Nesting, size, huge numbers, repeated members and other encodings give one kind of error."""
     with pytest.raises(CorruptError):
         parse_manifest(sealed(body))
 
 
 def test_a_manifest_beyond_the_limits_is_not_written() -> None:
-    """What no reader would take is refused where the writer can still do something about it."""
+    """The writer refuses what no reader would accept, while the writer can still react."""
     bad = LocationsRef((PartRef("no such name", 1, "0" * 64, 17),), 17)
     with pytest.raises(InvalidInputError, match="customer_sieve"):
         render_manifest(replace(SAMPLE, locations=bad))
 
 
 def test_an_empty_comment_is_kept() -> None:
-    """It is a comment, unlike none."""
+    """An empty comment differs from no comment."""
     assert parse_manifest(render_manifest(replace(SAMPLE, comment=""))).comment == ""
 
 
 def test_queries_may_read_no_file_at_all() -> None:
-    """Such as those for keys between two that occur, where every file is skipped."""
+    """Queries for keys between two existing keys skip every file."""
     none = replace(SAMPLE.stats, expected=(Expected("absent", 0.0, 0.0, 0.0),), seconds=0.0)
     assert parse_manifest(render_manifest(replace(SAMPLE, stats=none))).stats == none
 
 
 def test_the_bytes_of_a_manifest_are_those_of_earlier_releases() -> None:
-    """The checksum of the sample of format 3, its members in their order."""
+    """The checksum of the sample in format 3 is fixed, with its members in order."""
     told = render_manifest(SAMPLE)
     members = list(json.loads(told))
     assert members == ["format", *MEMBERS, "checksum"]
@@ -289,7 +292,7 @@ def test_the_bytes_of_a_manifest_are_those_of_earlier_releases() -> None:
 
 
 def test_measurements_of_earlier_formats_have_no_bytes() -> None:
-    """They are read and, where a refresh takes them over, written without."""
+    """Such measurements are read, and a refresh that keeps them writes them without bytes."""
 
     def older(record: dict[str, Any]) -> None:
         record["format"] = 2
@@ -308,7 +311,10 @@ def test_measurements_of_earlier_formats_have_no_bytes() -> None:
 
 
 def test_an_index_that_follows_writes_has_an_option_more() -> None:
-    """In force and for the next refresh; the others are as earlier releases wrote them."""
+    """The option is in force and for the next refresh.
+
+    The other options are as earlier releases wrote them.
+    """
     auto = replace(SAMPLE.options, refresh="auto")
     follows = replace(SAMPLE, options=auto, next_options=replace(auto, budget="2%"))
     assert parse_manifest(render_manifest(follows)) == follows
@@ -317,7 +323,10 @@ def test_an_index_that_follows_writes_has_an_option_more() -> None:
 
 
 def test_a_delta_table_has_a_commit_more() -> None:
-    """Only manifests of Delta tables have this member; it is read back, and none else is taken."""
+    """Only manifests of Delta tables have this member.
+
+    It reads back unchanged, and other values are refused.
+    """
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))
     assert list(json.loads(told)) == ["format", *MEMBERS, "commit", "checksum"]
@@ -342,6 +351,6 @@ def test_a_delta_table_has_a_commit_more() -> None:
 def test_damage_is_told_with_its_place(
     change: Callable[[dict[str, Any]], object], problem: str
 ) -> None:
-    """By the names of the members that lead there."""
+    """The error names the members that lead to the damage."""
     with pytest.raises(CorruptError, match=problem):
         parse_manifest(edited(change))

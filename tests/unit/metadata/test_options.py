@@ -9,12 +9,12 @@ from sieve.metadata.options import IndexOptions, parse_options
 
 
 def test_nothing_given_means_the_defaults() -> None:
-    """An index without OPTIONS takes the better shape for each segment, while bytes pay back."""
+    """An index without OPTIONS uses the better shape for each segment, while bytes pay back."""
     assert parse_options({}) == IndexOptions(shape="auto", budget="auto", payback=10)
 
 
 def test_names_and_shapes_in_any_case() -> None:
-    """Names fold case as all option names of Spark SQL do; blanks around values do not count."""
+    """Names ignore case, like all option names of Spark SQL. Blanks around values are ignored."""
     assert parse_options({"ERROR": " 7 ", "Shape": "SIEVE"}) == IndexOptions("sieve", error=7)
 
 
@@ -29,7 +29,7 @@ def test_what_is_not_given_stays() -> None:
 
 
 def test_error_names_its_shape() -> None:
-    """Only the sieve shape has an error bound, so giving one is asking for that shape."""
+    """Only the shape sieve has an error bound, so an error bound implies that shape."""
     assert parse_options({"error": "5"}) == IndexOptions("sieve", error=5)
     with pytest.raises(InvalidInputError, match="'runs' has no option 'error'"):
         parse_options({"shape": "runs", "error": "5"})
@@ -52,7 +52,7 @@ def test_error_names_its_shape() -> None:
     ],
 )
 def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int) -> None:
-    """A share comes to 64 KB at least; a size is taken as it is."""
+    """A share gives at least 64 KB; a size is used unchanged."""
     options = parse_options({"budget": text})
     assert options.budget == kept
     assert options.budget_bytes(10**9) == of_a_gigabyte
@@ -62,7 +62,7 @@ def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int)
     "text", ["0", "0%", "0.0%", "-1%", "101%", "100.01%", "5", "5 parsecs", "1e3%", "%", "", "MB"]
 )
 def test_a_budget_of_nonsense(text: str) -> None:
-    """Nothing, less than nothing, more than all, and what has no unit are refused with examples."""
+    """Zero, negative sizes, more than 100 %, and unknown units are refused with examples."""
     with pytest.raises(InvalidInputError, match=r"'1%'.*'64MB'"):
         parse_options({"budget": text})
 
@@ -77,13 +77,13 @@ def test_ends_of_the_range(text: str, value: int) -> None:
     "text", ["0", "-1", "1000001", "1.0", "1e2", "1_0", "", "ten", "\u0661", "9" * 5000, "0x10"]
 )
 def test_error_out_of_range(text: str) -> None:
-    """What is not an integer of the range is refused with the range in the message."""
+    """A value that is not an integer of the range is refused, and the message has the range."""
     with pytest.raises(InvalidInputError, match="from 1 to 1000000"):
         parse_options({"error": text})
 
 
 def test_unknown_option_names_what_exists() -> None:
-    """A misspelt option is answered with the likely one and the list of all."""
+    """The error for a misspelt option suggests a similar one and lists all options."""
     every = "budget, error, granularity, payback, refresh, shape"
     with pytest.raises(InvalidInputError, match=rf"did you mean 'error'.*{every}"):
         parse_options({"eror": "5"})
@@ -93,7 +93,7 @@ def test_unknown_option_names_what_exists() -> None:
 
 
 def test_unknown_shape_names_what_exists() -> None:
-    """So is a misspelt shape."""
+    """The error for a misspelt shape suggests a similar one and lists all shapes."""
     with pytest.raises(
         InvalidInputError, match=r"did you mean 'sieve'.*it is one of: auto, intervals, map"
     ):
@@ -101,7 +101,10 @@ def test_unknown_shape_names_what_exists() -> None:
 
 
 def test_the_price_goes_with_its_budget() -> None:
-    """Naming the price names the budget; another budget or shape forgets it, or refuses it."""
+    """The price implies its budget.
+
+    Another budget or shape drops the price, or conflicts with it.
+    """
     assert parse_options({"payback": "3"}) == IndexOptions(payback=3)
     priced = IndexOptions(payback=3)
     assert parse_options({"shape": "runs"}, priced) == IndexOptions("runs", payback=3)
@@ -123,6 +126,6 @@ def test_the_price_goes_with_its_budget() -> None:
 
 
 def test_an_option_given_twice() -> None:
-    """Two spellings of one name are a contradiction, not an order."""
+    """Two spellings of one name are a contradiction, not a sequence."""
     with pytest.raises(InvalidInputError, match="twice"):
         parse_options({"error": "5", "ERROR": "6"})

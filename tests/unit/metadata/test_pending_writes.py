@@ -1,4 +1,4 @@
-"""Claims: at each moment what is written and unnamed has a claim, so that it is found again."""
+"""Claims: every written file that no version names yet has a claim, by which it is found."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LIST = f"{'cd' * 16}.parquet"
 
 
 class Killed(BaseException):
-    """The writer dies."""
+    """Kills the writer."""
 
 
 @pytest.mark.parametrize("kind", ["run", "list"])
 @pytest.mark.parametrize("death", [0, 1, 2, 3])
 def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, death: int) -> None:
-    """A writer that tidies up dies before or after any of its two deletions."""
+    """A writer that cleans up dies before or after either of its two deletions."""
     home, store = f"file:{tmp_path}", LocalStore()
     target = run_dir(home, RUN) if kind == "run" else locations_file(home, LIST)
     for folder in (pending_writes_dir(home), run_dir(home, RUN), f"{home}/locations"):
@@ -56,7 +56,7 @@ def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, 
 
 
 def test_files_of_other_names_are_no_claims(tmp_path: Path) -> None:
-    """Those before and after a claim in the order of names hide it from nobody."""
+    """Files that sort before or after a claim do not hide the claim."""
     home, store = f"file:{tmp_path}", LocalStore()
     assert list(pending_writes(store, home)) == []
     store.mkdirs(pending_writes_dir(home))

@@ -26,19 +26,19 @@ def changed(**members: Any) -> str:
 
 
 def test_round_trip() -> None:
-    """What is rendered is parsed, and is ASCII as the metastore's databases need it."""
+    """The rendered value can be parsed, and is ASCII, as the metastore's databases require."""
     assert parse_registration(VALUE) == SAMPLE
     assert VALUE.isascii()
     assert json.loads(VALUE)["format"] == 1
 
 
 def test_unknown_members_do_not_count() -> None:
-    """A later release may add members."""
+    """A later release may add members, so unknown members are ignored."""
     assert parse_registration(changed(hint=7)) == SAMPLE
 
 
 def test_an_index_that_follows_writes_says_so() -> None:
-    """By a member that others leave out, as earlier releases do."""
+    """The value has a member for this, which other indexes omit like earlier releases."""
     follows = replace(SAMPLE, follows=True)
     assert json.loads(render_registration(follows)) == json.loads(VALUE) | {"refresh": "auto"}
     assert parse_registration(render_registration(follows)) == follows
@@ -76,12 +76,12 @@ def test_an_index_that_follows_writes_says_so() -> None:
     ],
 )
 def test_ill_formed_values_are_no_registration(value: str) -> None:
-    """Whatever another user puts in the property, the worst is that there is no index."""
+    """Whatever another user writes into the property, the worst effect is a missing index."""
     assert parse_registration(value) is None
 
 
 def test_a_value_of_a_kilobyte_is_not_written() -> None:
-    """The value stays below 1 KB; the message says which setting shortens it."""
+    """The value must be below 1 KB; the error names the setting that shortens it."""
     short = Registration(UUID, ("c",), "file:/")
     most = 1023 - len(render_registration(short))
     fits = Registration(UUID, ("c",), "file:/" + "x" * most)
@@ -92,7 +92,10 @@ def test_a_value_of_a_kilobyte_is_not_written() -> None:
 
 
 def test_keys() -> None:
-    """Names fold to lower case; empty, long and control characters are refused."""
+    """Names are folded to lower case.
+
+    Empty names, long names and control characters are refused.
+    """
     assert property_key("Customer_Sieve") == "sieve.index.customer_sieve"
     for name in ("", "x" * 129, "a\nb", "a\0"):
         with pytest.raises(InvalidInputError):
@@ -102,7 +105,7 @@ def test_keys() -> None:
 
 
 def test_a_column_has_up_to_a_hundred_parts() -> None:
-    """One at least, and none is empty."""
+    """A column has at least one part, and no part is empty."""
     found = parse_registration(changed(column=["a"] * 100))
     assert found is not None
     assert len(found.column) == 100
@@ -111,7 +114,10 @@ def test_a_column_has_up_to_a_hundred_parts() -> None:
 
 
 def test_registrations_among_properties() -> None:
-    """Only well-formed properties under the prefix count; the rest of the table's are not ours."""
+    """Only well-formed properties with the prefix count.
+
+    Other properties of the table are ignored.
+    """
     properties = {
         "sieve.index.b": VALUE,
         "sieve.index.a": VALUE,

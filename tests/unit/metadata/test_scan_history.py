@@ -1,4 +1,4 @@
-"""The scan history: files of drivers beside indexes, bounded, and read with suspicion."""
+"""The scan history: bounded files of drivers beside the indexes, which readers distrust."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def record(driver: str, size: int = 7, note: str = "id") -> ScanRecord:
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    """A root that is not there yet."""
+    """A root that does not exist yet."""
     return f"file:{tmp_path}/.sieve"
 
 
 def folder(root: str) -> Path:
-    """The folder of the files."""
+    """The folder of the history files."""
     return Path(root.removeprefix("file:")) / "history"
 
 
 def save(root: str, one: ScanRecord, at: int = NOW) -> None:
-    """Saves a record, with the time of the store that of the call."""
+    """Saves a record at the given time of the store."""
     before = set(folder(root).glob("*"))
     save_record(LocalStore(), root, one, at)
     for path in set(folder(root).glob("*")) - before:
@@ -53,12 +53,12 @@ def save(root: str, one: ScanRecord, at: int = NOW) -> None:
 
 
 def saved(root: str, at: int = NOW) -> SavedRecords:
-    """What a driver reads."""
+    """The records that a driver reads."""
     return saved_records(LocalStore(), root, OWN, at)
 
 
 def test_a_driver_has_one_file(root: str) -> None:
-    """The latest; it has a higher number even if the clock does not go on."""
+    """A driver has one file, the latest. Its number rises even if the clock stands still."""
     assert saved(root) == SavedRecords((), 0)
     save(root, record(OTHER, 1))
     save(root, record(OTHER, 2))
@@ -70,14 +70,14 @@ def test_a_driver_has_one_file(root: str) -> None:
 
 
 def test_the_own_record_is_not_read(root: str) -> None:
-    """The driver has it in memory, and it would count twice."""
+    """The driver has its own record in memory, so reading the record would count it twice."""
     save(root, record(OWN))
     save(root, record(OTHER))
     assert saved(root).records == (record(OTHER),)
 
 
 def test_of_two_files_of_a_driver_the_latest_counts(root: str) -> None:
-    """A driver died after it had created the next and before it deleted the last."""
+    """A driver may die between creating its next file and deleting its last file."""
     for number, size in ((NOW + 1, 5), (NOW, 4), (NOW - 1, 3)):
         save(root, record(OTHER, size), number)
         folder(root).joinpath(f"{OTHER}-{number}.json").rename(folder(root) / f"kept-{number}")
@@ -88,7 +88,7 @@ def test_of_two_files_of_a_driver_the_latest_counts(root: str) -> None:
 
 
 def test_old_files_count_no_more_and_go(root: str) -> None:
-    """Whichever driver writes deletes them, drafts of dead writers among them."""
+    """Any driver that writes deletes old files, including drafts of dead writers."""
     save(root, record(OTHER))
     draft = folder(root) / f".draft-{'c' * 32}"
     draft.touch()
@@ -103,7 +103,7 @@ def test_old_files_count_no_more_and_go(root: str) -> None:
 
 
 def test_the_newest_files_are_kept_and_read(root: str) -> None:
-    """64 a root: drivers that run for seconds must not fill it."""
+    """A root has 64 files at most, since drivers that run for seconds must not fill it."""
     assert FILES == 64
     drivers = [f"{k:032x}" for k in range(FILES + 2)]
     for k, driver in enumerate(drivers):
@@ -134,7 +134,10 @@ def test_the_newest_files_are_kept_and_read(root: str) -> None:
     ],
 )
 def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
-    """Whoever may write to the root may have put them there; so with names of another form."""
+    """Anyone who may write to the root may have written them.
+
+    Files with malformed names count, too.
+    """
     save(root, record("c" * 32))
     folder(root).joinpath(f"{OTHER}-{NOW}.json").write_text(text)
     os.utime(folder(root) / f"{OTHER}-{NOW}.json", ns=(NOW * 10**6,) * 2)
@@ -149,7 +152,7 @@ def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
 
 
 def test_a_file_that_goes_while_it_is_read_is_no_damage(root: str) -> None:
-    """Its driver replaces it."""
+    """The file's driver has replaced it."""
     save(root, record(OTHER))
 
     class Late(LocalStore):
@@ -160,7 +163,7 @@ def test_a_file_that_goes_while_it_is_read_is_no_damage(root: str) -> None:
 
 
 def test_another_users_file_cannot_be_deleted(root: str) -> None:
-    """The driver's own record is saved all the same."""
+    """The driver's own record is still saved."""
     save(root, record(OTHER))
 
     class Denied(LocalStore):
@@ -172,7 +175,7 @@ def test_another_users_file_cannot_be_deleted(root: str) -> None:
 
 
 def test_a_long_record_keeps_the_sums_of_most_bytes(root: str) -> None:
-    """A file has 256 KiB at most."""
+    """A file has at most 256 KiB."""
     assert FILE_BYTES == 256 << 10
     many: Any = [record(OTHER, k, "c" * 1000).sums[0] for k in range(400)]
     save(root, ScanRecord(OTHER, NOW, tuple(many)))

@@ -45,7 +45,7 @@ REFRESH = Refresh(MADE)
 
 @pytest.mark.parametrize("change", [Disable(), Drop(), SetOptions(IndexOptions()), REFRESH])
 def test_each_change_makes_a_valid_successor(change: Change) -> None:
-    """The next version counts on, names its parent and its maker, and keeps who the index is."""
+    """The next version has the next number, names its parent and its maker, and keeps the index."""
     after = next_version(SAMPLE, change, ID, BY)
     check_successor(SAMPLE, after)
     assert (after.version, after.parent, after.id) == (2, SAMPLE.id, ID)
@@ -64,12 +64,12 @@ def test_states() -> None:
 
 @pytest.mark.parametrize("change", [Enable(), SetOptions(WAITING)])
 def test_what_is_already_so_needs_no_version(change: Change) -> None:
-    """Enabling an enabled index, or setting options that wait already, gives the base back."""
+    """Enabling an enabled index, or setting options that already wait, returns the base."""
     assert next_version(SAMPLE, change, ID, BY) is SAMPLE
 
 
 def test_options_wait_for_the_refresh() -> None:
-    """Set options are next options, until a refresh built with them, or they are taken back."""
+    """Set options are next options until a refresh uses them, or until they are reset."""
     assert next_version(SAMPLE, REFRESH, ID, BY).next_options is None
     assert next_version(SAMPLE, SetOptions(SAMPLE.options), ID, BY).next_options is None
     other = Refresh(replace(MADE, options=IndexOptions("sieve", error=7)))
@@ -81,7 +81,10 @@ def test_options_wait_for_the_refresh() -> None:
 
 
 def test_when_to_refresh_is_set_at_once_and_rebuilds_nothing() -> None:
-    """Alone or beside options that wait; a refresh that began before it does not undo it."""
+    """The refresh mode may be set alone or beside other options.
+
+    A refresh that began earlier does not undo it.
+    """
     built = replace(SAMPLE.options, refresh="auto")
     alone = next_version(SAMPLE, SetOptions(built), ID, BY)
     assert (alone.options, alone.next_options) == (built, None)
@@ -97,7 +100,7 @@ def test_when_to_refresh_is_set_at_once_and_rebuilds_nothing() -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Contents)])
 def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
-    """No field of what was built stays as it was in the version before."""
+    """No field of the built contents keeps its value from the version before."""
     made = replace(
         MADE,
         locations=replace(SAMPLE.locations, count=1),
@@ -115,7 +118,7 @@ def test_a_refresh_keeps_the_state() -> None:
 
 @pytest.mark.parametrize("change", [Enable(), Disable(), Drop(), REFRESH])
 def test_a_tombstone_has_no_successor(change: Change) -> None:
-    """Nothing follows DROP, not even another DROP."""
+    """No version follows DROP, not even another DROP."""
     dropped = next_version(SAMPLE, Drop(), ID, BY)
     with pytest.raises(ConflictError, match=r"sales\.orders"):
         next_version(dropped, change, VersionId("3" * 32), BY)
@@ -140,9 +143,11 @@ def test_a_broken_chain_is_refused() -> None:
 
 @pytest.mark.parametrize("moved", [True, False])
 def test_an_index_follows_its_table(moved: bool) -> None:
-    """Files that moved with it have their root there, and a Delta table's log is still the same.
+    """Files that moved with the table get their root in the new place.
 
-    A table that was renamed alone has its files where they were; a copy has files of its own.
+    A Delta table's log stays the same.
+
+    A table that was only renamed has its files in the old place. A copy has its own files.
     """
     old, new = SAMPLE.table.location, "file:/w/renamed"
     base = replace(SAMPLE, roots=(old, "file:/elsewhere"), commit=Commit("0b6c", 7))

@@ -1,4 +1,4 @@
-"""A table whose rows are in frames that stand in for Spark's, and an index of it on disk."""
+"""A table whose rows are in frames that replace Spark's, and an index of the table on disk."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ Ranges = list[list[Any]]
 
 
 class Table:
-    """A table of files, each of one range or more; a damaged record is the value `DAMAGED`.
+    """A table of files, each of one or more ranges. The value `DAMAGED` is a damaged record.
 
     Attributes:
-        expected: expected reads with the index that was built last.
+        expected: expected reads of the index that was built last.
     """
 
     def __init__(self, type_: str, files: Sequence[Ranges], length: int = LENGTH) -> None:
@@ -56,18 +56,18 @@ class Table:
         self.expected: tuple[Expected, ...] = ()
 
     def files(self) -> tuple[DataFile, ...]:
-        """The next listing; the last one again and again, each time with records of its own."""
+        """The next listing of files. The last listing repeats, with new records each time."""
         listing = self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
         return tuple(map(replace, listing))
 
     def tiling(self) -> Tiling:
-        """The locations, of equal lengths in each file."""
+        """The tiling, with ranges of equal lengths in each file."""
         whole = whole_files([self.length] * len(self.values))
         cuts = tuple(tuple(100 * k for k in range(1, len(some))) for some in self.values)
         return Tiling(whole.lengths, cuts, whole.footers)
 
     def cuts(self, numbers: Sequence[int], _: int) -> list[FileCuts]:
-        """Where files may be cut."""
+        """The offsets at which files may be cut."""
         return [FileCuts(self.tiling().cuts[k], 0) for k in numbers]
 
     def frame(
@@ -78,7 +78,7 @@ class Table:
         cuts: Sequence[object] = (),
         **_how: bool,
     ) -> Frame:
-        """The rows of files, or of their ranges."""
+        """The frame with the rows of files, or of their ranges."""
         files = [self.values[k] for k in numbers]
         if not cuts:
             files = [[[value for some in ranges for value in some]] for ranges in files]

@@ -19,7 +19,10 @@ LATER = replace(FIRST, table="renamed", location="file:/w/renamed")
 
 
 def index(root: Path, *versions: TableIdentity | None, uuid: IndexUuid = SAMPLE.index) -> str:
-    """An old index of the first table, a version for each later table; None: a damaged one."""
+    """An old index of the first table, with a version for each later table.
+
+    None makes a damaged version.
+    """
     folder = root / uuid
     (folder / "versions").mkdir(parents=True)
     write_creation_record(STORE, f"file:{folder}", SAMPLE.name, FIRST)

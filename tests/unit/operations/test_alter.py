@@ -1,4 +1,4 @@
-"""A change of an index's metadata: a version on top of the newest, or an error if that is gone."""
+"""Changing an index's metadata publishes a version on the newest, or fails without one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HERE: Any = SimpleNamespace(changing=lambda: None, software=CreatedBy("9", "4.1"
 
 
 def test_a_change_is_a_version_after_the_newest(tmp_path: Path) -> None:
-    """All else is as it was; queries find the changed state in the folder."""
+    """Everything else stays the same, and queries find the changed state in the folder."""
     index = Ready("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), LocalStore(), SAMPLE)
     versions = tmp_path / SAMPLE.index / "versions"
     versions.mkdir(parents=True)
@@ -37,7 +37,7 @@ def test_a_change_is_a_version_after_the_newest(tmp_path: Path) -> None:
 
 
 def test_an_index_that_vanished_is_not_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another driver has dropped it and its files between two attempts to publish."""
+    """Another driver has dropped the index and its files between two attempts to publish."""
     index = Ready("v", Registration(SAMPLE.index, ("v",), "file:/r"), LocalStore(), SAMPLE)
     monkeypatch.setattr(alter, "publish", lambda _store, _directory, _base, make: make(None))
     with pytest.raises(UnavailableError, match="vanished meanwhile"):
@@ -51,7 +51,7 @@ RENAMED = replace(WAS, table="renamed", location="file:/w/renamed")
 def follow(
     tmp_path: Path, now: TableIdentity, *there: TableIdentity, state: str = "ready"
 ) -> tuple[str | None, TableIdentity, tuple[str, ...]]:
-    """What following answers; then the table and the roots of the newest version."""
+    """The result of following; then the table and the roots of the newest version."""
     versions = tmp_path / SAMPLE.index / "versions"
     versions.mkdir(parents=True)
     version = replace(SAMPLE, state=state, roots=("file:/w/orders", "file:/else"))  # type: ignore[arg-type]
@@ -80,7 +80,7 @@ def follow(
         (RENAMED, ("file:/w/renamed", "file:/else")),
         (replace(WAS, table="archive", location="file:/w/a"), ("file:/w/a", "file:/else")),
         (replace(WAS, table="renamed"), ("file:/w/orders", "file:/else")),
-        # SET LOCATION does not.
+        # SET LOCATION does not move the files.
         (replace(WAS, location="file:/w/new"), ("file:/w/orders", "file:/else")),
         (replace(WAS, location="file:/w/new", table="ORDERS"), ("file:/w/orders", "file:/else")),
     ],
@@ -88,7 +88,7 @@ def follow(
 def test_an_index_follows_its_table(
     tmp_path: Path, now: TableIdentity, roots: tuple[str, ...]
 ) -> None:
-    """To another name or place, by the time of its creation."""
+    """An index follows its table to another name or place, by the table's time of creation."""
     folder = f"file:{tmp_path}/{SAMPLE.index}"
     assert follow(tmp_path, now) == (folder, now, roots)
 
@@ -96,23 +96,23 @@ def test_an_index_follows_its_table(
 @pytest.mark.parametrize(
     ("now", "there"),
     [
-        # Nothing has changed; in another case, too.
+        # Nothing has changed, except possibly the case of letters.
         (WAS, ()),
         (replace(WAS, table="ORDERS"), ()),
         # The property was copied to another table, or the table was replaced.
         (replace(RENAMED, create_time_ms=WAS.create_time_ms + 1), ()),
         (replace(RENAMED, database="other"), ()),
-        # Its own table is still there, so this one is a copy of the same second.
+        # The index's own table still exists, so this table is a copy from the same second.
         (RENAMED, (WAS,)),
     ],
 )
 def test_an_index_of_another_table_stays_there(
     tmp_path: Path, now: TableIdentity, there: tuple[TableIdentity, ...]
 ) -> None:
-    """Only evidence moves it."""
+    """An index follows only if there is evidence that the table is the same."""
     assert follow(tmp_path, now, *there)[:2] == (None, WAS)
 
 
 def test_a_dropped_index_follows_no_table(tmp_path: Path) -> None:
-    """Its files are about to go."""
+    """The files of a dropped index are about to be deleted."""
     assert follow(tmp_path, RENAMED, state="dropped")[0] is None

@@ -1,4 +1,4 @@
-"""What CHECK says of each file, in frames that stand in for Spark's."""
+"""The result of CHECK for each file, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ INTERVALS = IndexOptions("intervals", "8KB")
 
 @pytest.fixture(autouse=True)
 def frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames for PySpark's."""
+    """Replaces PySpark's frames."""
     fake_frames.use(monkeypatch)
 
 
 def check(table: Table, one: Ready, percent: float = 100, **words: Any) -> list[tuple[str, ...]]:
-    """The name, status and details of each file; and nothing stays sent to executors."""
+    """The name, status and details of each file. Also checks that executors keep no data."""
     jobs: list[str] = []
     environment: Any = SimpleNamespace(describe_job=jobs.append)
     found = check_index(table, one, percent, environment, **words)  # type: ignore[arg-type]
@@ -71,7 +71,7 @@ WHOLE = [(str(k), OK, "") for k in range(3)]
 def test_no_key_of_a_sound_index_is_lost(
     tmp_path: Path, parts: Sequence[Sequence[int]], options: IndexOptions, type_: str
 ) -> None:
-    """Of one run or several, by code and by hash."""
+    """The index has one run or several runs, and is looked up by code and by hash."""
 
     def typed(value: Any) -> Any:
         return value if value is None or type_ == "bigint" else f"word {value:05d}"
@@ -103,7 +103,7 @@ def test_no_key_of_a_sound_index_is_lost(
 def test_a_row_that_queries_lose_is_named(
     tmp_path: Path, place: tuple[int, int], values: list[Any], detail: str
 ) -> None:
-    """A key, or a count that is too small; by range of a file that is cut."""
+    """CHECK names a lost key, or a count that is too small, by the range of a file that is cut."""
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
     table.values[place[0]][place[1]] = values
@@ -115,7 +115,10 @@ def test_a_row_that_queries_lose_is_named(
 
 
 def test_what_is_always_read_is_not_checked(tmp_path: Path) -> None:
-    """Changed, new and gone files, by path; the others are looked up whatever their numbers."""
+    """Changed, new and deleted files are not checked.
+
+    The other files are looked up whatever their numbers.
+    """
     table = Table("bigint", [*FILES, [[7]], [[8]]])
     made = index(tmp_path, table, INTERVALS)
     listed = list(table.files())
@@ -135,7 +138,7 @@ def test_what_is_always_read_is_not_checked(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_replaced_while_it_was_read_is_stale(tmp_path: Path) -> None:
-    """It is listed again only if some file seems to have lost a row."""
+    """Files are listed again only if some file seems to have lost a row."""
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
     then = list(table.files())
@@ -151,7 +154,7 @@ def test_a_file_that_was_replaced_while_it_was_read_is_stale(tmp_path: Path) -> 
 
 
 def test_another_reader_checks_nothing(tmp_path: Path) -> None:
-    """Such a session reads every file, whether this release or an earlier one built the index."""
+    """A session with another reader reads every file, whichever release built the index."""
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
     table.info.fingerprint = "1" * 64
@@ -165,7 +168,10 @@ def test_another_reader_checks_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("percent", "n"), [(1, 1), (33, 1), (34, 2), (66, 2), (67, 3), (100, 3)])
 def test_a_share_of_the_files_is_drawn(tmp_path: Path, percent: float, n: int) -> None:
-    """At least one of those that the index may rule out; what is drawn is read alone."""
+    """The sample has at least one of the files that the index may skip.
+
+    Only sampled files are read.
+    """
     table = Table("bigint", [*FILES, [[7]]])
     made = index(tmp_path, table, INTERVALS)
     table.listings[0][3] = replace(table.listings[0][3], mtime=2)
@@ -215,12 +221,15 @@ def opened(rows: int, nulls: int, nans: int, null_proof: bool) -> Any:
 def test_counts_that_are_too_small_lose_rows(
     seen: _Seen, listed: tuple[int, int, int], null_proof: bool, loss: str
 ) -> None:
-    """A look-up for NULL or NaN skips a location without any, and one without keys is skipped."""
+    """A look-up for NULL or NaN skips a location without any.
+
+    A location without keys is skipped, too.
+    """
     assert _loss(opened(*listed, null_proof), 1, seen) == loss
 
 
 def test_losses_are_an_error_that_names_ten_of_them() -> None:
-    """And how many files there are beyond, and how to build each index again."""
+    """The error also tells how many more files there are, and how to rebuild each index."""
 
     def lost(*indexes: str) -> list[CheckedFile]:
         return [CheckedFile(one, f"f{k}", LOST, f"key {k}") for k, one in enumerate(indexes)]
@@ -239,7 +248,7 @@ def test_losses_are_an_error_that_names_ten_of_them() -> None:
 
 
 def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
-    """Of a column of floating-point numbers."""
+    """The column has floating-point numbers."""
     table = Table("double", [[[1.0, NAN]], [[2.0, None, 5.0]]])
     made = index(tmp_path, table, INTERVALS)
     assert check(table, made) == WHOLE[:2]
@@ -260,7 +269,7 @@ def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
 def test_a_file_is_whole_where_the_list_counts_its_rows(
     seen: tuple[int, int, int], listed: tuple[int, int, int], lost: bool
 ) -> None:
-    """One of NULLs and NaNs alone has no key to lose; keys that count as such are all lost."""
+    """A file of only NULLs and NaNs has no key to lose. If its keys count as such, all are lost."""
     ranges = SimpleNamespace(
         **{
             name: np.array([count])

@@ -1,4 +1,4 @@
-"""A CREATE that fails: neither the metastore nor the store shows that it ever began."""
+"""After a failed CREATE, neither the metastore nor the store shows any trace of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ CREATE = "CREATE SIEVE INDEX ON t (id)"
 
 
 def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None:
-    """All versions are complete by then; the same statement works once the metastore answers."""
+    """All versions are complete at this point.
+
+    The same statement succeeds once the metastore answers.
+    """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1, 2], [3]])
     built: list[Path] = []
@@ -42,7 +45,7 @@ def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None
 def test_a_folder_that_is_not_writable_is_told_with_the_setting_for_another(
     tmp_path: Path,
 ) -> None:
-    """The store's own error says what is wrong, and not what to do."""
+    """The store's own error says what is wrong, but not which setting helps."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
 
@@ -59,7 +62,7 @@ def test_a_folder_that_is_not_writable_is_told_with_the_setting_for_another(
 
 
 def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> None:
-    """At each call of the store before the build."""
+    """CREATE fails at each call of the store before the build."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     for failing in range(1, 7):
@@ -78,7 +81,7 @@ def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    """The store is not asked for anything."""
+    """The store is not called at all."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     calls: list[str] = []
@@ -88,7 +91,7 @@ def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Pat
 
 
 def test_names_are_taken_in_any_case() -> None:
-    """By another index, or by one of the same statement."""
+    """Another index, or one of the same statement, already has the name."""
     refuse_taken(["a", "b"], ["c"], "shop.t")
     with pytest.raises(InvalidInputError, match=r"table shop\.t has an index B already"):
         refuse_taken(["a", "B"], ["c", "b"], "shop.t")
@@ -97,25 +100,25 @@ def test_names_are_taken_in_any_case() -> None:
 
 
 class Undone:
-    """A table that does not let go of one registration, and notes what it is asked."""
+    """A table that refuses to remove one registration, and records the calls."""
 
     def __init__(self, stays: str) -> None:
         self.asked: list[tuple[object, ...]] = []
         self._stays = stays
 
     def unregister(self, name: str, own: object) -> None:
-        """Take a registration away."""
+        """Removes a registration."""
         self.asked.append((name, own))
         if name == self._stays:
             raise UnavailableError("SIEVE_X", "no answer")
 
     def register(self, name: str, registration: object, *, in_place_of: object) -> None:
-        """Put a registration in the place of another."""
+        """Replaces a registration by another."""
         self.asked.append((name, registration, in_place_of))
 
 
 def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
-    """All others of a failed CREATE go, and those that it was to replace have their names again."""
+    """The other indexes of a failed CREATE are deleted. Replaced indexes get their names back."""
 
     def begun(name: str) -> Any:
         folder = tmp_path / name
@@ -134,7 +137,10 @@ def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
 
 
 def test_what_is_left_of_a_replaced_index_is_told(tmp_path: Path) -> None:
-    """The new one is in use; a store that does not delete the old one fails no statement."""
+    """The new index is in use.
+
+    If the store cannot delete the old one, the statement still succeeds.
+    """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
 

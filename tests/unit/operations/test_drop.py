@@ -1,4 +1,4 @@
-"""A drop deletes the files of its own table's index, and no other's."""
+"""A drop deletes the files of its own table's index, and no other index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HERE: Any = SimpleNamespace(changing=lambda: None, software=CreatedBy("9", "4.1"
 
 
 def found(root: Path, kind: type[HalfDropped | Failed | Gone]) -> RegisteredIndex:
-    """An index of the first table in a folder, in one of the states without a usable version."""
+    """An index of the first table in one of the states without a usable version."""
     index(root, FIRST, None)
     return kind("v", Registration(SAMPLE.index, ("v",), f"file:{root}"), "problem", STORE)
 
@@ -39,7 +39,7 @@ def found(root: Path, kind: type[HalfDropped | Failed | Gone]) -> RegisteredInde
 def test_the_files_of_an_index_that_is_damaged_or_half_dropped_go(
     tmp_path: Path, kind: type[HalfDropped | Failed]
 ) -> None:
-    """If they are its table's."""
+    """The files are deleted if they belong to the table."""
     assert end_index(found(tmp_path, kind), FIRST, HERE)
     assert list(tmp_path.iterdir()) == []
 
@@ -48,13 +48,13 @@ def test_the_files_of_an_index_that_is_damaged_or_half_dropped_go(
 def test_the_files_of_another_index_stay(
     tmp_path: Path, kind: type[Failed | Gone], table: Any
 ) -> None:
-    """A damaged index of another table, and a folder that is not this index's."""
+    """The folder has a damaged index of another table, or belongs to another index."""
     assert not end_index(found(tmp_path, kind), table, HERE)
     assert (tmp_path / SAMPLE.index / "versions").is_dir()
 
 
 def test_a_damaged_index_out_of_reach_stays(tmp_path: Path) -> None:
-    """No store was opened for it."""
+    """The drop has opened no store for the index."""
     index(tmp_path, FIRST, None)
     lost = Failed("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), "problem", None)
     assert not end_index(lost, FIRST, HERE)
@@ -62,7 +62,7 @@ def test_a_damaged_index_out_of_reach_stays(tmp_path: Path) -> None:
 
 
 class Table:
-    """A table that notes the order of what happens to it."""
+    """A table that records the order of the calls."""
 
     def __init__(self, calls: list[str], fails: Exception | None = None) -> None:
         self.info = SimpleNamespace(identity=FIRST)
@@ -84,7 +84,7 @@ def ready(root: Path) -> Ready:
 
 
 def dropped(table: Table, one: RegisteredIndex, calls: list[str]) -> None:
-    """Drops an index; notes when something is about to change."""
+    """Drops an index; records the moment before anything changes."""
     here: Any = SimpleNamespace(
         changing=lambda: calls.append("changing"), software=CreatedBy("9", "4.1")
     )
@@ -92,7 +92,7 @@ def dropped(table: Table, one: RegisteredIndex, calls: list[str]) -> None:
 
 
 def test_a_drop_ends_the_index_then_its_registration_then_its_files(tmp_path: Path) -> None:
-    """The tombstone first, so that no query uses it whatever happens next."""
+    """The tombstone comes first, so that no query uses the index whatever happens next."""
     calls: list[str] = []
     dropped(Table(calls), ready(tmp_path), calls)
     assert calls == ["changing", "changing", "unregister v"]
@@ -103,7 +103,7 @@ def test_a_drop_ends_the_index_then_its_registration_then_its_files(tmp_path: Pa
 def test_a_drop_that_the_metastore_does_not_finish_can_be_run_again(
     tmp_path: Path, kind: type[UnavailableError]
 ) -> None:
-    """The error is of the same kind and says so; the files are still there."""
+    """The error is of the same kind and says that DROP can be repeated. The files still exist."""
     calls: list[str] = []
     one = ready(tmp_path)
     with pytest.raises(
@@ -121,7 +121,7 @@ def test_a_drop_that_the_metastore_does_not_finish_can_be_run_again(
 
 
 def test_only_the_registration_of_what_is_not_ours_goes(tmp_path: Path) -> None:
-    """And nothing at all of what does not answer."""
+    """If an index does not answer, even its registration stays."""
     calls: list[str] = []
     dropped(Table(calls), found(tmp_path, Gone), calls)
     assert calls == ["changing", "unregister v"]
@@ -134,7 +134,7 @@ def test_only_the_registration_of_what_is_not_ours_goes(tmp_path: Path) -> None:
 
 
 def test_a_damaged_index_that_a_later_release_wrote_stays(tmp_path: Path) -> None:
-    """Whose it is, that release can tell."""
+    """Only the later release can tell which table the index belongs to."""
     one = found(tmp_path, Failed)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"
     body = re.sub(rb'"format":\d+', b'"format":99', path.read_bytes().partition(b',"checksum"')[0])

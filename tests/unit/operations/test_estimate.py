@@ -1,4 +1,4 @@
-"""What ESTIMATE says of an index before it is built, in frames that stand in for Spark's."""
+"""The estimate of an index before it is built, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ AUTO = IndexOptions()
 
 @pytest.fixture(autouse=True)
 def frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames for PySpark's."""
+    """Replaces PySpark's frames."""
     fake_frames.use(monkeypatch)
 
 
 def scattered(files: int, keys: int) -> list[Ranges]:
-    """Files of keys all over a wide domain, and a NULL in each."""
+    """Files with keys all over a wide domain, and a NULL in each file."""
     draw = np.random.default_rng(3)
     return [[[*draw.integers(0, 1 << 40, keys - 1).tolist(), None]] for _ in range(files)]
 
@@ -43,7 +43,10 @@ COLUMN = Table("bigint", scattered(20, 50), MB)
 
 
 def estimated(table: Table, *wanted: IndexOptions, asked: Asked | None = None) -> list[Estimate]:
-    """Estimates by a clock whose steps are 1, 2, 3, ... seconds; nothing stays kept for them."""
+    """Estimates with a clock whose steps are 1, 2, 3, ... seconds.
+
+    Checks that no frame stays persisted.
+    """
     ticks = count()
     clock = SimpleNamespace(monotonic=lambda: (k := next(ticks)) * (k + 1) / 2)
     jobs: list[str] = []
@@ -76,7 +79,7 @@ def asking(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
 def test_an_estimate_of_a_small_column_is_the_build(
     tmp_path: Path, options: IndexOptions, shapes: list[str]
 ) -> None:
-    """Its shapes and expected reads exactly, and its bytes nearly."""
+    """Shapes and expected reads are exact, and bytes are nearly exact."""
     (found,) = estimated(COLUMN, options)
     built = index(tmp_path, COLUMN, options).manifest
     (run,) = built.runs
@@ -86,13 +89,16 @@ def test_an_estimate_of_a_small_column_is_the_build(
     assert found.share == pytest.approx(found.bytes / (20 * 50 * 8))
     assert found.asked is None
     assert (list(found.shapes), found.expected) == (shapes, COLUMN.expected)
-    # One second of reading and three of making.
+    # One second is for reading and three seconds are for making.
     assert found.seconds == 4.0
 
 
 @pytest.mark.parametrize("budget", ["auto", "5KB"])
 def test_what_a_build_tries_beside_intervals_is_estimated(tmp_path: Path, budget: str) -> None:
-    """A map, and more intervals; of all attempts the one that a build would keep."""
+    """The estimate includes a map and more intervals.
+
+    It describes the attempt that a build would keep.
+    """
     many, options = Table("bigint", scattered(24, 150), 16 * MB), IndexOptions(budget=budget)
     (found,) = estimated(many, options)
     built = index(tmp_path, many, options).manifest
@@ -120,7 +126,10 @@ MAP = IndexOptions("map", "1MB")
 def test_more_intervals_are_tried_where_they_may_pay(
     monkeypatch: pytest.MonkeyPatch, planned: MapPlan | None, more: bool, tried: list[str]
 ) -> None:
-    """Not beside a map that is better, or that only its size or its time prevents."""
+    """More intervals are not tried beside a better map.
+
+    Nor are they tried if only a map's size or time prevents the map.
+    """
     made: list[str] = []
     maker = estimate.run_maker
 
@@ -137,7 +146,7 @@ def test_more_intervals_are_tried_where_they_may_pay(
 
 
 def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
-    """Alone it is an error."""
+    """As the only budget, it is an error."""
     small, fair = IndexOptions("map", "100B"), IndexOptions("map", "20KB")
     assert [one.options for one in estimated(COLUMN, small, fair, small)] == [fair]
     with pytest.raises(InvalidInputError, match="SIEVE_BUDGET_TOO_SMALL"):
@@ -150,7 +159,10 @@ def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
 def test_a_query_reads_what_its_keys_and_its_files_leave(
     op: str, value: int, files: Sequence[int]
 ) -> None:
-    """Of the files that partitions leave, those with a match, and their bytes."""
+    """The partition filter leaves some files.
+
+    The estimate counts those of them with a match, and their bytes.
+    """
     (found,) = estimated(
         COLUMN, IndexOptions("intervals", "20KB"), asked=asking(COLUMN, op, value, files)
     )
@@ -166,7 +178,7 @@ def test_a_query_reads_what_its_keys_and_its_files_leave(
 def test_windows_stand_for_a_large_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions
 ) -> None:
-    """Their bytes and their time are a share of the whole's; a query has windows of its own."""
+    """Bytes and time of the windows are a share of the whole. A query has its own windows."""
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
     monkeypatch.setattr(fit_budget, "CUTS_PER_TASK", 1000)
     table = Table("bigint", scattered(40, 100), MB)
@@ -183,12 +195,13 @@ def test_windows_stand_for_a_large_column(
     assert found.asked is not None
     assert (found.asked.total, found.asked.understood) == (40, True)
     assert 1 <= found.asked.files <= 3
-    # A second of reading, three of an idle job; two more of making, for a quarter on two cores.
+    # A second is for reading and three for an idle job. Two more seconds are for making a quarter,
+    # on two cores.
     assert found.seconds == pytest.approx(1 + 3 + 2 * 4 / 2, rel=0.2)
 
 
 def test_a_table_without_files_takes_nothing() -> None:
-    """Nothing is read."""
+    """The estimate reads nothing."""
     nothing = Table("bigint", [])
     some = [AUTO, IndexOptions("sieve")]
     found = estimated(
@@ -201,7 +214,7 @@ def test_a_table_without_files_takes_nothing() -> None:
 
 
 def test_a_column_without_keys_takes_its_file_list() -> None:
-    """There is no segment, and no byte of the column to compare with where there is no row."""
+    """There is no segment. A column without rows has no bytes to compare with."""
     (found,) = estimated(Table("bigint", [[[None]], [[None, None]]], MB), AUTO)
     assert (found.shapes, found.expected) == ((), ())
     assert found.share == found.bytes / 24
@@ -210,7 +223,7 @@ def test_a_column_without_keys_takes_its_file_list() -> None:
 
 
 def test_a_query_for_null_reads_the_files_that_hold_one() -> None:
-    """And one for NOT NULL those with a key."""
+    """A query for NOT NULL reads the files with a key."""
     table = Table("bigint", [[[1, 2]], [[3, None]], [[None, None]], [[4]]], MB)
     for op, match in (("is null", 2), ("is not null", 3)):
         asked = Asked(

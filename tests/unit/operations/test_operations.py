@@ -1,4 +1,4 @@
-"""A refresh of a table whose commits tell what they wrote: the rest is neither listed nor lost."""
+"""A refresh of a table whose commits tell what they wrote neither lists nor loses the rest."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Commits:
     """A table of slices that tells which folders were written to, if it can.
 
     Attributes:
-        slices: all of them.
-        written: names of these folders; None where it cannot tell.
-        spelt: how it writes the table's folder.
-        listings: how often all were listed.
+        slices: all slices.
+        written: names of the folders that were written to; None if unknown.
+        spelt: the table's spelling of its folder.
+        listings: number of full listings.
         read: paths that were read.
-        added: numbers of slices of which what was added could be read by itself.
-        news: those of which nothing else was read.
-        empty: whether reading finds nothing.
-        broken: whether what was added cannot be read by itself.
-        asked: slices of which it was asked whether something was added.
-        at: the commit of a Delta table that is listed.
+        added: numbers of slices whose appended part could be read alone.
+        news: numbers of slices of which only the appended part was read.
+        empty: whether reading finds no rows.
+        broken: whether reading an appended part fails.
+        asked: slices for which the refresh asked about appended files.
+        at: the listed commit of a Delta table.
     """
 
     slices: Sequence[DataFile]
@@ -116,14 +116,14 @@ class Commits:
 
 
 def slices(*names: str, mtime: int = 0) -> list[DataFile]:
-    """Slices of so many bytes below the table's folder."""
+    """Slices of some bytes below the table's folder."""
     return [DataFile(f"{ROOT}/{name}", 10, mtime) for name in names]
 
 
 def version(
     folder: Path, known: Sequence[DataFile], runs: Sequence[int], *, maps: bool = False
 ) -> tuple[Ready, Manifest]:
-    """An index that knows these slices, in runs of so many."""
+    """An index that contains these slices, in runs of the given sizes."""
     file = replace(SAMPLE.runs[0].files[0], hashes=((0, 9),) if maps else ())
     n = len(known)
     tens = np.full(n, 10)
@@ -154,7 +154,7 @@ def version(
 def refreshed(
     table: Commits, found: Ready, publishing: Callable[[], object] = lambda: None
 ) -> set[str]:
-    """The paths that the version after a refresh knows, which calls ``publishing`` before it."""
+    """The paths in the version after a refresh, which calls ``publishing`` before it publishes."""
     environment: Any = SimpleNamespace(
         check_cancelled=lambda: None,
         describe_job=lambda _: None,
@@ -172,7 +172,10 @@ AFTER = slices("a/1", "a/2", "b/1", "b/3", "c/1", "c/2")
 
 
 def test_only_what_was_written_to_is_listed(tmp_path: Path) -> None:
-    """A slice came and one went in a folder; those elsewhere are as the version has them."""
+    """A slice appeared and a slice vanished in a folder.
+
+    Slices in other folders come from the version.
+    """
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"})
     assert refreshed(table, found) == {file.path for file in AFTER}
@@ -180,7 +183,7 @@ def test_only_what_was_written_to_is_listed(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_is_gone_is_forgotten(tmp_path: Path) -> None:
-    """Its folder was written to, and holds nothing."""
+    """The folder of the partition was written to, and is empty."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE[:4], {"c"})
     assert refreshed(table, found) == {file.path for file in BEFORE[:4]}
@@ -188,7 +191,7 @@ def test_a_partition_that_is_gone_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_nothing_written_is_no_version(tmp_path: Path) -> None:
-    """And no listing."""
+    """The table is not listed either."""
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE, set())
     assert refreshed(table, found) == {file.path for file in BEFORE}
@@ -197,7 +200,7 @@ def test_nothing_written_is_no_version(tmp_path: Path) -> None:
 
 
 def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
-    """Then slices are found that lie anywhere."""
+    """The full listing finds slices in any folder."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, None)
     assert refreshed(table, found) == {file.path for file in AFTER}
@@ -216,7 +219,7 @@ def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
 def test_a_refresh_gives_way_to_one_of_a_later_commit(
     tmp_path: Path, theirs: Commit, *, stays: bool
 ) -> None:
-    """By the numbers of a table's commits, whatever the clocks of those who made them say."""
+    """The numbers of the table's commits decide, whatever the clocks of the writers say."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def other() -> None:
@@ -231,7 +234,7 @@ def test_a_refresh_gives_way_to_one_of_a_later_commit(
 
 
 def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) -> None:
-    """Else what was known of those that were written to would stand beside what is there."""
+    """Otherwise the old entries of changed files would stay beside the new ones."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"}, spelt="/elsewhere")
     assert refreshed(table, found) == {file.path for file in AFTER}
@@ -240,7 +243,7 @@ def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) ->
 
 @pytest.mark.parametrize("runs", [[8, *([1] * MOST_DELTAS)], [1 + MOST_DELTAS, 7]])
 def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: list[int]) -> None:
-    """Many runs become one, or a new base is due: what was not listed could not be read."""
+    """Many runs become one, or a new base is due. Slices that were not listed could not be read."""
     known = slices(*(f"p{k}/1" for k in range(8 + MOST_DELTAS)))
     found, _ = version(tmp_path, known, runs)
     now = [*known[8:], *slices("new/1")] if len(runs) == 2 else [*known, *slices("new/1")]
@@ -252,7 +255,7 @@ def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: l
 
 
 def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
-    """They keep their place and get one more; of another that changed all is read."""
+    """Grown slices keep their place and get one more. Of other changed slices all is read."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1"), *slices("a/2", mtime=5), *slices("b/1", mtime=6), *BEFORE[3:]]
     table = Commits(now, {"a", "b"}, added=frozenset({1}))
@@ -266,7 +269,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
     assert known.places[of[now[1].path]].tolist() == [1, 6]
     assert known.places[of[now[2].path]].tolist() == [7, -1]
     assert known.rows[of[now[1].path]] == 10 + 1
-    # All its rows are known, and will be as long as it is only added to.
+    # All rows of the slice are known, and stay known as long as log files are only appended.
     again = Commits([now[0], *slices("a/2", mtime=7), *now[2:]], {"a"}, added=frozenset({1}))
     refreshed(again, replace(found, manifest=after))
     assert (again.asked, again.news) == ({1: (10, 5, True)}, {1})
@@ -276,7 +279,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
 
 
 def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> None:
-    """No check could tell whether a map has lost a key that another run may have."""
+    """No check could tell whether a map has lost a key that another run may contain."""
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
     assert refreshed(table, found) == {file.path for file in BEFORE}
@@ -284,7 +287,7 @@ def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> No
 
 
 def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -> None:
-    """The refresh begins again."""
+    """The refresh starts again and reads everything."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), broken=True)
@@ -293,7 +296,7 @@ def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -
 
 
 def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To look into the files of each would take the driver long."""
+    """The driver would take long to look into the files of each slice."""
     monkeypatch.setattr("sieve.operations.refresh.MOST_ASKED", 1)
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", "a/2", mtime=5), *BEFORE[2:]]
@@ -303,7 +306,7 @@ def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> None:
-    """Every query reads it, and the next refresh all of it."""
+    """Every query reads the slice, and the next refresh reads all of it."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), empty=True)
@@ -312,7 +315,7 @@ def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> No
 
 
 def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
-    """Its length is none, and it counts among those that were not listed."""
+    """The slice has no length, and it counts among the slices that were not listed."""
     ones = np.ones(2, np.int64)
     paths = (f"{ROOT}/a/1", f"{ROOT}/b/1")
     states = np.array([FileState.UNPROVEN, FileState.READ], np.int8)
@@ -325,7 +328,7 @@ def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
 
 
 def test_slices_that_grow_one_after_the_other_keep_all_their_places(tmp_path: Path) -> None:
-    """One that grows later than another has the place of its news, too, not one that is none."""
+    """A slice that grows later also has a place for its appended part."""
     found, _ = version(tmp_path, BEFORE, [6])
     first = [BEFORE[0], *slices("a/2", mtime=5), *BEFORE[2:]]
     refreshed(Commits(first, {"a"}, added=frozenset({1})), found)

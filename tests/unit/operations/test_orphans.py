@@ -1,4 +1,4 @@
-"""Orphans, and whose index a damaged one is: only evidence in the folder counts."""
+"""Orphans, and the table of a damaged index: only evidence in the folder counts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ OTHER = IndexUuid("1" * 8 + SAMPLE.index[8:])
 
 
 def reasons(root: Path, tables: Mapping[TableIdentity, Mapping[str, Registration]]) -> list[str]:
-    """Why the indexes below a root are orphans."""
+    """The reasons why indexes below a root are orphans."""
     return [one.why for one in orphans(STORE, f"file:{root}", "sales", tables, 0)]
 
 
 def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
     tmp_path: Path,
 ) -> None:
-    """Or to that of its creation record, if no version can be read."""
+    """If no version can be read, the table of the creation record counts."""
     assert owner_of_damaged(STORE, index(tmp_path / "a", FIRST, LATER, None)) == LATER
     assert owner_of_damaged(STORE, index(tmp_path / "b", None, None)) == FIRST
     assert owner_of_damaged(STORE, index(tmp_path / "c")) is None
@@ -41,20 +41,20 @@ def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
 
 
 def test_an_index_that_can_be_read_after_all_is_not_damaged(tmp_path: Path) -> None:
-    """A store may have answered wrongly a moment ago."""
+    """The store may have given a wrong answer a moment ago."""
     with pytest.raises(UnavailableError, match="now can be"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 
 
 def test_a_damaged_index_is_an_orphan(tmp_path: Path) -> None:
-    """Neither can its table use it, nor any other."""
+    """Neither its table nor any other table can use the index."""
     index(tmp_path, FIRST, None)
     assert reasons(tmp_path, {}) == ["its table is gone"]
     assert reasons(tmp_path, {FIRST: {}}) == ["it is damaged, and its table does not have it"]
 
 
 def test_an_index_that_its_table_has_lost_is_none(tmp_path: Path) -> None:
-    """The next statement on the table registers it again."""
+    """The next statement on the table registers the index again."""
     index(tmp_path, FIRST)
     assert reasons(tmp_path, {}) == ["its table is gone"]
     assert reasons(tmp_path, {FIRST: {}}) == []
@@ -72,7 +72,7 @@ def test_an_index_that_its_table_has_lost_is_none(tmp_path: Path) -> None:
 def test_an_index_gives_way_to_a_usable_one_of_its_name(
     tmp_path: Path, versions: list[TableIdentity], why: list[str]
 ) -> None:
-    """It stays while the one that its table registers in its place cannot be used."""
+    """The index stays while the registered index of its name cannot be used."""
     index(tmp_path, FIRST)
     index(tmp_path, *versions, uuid=OTHER)
     there = Registration(OTHER, SAMPLE.column, f"file:{tmp_path}")
@@ -89,7 +89,7 @@ class Clocked(LocalStore):
 @pytest.mark.parametrize(
     ("registered", "floor_ms", "age_ms", "why"),
     [
-        # A running CREATE gets a day, and more where the floor is higher.
+        # A running CREATE has a day, and more if the floor is higher.
         (False, 0, DAY_MS, ["its CREATE did not come to an end"]),
         (False, 0, DAY_MS - 1000, []),
         (False, DAY_MS + 5000, DAY_MS + 4000, []),
@@ -102,7 +102,7 @@ class Clocked(LocalStore):
 def test_an_orphan_has_an_age(
     tmp_path: Path, registered: bool, floor_ms: int, age_ms: int, why: list[str]
 ) -> None:
-    """By the clock of the store."""
+    """The age is measured by the clock of the store."""
     index(tmp_path, FIRST)
     folder = tmp_path / SAMPLE.index
     if not registered:
@@ -116,7 +116,7 @@ def test_an_orphan_has_an_age(
 
 
 def test_orphans_are_those_of_one_database_that_no_table_registers(tmp_path: Path) -> None:
-    """Its name in any case; a root may hold indexes of others."""
+    """The name of the database matches in any case. A root may hold indexes of other databases."""
     index(tmp_path, FIRST)
     root = f"file:{tmp_path}"
     assert [one.why for one in orphans(STORE, root, "SALES", {}, 0)] == ["its table is gone"]
@@ -126,7 +126,7 @@ def test_orphans_are_those_of_one_database_that_no_table_registers(tmp_path: Pat
 
 
 def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -> None:
-    """Whatever its table says; a version of a newer release may be in use."""
+    """The registration of the table does not matter. A version of a newer release may be in use."""
     index(tmp_path, FIRST)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"
     path.write_bytes(render_manifest(replace(SAMPLE, state="dropped")))
@@ -136,7 +136,7 @@ def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -
 
 
 def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
-    """The table will register the other one again."""
+    """The table will register the other index again."""
     index(tmp_path, FIRST)
     index(tmp_path, FIRST, uuid=OTHER)
     version = replace(SAMPLE, index=OTHER, state="dropped")
@@ -148,7 +148,7 @@ def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
 
 
 def test_an_index_whose_versions_cannot_be_read_is_none(tmp_path: Path) -> None:
-    """What does not answer says nothing, nor what answers rightly only the second time."""
+    """An unreadable version proves nothing, even if the second reading succeeds."""
     folder = index(tmp_path, FIRST)
     read: list[str] = []
 

@@ -1,4 +1,4 @@
-"""What a refresh leaves when it fails, is overtaken, or must begin anew."""
+"""What a refresh leaves if it fails, is overtaken, or must start again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STORE = LocalStore()
 
 
 def files_of(found: Ready) -> set[str]:
-    """Names of the runs and of the parts of file lists that are there."""
+    """Names of the existing runs and parts of file lists."""
     home = found.directory
     folders = [entry.name for entry in STORE.list(home) if entry.is_dir]
     return {
@@ -50,7 +50,7 @@ def files_of(found: Ready) -> set[str]:
 def test_files_of_a_version_that_may_be_published_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, stay: bool
 ) -> None:
-    """And those of one that is surely not are deleted; the base's always stay."""
+    """Files of a version that surely is not published are deleted. The base's files always stay."""
     found, base = version(tmp_path, BEFORE, [6])
     before = files_of(found)
 
@@ -69,7 +69,7 @@ def test_files_of_a_version_that_may_be_published_stay(
 def others(
     found: Ready, base: Manifest, change: Callable[[int, Manifest], Manifest], times: int
 ) -> Any:
-    """Another writer who publishes so many versions, one before each of ours."""
+    """Another writer that publishes some versions, one before each of ours."""
     published: list[Manifest] = [base]
 
     def write() -> None:
@@ -89,7 +89,7 @@ def others(
 
 
 def rebuilt(number: int, made: Manifest) -> Manifest:
-    """A version with none of the runs before it, of an earlier time than any refresh."""
+    """A rebuilt version without earlier runs, whose time is before any refresh."""
     return replace(made, runs=(replace(made.runs[0], id=f"{number:032x}"),), instant=made.instant)
 
 
@@ -108,7 +108,7 @@ def test_a_refresh_that_was_overtaken_begins_again_on_the_newest(
 
 
 def test_a_refresh_that_is_always_overtaken_gives_up(tmp_path: Path) -> None:
-    """After as many attempts as it says."""
+    """The refresh gives up after the number of attempts that its error states."""
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, 99)
     with pytest.raises(ConflictError, match=f"rebuilt by others {refresh._ATTEMPTS} times"):
@@ -119,7 +119,7 @@ def test_a_refresh_that_is_always_overtaken_gives_up(tmp_path: Path) -> None:
 
 
 def test_a_refresh_of_a_table_that_was_renamed_meanwhile_fails(tmp_path: Path) -> None:
-    """What was read may be another table's."""
+    """The refresh may have read another table's rows."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def renamed(_: int, made: Manifest) -> Manifest:
@@ -132,7 +132,7 @@ def test_a_refresh_of_a_table_that_was_renamed_meanwhile_fails(tmp_path: Path) -
 
 
 def test_an_index_that_vanished_is_not_made_anew(tmp_path: Path) -> None:
-    """Another driver has dropped it."""
+    """Another driver has dropped the index."""
     found, base = version(tmp_path, BEFORE, [6])
     plan = refresh._on_top(base, base, found, SimpleNamespace())  # type: ignore[arg-type]
     with pytest.raises(UnavailableError, match="vanished meanwhile"):
@@ -157,7 +157,7 @@ def test_an_index_that_vanished_is_not_made_anew(tmp_path: Path) -> None:
 def test_which_of_two_versions_reflects_its_table_later(
     newest_at: tuple[str, Commit | None], made_at: tuple[str, Commit | None], later: bool
 ) -> None:
-    """By the commit's number where both are of one table; else by the clock."""
+    """If both versions are of one table, the commit numbers decide; otherwise the clock decides."""
     one, other = (SimpleNamespace(instant=at, commit=commit) for at, commit in (newest_at, made_at))
     assert refresh._is_as_late(one, other) is later  # type: ignore[arg-type]
 
@@ -176,7 +176,7 @@ def test_which_of_two_versions_reflects_its_table_later(
 def test_a_version_of_an_earlier_format_may_gain_ranges(
     tmp_path: Path, ranges: int, granularity: str, format_name: str, length: int, may_gain: bool
 ) -> None:
-    """If there are files to cut; Hudi's slices never are."""
+    """Ranges are added if there are files to cut. Hudi's slices are never cut."""
     _, base = version(tmp_path, BEFORE, [6])
     base = replace(base, stats=replace(base.stats, ranges_total=ranges))
     base = replace(base, options=IndexOptions(granularity=granularity))
@@ -187,7 +187,7 @@ def test_a_version_of_an_earlier_format_may_gain_ranges(
 
 @pytest.mark.parametrize("change", ["none", "fingerprint", "type", "options", "damage", "gone"])
 def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: str) -> None:
-    """Of another reader or type, with other options, or with a file list that cannot be read."""
+    """The reader, the type or the options differ, or the file list cannot be read."""
     found, base = version(tmp_path, BEFORE, [6])
     table: Any = Commits(BEFORE, set())
     column = Column(("v",), "int" if change == "type" else "bigint")
@@ -214,7 +214,7 @@ def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: st
 def test_what_an_unchanged_table_is_read_for(
     tmp_path: Path, mode: RefreshMode, runs: list[int], read: int
 ) -> None:
-    """To make one run of several, or to make all anew."""
+    """The refresh merges several runs into one, or rebuilds everything."""
     found, base = version(tmp_path, BEFORE, runs)
     table = Commits(BEFORE, set())
     environment: Any = SimpleNamespace(

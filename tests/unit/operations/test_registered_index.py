@@ -47,13 +47,13 @@ OTHER = replace(SAMPLE.table, table="other", location="file:/w/other")
 
 @dataclass(frozen=True)
 class Case:
-    """What is found, and the state that it is.
+    """The newest version of an index, and the resulting state.
 
     Attributes:
-        found: the newest version, none, or what reading it raises.
-        kind: the state.
-        word: of statements.
-        error: of an operation that needs a version: its class and a part of its message.
+        found: the newest version, None, or the error of reading it.
+        kind: class of the state.
+        word: the state's word in statements.
+        error: class and part of the message of an operation that needs a version.
     """
 
     found: Manifest | SieveError | None
@@ -104,7 +104,7 @@ def opened(
     found: Manifest | SieveError | None,
     check_root: Callable[[str, str], None] = lambda *_: None,
 ) -> RegisteredIndex:
-    """The index of a folder whose newest version is this, or raises this."""
+    """The index of a folder whose newest version is given, or raises the given error."""
 
     def newest(*_: object) -> Manifest | None:
         if isinstance(found, SieveError):
@@ -118,7 +118,10 @@ def opened(
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind.__name__} {case.found!s:.20}")
 def test_what_is_found_is_one_state(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
-    """Each has its word, and what needs a version of it gets one or an error that says why not."""
+    """Each state has its word.
+
+    An operation that needs a version gets one, or an error with the reason.
+    """
     index = opened(monkeypatch, case.found)
     assert type(index) is case.kind
     assert index.state == case.word
@@ -145,7 +148,7 @@ def test_what_is_found_is_one_state(monkeypatch: pytest.MonkeyPatch, case: Case)
 
 
 def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever lies there; dropping and creating again would not help, so no error says so."""
+    """Dropping and creating the index again would not help, so no error suggests that."""
 
     def refuse(*_: str) -> None:
         raise RootRefusedError("SIEVE_ROOT_REFUSED", "not below spark.sieve.roots")
@@ -159,7 +162,7 @@ def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_indexes_are_selected_by_name_or_column() -> None:
-    """Without case; an unknown name suggests the nearest."""
+    """Matching ignores case, and an unknown name suggests the nearest name."""
     one = Ready("a_sieve", replace(REGISTRATION, column=("A",)), LocalStore(), SAMPLE)
     two = Gone("b_sieve", replace(REGISTRATION, column=("b", "C")), "a problem", None)
     indexes: dict[str, RegisteredIndex] = {"a_sieve": one, "b_sieve": two}

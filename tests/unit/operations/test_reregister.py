@@ -1,4 +1,4 @@
-"""Which indexes that a table has lost it registers again."""
+"""Which lost indexes a table registers again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UUIDS = [IndexUuid(f"{number}{SAMPLE.index[1:]}") for number in range(9)]
 
 
 class Table:
-    """A table that notes what is registered, and what is checked before."""
+    """A table that records registrations, and checks before them."""
 
     def __init__(self, folder: Path, known: dict[str, Registration]) -> None:
         self.calls: list[str] = []
@@ -42,7 +42,7 @@ class Table:
         self.registered[name] = registration
 
     def reregister(self, indexes: dict[str, RegisteredIndex] | None = None) -> list[str]:
-        """Registers again."""
+        """Registers the lost indexes again."""
         return reregister(self, indexes or {}, self.environment)  # type: ignore[arg-type]
 
 
@@ -57,7 +57,7 @@ def named(root: Path, number: int, name: str, table: TableIdentity = FIRST) -> N
 
 
 def test_every_lost_index_is_registered_whatever_lies_beside_it(tmp_path: Path) -> None:
-    """What is unfinished, damaged, dropped, known, or of another table or database is passed by."""
+    """Folders that are unfinished, damaged, dropped, registered or of another table are skipped."""
     named(tmp_path, 0, "unfinished")
     (tmp_path / UUIDS[0] / REGISTERED).unlink()
     index(tmp_path, None, uuid=UUIDS[1])
@@ -87,7 +87,7 @@ def test_every_lost_index_is_registered_whatever_lies_beside_it(tmp_path: Path) 
 def test_a_name_that_is_in_use_is_left_to_its_index(
     tmp_path: Path, state: str, names: list[str]
 ) -> None:
-    """A registration of an index that is gone does not count."""
+    """The registration of an index that is gone does not count."""
     named(tmp_path, 0, "v")
     there = Registration(UUIDS[1], ("v",), f"file:{tmp_path}")
     indexes: dict[str, RegisteredIndex] = {
@@ -99,7 +99,7 @@ def test_a_name_that_is_in_use_is_left_to_its_index(
 
 
 def test_an_index_of_another_database_is_not_even_opened(tmp_path: Path) -> None:
-    """A root may hold the indexes of many."""
+    """A root may hold the indexes of many databases."""
     named(tmp_path, 0, "v")
     table = Table(tmp_path, {})
     table.info.identity = replace(FIRST, database="elsewhere")

@@ -1,4 +1,4 @@
-"""VACUUM deletes what nothing needs any more, by age and by name, and leaves the rest."""
+"""VACUUM deletes files that are no longer needed, by age and by name, and keeps all others."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Clocked(LocalStore):
 
 
 class Index:
-    """An index whose version k names run k and run 0, and list part k; a version a day.
+    """An index with one version a day. Version k names run k, run 0, and list part k.
 
     Args:
-        folder: the root.
-        versions: number of versions, the last of which is published on day 99.
+        folder: the root of the index.
+        versions: number of versions; the last version is published on day 99.
     """
 
     def __init__(self, folder: Path, versions: int) -> None:
@@ -60,14 +60,14 @@ class Index:
         )
 
     def write(self, name: str, data: bytes, at_ms: int) -> None:
-        """A file of a time."""
+        """Writes a file with a given time."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         os.utime(path, (at_ms / 1000, at_ms / 1000))
 
     def names(self) -> set[str]:
-        """The files that are left."""
+        """The names of the remaining files."""
         return {
             path.relative_to(self.folder).as_posix()
             for path in self.folder.rglob("*")
@@ -76,12 +76,15 @@ class Index:
 
 
 def of_version(number: int) -> set[str]:
-    """What a version has for itself, its manifest aside."""
+    """The files that only this version names, without its manifest."""
     return {f"locations/{number:032x}.parquet", f"runs/{number:032x}/part-00000.parquet"}
 
 
 def test_what_only_expired_versions_name_is_deleted(tmp_path: Path) -> None:
-    """Their manifests stay, and what later versions share; told in versions, files and bytes."""
+    """Manifests and files that later versions share stay.
+
+    The result counts versions, files and bytes.
+    """
     index = Index(tmp_path, 4)
     before = index.names()
     assert vacuum_index(index.usable, Retention(2, 0.0)) == Vacuumed(2, 4, 2 * (5 + 7))
@@ -89,26 +92,29 @@ def test_what_only_expired_versions_name_is_deleted(tmp_path: Path) -> None:
     assert vacuum_index(index.usable, Retention(2, 0.0)) == Vacuumed(0, 0, 0)
     assert vacuum_index(index.usable, ALL) == Vacuumed(1, 2, 5 + 7)
     assert index.names() >= of_version(4) | {"vacuumed/2", "vacuumed/3"}
-    # A shorter retention does not give back what is gone.
+    # A shorter retention does not restore deleted files.
     assert vacuum_index(index.usable, Retention(4, 0.0)) == Vacuumed(0, 0, 0)
     assert "vacuumed/1" not in index.names()
 
 
 def test_versions_are_kept_for_hours_after_the_next_one(tmp_path: Path) -> None:
-    """Version 2 was replaced two days before now, version 3 one day."""
+    """Version 2 was replaced two days ago, and version 3 one day ago."""
     index = Index(tmp_path, 4)
     assert vacuum_index(index.usable, Retention(1, 36.0)).versions == 2
 
 
 def test_what_a_vacuum_before_left_is_deleted_by_the_next(tmp_path: Path) -> None:
-    """One that died has no mark; files that it deleted are not counted again."""
+    """A vacuum that died leaves no mark, and files that it deleted are not counted again."""
     index = Index(tmp_path, 3)
     (index.folder / f"locations/{1:032x}.parquet").unlink()
     assert vacuum_index(index.usable, ALL) == Vacuumed(2, 3, 5 + 7 + 7)
 
 
 def test_temporary_files_go_by_name_and_age(tmp_path: Path) -> None:
-    """Drafts and probes of a day ago, in each folder; no younger ones, no others however old."""
+    """Drafts and probes that are a day old are deleted in each folder.
+
+    Younger files and other names stay.
+    """
     index = Index(tmp_path, 1)
     folders = ("", "versions/", "intents/", "locations/")
     for number, folder in enumerate(folders):
@@ -121,7 +127,7 @@ def test_temporary_files_go_by_name_and_age(tmp_path: Path) -> None:
 
 
 def test_what_dead_writers_announced_is_deleted_unless_a_version_names_it(tmp_path: Path) -> None:
-    """A writer is dead after a day; of a live one all stays."""
+    """A writer counts as dead after a day. All files of a live writer stay."""
     index = Index(tmp_path, 1)
     for number, at in ((7, 99 * DAY - 1), (8, 99 * DAY), (1, 0)):
         index.write(f"runs/{number:032x}/part-00000.parquet", b"segment", 0)
@@ -136,7 +142,7 @@ def test_what_dead_writers_announced_is_deleted_unless_a_version_names_it(tmp_pa
 
 
 def test_a_listing_that_misses_versions_deletes_nothing(tmp_path: Path) -> None:
-    """Files that a version names which is not listed would seem to be nobody's."""
+    """Files of an unlisted version would look unused."""
     index = Index(tmp_path, 3)
     (index.folder / "versions" / "3.json").unlink()
     before = index.names()

@@ -1,4 +1,4 @@
-"""Predicates: reading them, what a leaf asks of a column, and which locations stay."""
+"""Predicates: parsing, the key ranges of leaves, and which locations stay."""
 
 from __future__ import annotations
 
@@ -58,35 +58,35 @@ class Listed:
 
 
 def compare(op, value, column="x", **more):
-    """A comparison as it travels."""
+    """A comparison in its wire form."""
     return {"op": op, "col": [column], "value": value, **more}
 
 
 def both(*args):
-    """AND as it travels."""
+    """AND in its wire form."""
     return {"op": "and", "args": list(args)}
 
 
 def either(*args):
-    """OR as it travels."""
+    """OR in its wire form."""
     return {"op": "or", "args": list(args)}
 
 
 def kept(tree, n=None, **indexes):
-    """Ordinals that stay, given indexes by column name."""
+    """Ordinals of the locations that stay, with indexes by column name."""
     over = {(name,): index for name, index in indexes.items()}
     n = n or len(next(iter(indexes.values()))._values)
     return np.flatnonzero(evaluate(parse(tree), over, n).keep).tolist()
 
 
 def asks(tree, encoder):
-    """Intervals, null and nan of a leaf's requirement."""
+    """The intervals, null and nan of a leaf's key ranges."""
     wanted = key_ranges(parse(tree), encoder)
     return wanted.intervals.tolist(), wanted.null, wanted.nan
 
 
 def test_every_node_is_read():
-    """Each op of the protocol becomes its record, from text and from objects."""
+    """Each op of the protocol becomes a record, both from text and from objects."""
     tree = both(
         compare("<", 1),
         either({"op": "in", "col": ["a", "b"], "values": [1, 2]}, {"op": "is null", "col": ["x"]}),
@@ -137,14 +137,14 @@ def test_every_node_is_read():
     ],
 )
 def test_malformed_trees_are_refused(tree):
-    """What is not in the form of the protocol is an error, not a guess."""
+    """A tree that is not in the form of the protocol is an error."""
     with pytest.raises(InvalidInputError) as refusal:
         parse(tree)
     assert refusal.value.condition == "SIEVE_BAD_PREDICATE"
 
 
 def test_limits_make_parts_unknown():
-    """Depth, nodes and values past the limits cost reading more, not the query."""
+    """Excessive depth, nodes or values cost more reads, but the query succeeds."""
     deep = compare("=", 1)
     for _ in range(MAX_DEPTH):
         deep = both(deep)
@@ -152,7 +152,7 @@ def test_limits_make_parts_unknown():
     assert kept(both(compare("=", 1), deep), x=Listed([0], [1])) == [1]
     many = both(compare("=", 1), *[compare("=", 0)] * MAX_NODES)
     assert "the predicate has too many parts" in evaluate(parse(many), {}, 1).why
-    # Its columns are told, so that a scan can say which index went unused.
+    # The columns of the part are known, so that a scan can report the unused index.
     deeply = parse(deep)
     while not isinstance(deeply, Unknown):
         (deeply,) = deeply.args
@@ -190,7 +190,10 @@ def test_limits_make_parts_unknown():
     ],
 )
 def test_exact_leaves_ask_for_just_their_values(tree, expected):
-    """Of integers each op asks for what can make it TRUE, at the ends of the domain too."""
+    """For integers, each op selects exactly the values that can make it TRUE.
+
+    This includes the ends of the domain.
+    """
     assert asks(tree, Encoder("bigint")) == expected
 
 
@@ -206,12 +209,12 @@ def test_exact_leaves_ask_for_just_their_values(tree, expected):
     ],
 )
 def test_nan_is_greatest_and_equal_to_itself(op, expected):
-    """Comparing with NaN follows Spark's order, not IEEE's."""
+    """Comparisons with NaN follow Spark's order, not IEEE's order."""
     assert asks(compare(op, NAN), Encoder("double")) == expected
 
 
 def test_nan_in_lists():
-    """IN with NaN finds NaN rows; NOT IN with NaN leaves them out."""
+    """IN with NaN finds NaN rows, and NOT IN with NaN excludes NaN rows."""
     values = [NAN, 0]
     assert asks({"op": "in", "col": ["x"], "values": values}, Encoder("double")) == (
         [[0, 0]],
@@ -226,7 +229,7 @@ def test_nan_in_lists():
 
 
 def test_zeros_of_both_signs_are_asked_for_alike():
-    """Equal to -0.0 asks for 0.0, and less than -0.0 leaves 0.0 out."""
+    """Equal to -0.0 includes 0.0, and less than -0.0 excludes 0.0."""
     minus_zero = struct.unpack("<q", struct.pack("<d", -0.0))[0]
     assert asks(compare("=", minus_zero), Encoder("double"))[0] == [[0, 0]]
     assert asks(compare("<", minus_zero), Encoder("double"))[0] == [[LEAST, -1]]
@@ -237,7 +240,7 @@ def test_zeros_of_both_signs_are_asked_for_alike():
     [("=", 0, 0), ("<", None, 0), ("<=", None, 0), (">", 0, None), (">=", 0, None)],
 )
 def test_inexact_leaves_include_what_shares_their_code(op, low, high):
-    """Strings alike in eight bytes have one code, so < and > keep that code."""
+    """Strings with the same eight bytes have one code, so < and > include that code."""
     encoder = Encoder("string")
     value = base64.b64encode(b"12345678abc").decode()
     code = encoder.literal(value).code
@@ -246,14 +249,14 @@ def test_inexact_leaves_include_what_shares_their_code(op, low, high):
 
 
 def test_inexact_complements_are_everything():
-    """Not 'a' may hold for another string of the same code, so nothing is left out."""
+    """Another string may have the code of 'a', so `!= 'a'` excludes no code."""
     encoder = Encoder("string")
     assert asks(compare("!=", "YQ=="), encoder)[0] == EVERYTHING
     assert asks({"op": "not in", "col": ["x"], "values": ["YQ=="]}, encoder)[0] == EVERYTHING
 
 
 def test_starts_with_asks_for_a_span():
-    """LIKE 'ab%' asks for the codes from "ab" to the last string that begins so."""
+    """LIKE 'ab%' selects the codes from "ab" to the last string with this beginning."""
     tree = {"op": "starts with", "col": ["x"], "value": base64.b64encode(b"ab").decode()}
     ((first, last),), null, nan = asks(tree, Encoder("string"))
     assert (first + (1 << 63)).to_bytes(8, "big") == b"ab\0\0\0\0\0\0"
@@ -263,7 +266,7 @@ def test_starts_with_asks_for_a_span():
 
 
 def test_both_sides_of_a_range_are_one_question():
-    """A location with a key below and another above, and none between, is dropped."""
+    """A location with a key below the range and one above, but none inside, is dropped."""
     tree = both(compare(">", 1), compare("<", 9))
     assert kept(tree, x=Listed([0, 20], [5], [1, 9])) == [1]
     nested = both(both(compare(">", 1)), both(both(compare("<", 9))))
@@ -271,7 +274,7 @@ def test_both_sides_of_a_range_are_one_question():
 
 
 def test_a_range_reaches_into_the_ors_below_it():
-    """What AND asks of a column narrows the same column inside an OR of several."""
+    """The range that AND demands of a column narrows the column inside an OR of several columns."""
     tree = both(compare(">", 1), either(compare("<", 5), compare("=", 2, "y")))
     assert kept(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
     inner = either(
@@ -282,7 +285,7 @@ def test_a_range_reaches_into_the_ors_below_it():
 
 
 def test_ors_of_one_column_are_one_question():
-    """Three comparisons of x under OR are looked up once."""
+    """Three comparisons of x under OR are one look-up."""
     index = Listed([0], [2], [9])
     tree = either(compare("=", 1), either(compare("=", 2), compare(">", 8)))
     assert kept(tree, x=index) == [1, 2]
@@ -290,14 +293,14 @@ def test_ors_of_one_column_are_one_question():
 
 
 def test_columns_are_combined():
-    """AND needs both columns in one location, OR either."""
+    """AND needs both columns in one location, and OR needs one of the columns."""
     x, y = Listed([1], [1], [0]), Listed([0], [1], [1])
     assert kept(both(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [1]
     assert kept(either(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [0, 1, 2]
 
 
 def test_an_and_within_an_and_loses_none_of_its_parts():
-    """Nested ANDs are one: ranges of both levels meet, and an OR inside still counts."""
+    """Nested ANDs are flattened: ranges of both levels intersect, and an inner OR still counts."""
     x, y = Listed([1, 9], [5], [5], [5]), Listed([1], [1], [2], [3])
     inner = both(compare(">", 2), either(compare("=", 1, "y"), both(compare("=", 2, "y"))))
     assert kept(both(inner, compare("<", 8)), x=x, y=y) == [1, 2]
@@ -306,7 +309,7 @@ def test_an_and_within_an_and_loses_none_of_its_parts():
 
 
 def test_unknown_is_harmless_under_and_and_spoils_or():
-    """Nothing is known of y: AND uses x alone, OR uses nothing; `why` says so once."""
+    """The column y has no index: AND uses x alone, OR uses nothing, and `why` has one entry."""
     x = {("x",): Listed([1], [0])}
     verdict = evaluate(parse(both(compare("=", 1), compare("=", 1, "y"))), x, 2)
     assert verdict.keep.tolist() == [True, False]
@@ -320,7 +323,7 @@ def test_unknown_is_harmless_under_and_and_spoils_or():
 
 
 def test_constants():
-    """TRUE keeps all, FALSE none; empty AND is TRUE, empty OR is FALSE."""
+    """TRUE keeps all locations and FALSE none. An empty AND is TRUE, an empty OR is FALSE."""
     assert kept({"op": "true"}, 2) == [0, 1]
     assert kept({"op": "false"}, 2) == []
     assert kept(both(), 2) == [0, 1]
@@ -332,14 +335,14 @@ def test_constants():
 
 
 def test_contradictions_keep_nothing():
-    """No row has two values of x at once, nor NULL and a value."""
+    """No row has two values of x, or NULL and a value."""
     x = Listed([1, 2, None])
     assert kept(both(compare("=", 1), compare("=", 2)), x=x) == []
     assert kept(both({"op": "is null", "col": ["x"]}, compare("=", 1)), x=x) == []
 
 
 def test_null_is_asked_for_where_it_counts():
-    """IS NULL and `NOT (x <=> 1)` find NULL rows, `x != 1` does not."""
+    """IS NULL and `NOT (x <=> 1)` find NULL rows, but `x != 1` does not."""
     x = Listed([None], [1], [2])
     assert kept({"op": "is null", "col": ["x"]}, x=x) == [0]
     assert kept({"op": "is not null", "col": ["x"]}, x=x) == [1, 2]
@@ -348,7 +351,10 @@ def test_null_is_asked_for_where_it_counts():
 
 
 def test_null_without_proof_keeps_all():
-    """Where NULL depends on what else is read, asking for NULL uses nothing; = still prunes."""
+    """If NULL depends on the other columns read, a test for NULL uses no index.
+
+    Equality still prunes.
+    """
     x = Listed([None], [1], [2], null_proof=False)
     verdict = evaluate(parse({"op": "is null", "col": ["x"]}), {("x",): x}, 3)
     assert verdict.keep.all()
@@ -366,7 +372,7 @@ def test_null_without_proof_keeps_all():
 
 
 def test_nested_columns_go_by_their_whole_path():
-    """An index on a.b is no index on b, on a, or on A.b."""
+    """An index on a.b is not an index on b, on a, or on A.b."""
     index = {("a", "b"): Listed([1], [0])}
     for path, expected in (
         (["a", "b"], [True, False]),
@@ -378,13 +384,13 @@ def test_nested_columns_go_by_their_whole_path():
 
 
 def test_a_constant_of_another_type_is_an_error():
-    """A literal that is not in the column's wire form is refused, not compared."""
+    """A literal that is not in the column's wire form is refused."""
     with pytest.raises(InvalidInputError):
         kept(compare("=", "text"), x=Listed([1]))
 
 
 def nested(depth):
-    """A comparison with so many levels, itself among them."""
+    """A comparison nested in this many levels, its own level included."""
     tree = compare("=", 1)
     for _ in range(depth - 1):
         tree = both(tree)
@@ -405,7 +411,7 @@ def nested(depth):
     ids=["depth", "parts", "values"],
 )
 def test_a_predicate_may_reach_its_limits(made, most, problem):
-    """What filters and joins send in practice is far below; one more is not understood."""
+    """Real filters and joins are far below the limits. One more becomes Unknown."""
 
     def parts(tree):
         part = parse(tree)
@@ -419,7 +425,7 @@ def test_a_predicate_may_reach_its_limits(made, most, problem):
 
 
 def test_a_column_may_be_a_hundred_structs_deep():
-    """No deeper one can be indexed."""
+    """A deeper column cannot be indexed."""
     deep = {"op": "=", "col": ["x"] * 100, "value": 1}
     assert parse(deep).column == ("x",) * 100
     with pytest.raises(InvalidInputError, match="SIEVE_BAD_PREDICATE"):
@@ -437,14 +443,14 @@ def test_a_column_may_be_a_hundred_structs_deep():
     ],
 )
 def test_the_columns_of_a_part_that_is_not_read_are_told(part, names):
-    """Each once, at any depth; what is malformed there names none."""
+    """Each column is named once, at any depth, and malformed columns are ignored."""
     assert set(_names_in(part)) == set(names)
     assert len(_names_in(part)) == len(names)
 
 
 @pytest.mark.parametrize("names", ["x", [1], ["x", None], {"x": 1}])
 def test_names_that_are_no_texts_are_malformed(names):
-    """Of a part that the driver could not translate."""
+    """The names belong to a part that the driver could not translate."""
     with pytest.raises(InvalidInputError, match="names of unknown"):
         parse({"op": "unknown", "why": "a function", "names": names})
     with pytest.raises(InvalidInputError, match="why of unknown"):
@@ -452,13 +458,13 @@ def test_names_that_are_no_texts_are_malformed(names):
 
 
 def test_the_why_of_an_unknown_part_is_cut():
-    """It is shown to a user."""
+    """The text is shown to users, so its length is limited."""
     assert parse({"op": "unknown", "why": "w" * 1001}).why == "w" * 1000
     assert parse({"op": "unknown"}) == Unknown("not understood", ())
 
 
 def test_columns_are_named_in_what_is_not_parsed() -> None:
-    """At any depth, whatever stands beside them."""
+    """Columns are found at any depth, whatever is beside them."""
     node = {
         "op": "and",
         "col": ["a", "b"],

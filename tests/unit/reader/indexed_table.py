@@ -1,4 +1,4 @@
-"""A table of eight files with two indexes on disk, without Spark, and scans of it."""
+"""A table of eight files with two indexes on disk, without Spark, and scans of the table."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ LEFT, RIGHT = (IndexUuid(f"0b9f3c1e-5a55-4b1c-9d0e-01234567890{k}") for k in "ab
 
 
 def cut_locations() -> Locations:
-    """Eight ranges of four files, of 1, 3, 2 and 2 ranges; of file k, each has 100 + k bytes.
+    """Four files of 1, 3, 2 and 2 ranges. Each range of file k has 100 + k bytes.
 
-    The footer of a file that is cut has the bytes of its number.
+    The footer of a cut file has as many bytes as the file's number.
     """
     counts = np.array([1, 3, 2, 2])
     number, firsts = np.arange(4), np.cumsum(counts) - counts
@@ -43,7 +43,10 @@ def cut_locations() -> Locations:
 
 
 def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> Manifest:
-    """Eight locations, k with keys 10 k to 10 k + 9, in two run files of four each."""
+    """Makes an index of eight locations in two run files of four each.
+
+    Location k has the keys 10 k to 10 k + 9.
+    """
     files = []
     for first in (0, N // 2):
         block = CSR(
@@ -64,7 +67,10 @@ def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> M
 
 
 class Table:
-    """A table with an index on `x` and one on `y`, and scans of it: of eight files if not told."""
+    """A table with an index on `x` and an index on `y`, and scans of the table.
+
+    By default it has eight files.
+    """
 
     def __init__(self, root: Path, listed: Locations | None = None) -> None:
         self.root = root
@@ -82,7 +88,7 @@ class Table:
         return self.root / uuid / "runs" / RUN / f"part-{number:05d}.parquet"
 
     def renew(self, uuid: IndexUuid) -> None:
-        """An index has another version 1, which says the same."""
+        """Replaces version 1 of an index by an equal version with another id."""
         (old,) = (version for version in self.versions if version.index == uuid)
         version = dataclasses.replace(old, id=VersionId("f" * 32))
         path = self.root / uuid / "versions" / "1.json"
@@ -90,14 +96,14 @@ class Table:
         self.invalidate(f"file:{self.root}/{uuid}")
 
     def ask(self, kind: str, **body: Any) -> Mapping[str, Any]:
-        """One request."""
+        """Sends one request."""
         request = Request(1, kind, body, None)
         return {"prune": self.service.prune, "dictionary": self.service.dictionary}[kind](request)
 
     def prune(
         self, predicate: Mapping[str, Any], as_of: Mapping[str, Any] | None = None, **settings: str
     ) -> Mapping[str, Any]:
-        """The answer to a scan, maybe as of an earlier instant."""
+        """The answer to a scan, optionally as of an earlier instant."""
         table = dataclasses.asdict(self.versions[0].table)
         registrations = {
             f"sieve.index.{version.name}": json.dumps(
@@ -122,7 +128,7 @@ class Table:
         )
 
     def kept(self, predicate: Mapping[str, Any], **settings: str) -> list[int]:
-        """The numbers in the names of the files that a scan reads; those of its dictionary."""
+        """The numbers in the names of the files that a scan reads, by its dictionary."""
         answer = self.prune(predicate, **settings)
         paths = paths_of(self.ask("dictionary", dictionary=answer["dictionary"]))
         skip = flags(answer["skip"], len(paths))
@@ -130,10 +136,10 @@ class Table:
 
 
 def equals(column: str, value: int) -> dict[str, Any]:
-    """A comparison as the driver sends it."""
+    """A comparison in the driver's form."""
     return {"op": "=", "col": [column], "value": value}
 
 
 def both(*args: dict[str, Any]) -> dict[str, Any]:
-    """Their conjunction."""
+    """The conjunction of some predicates."""
     return {"op": "and", "args": list(args)}

@@ -1,4 +1,4 @@
-"""Which indexes scans do not wait for, as others wait for them in vain."""
+"""Which indexes a scan does not wait for, because other scans already wait."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ def index(number: int, root: str = "file:/a") -> Registration:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds that have passed, to be set."""
+    """The elapsed seconds, which a test can set."""
     now = [1000.0]
     monkeypatch.setattr(bulkhead.time, "monotonic", lambda: now[0])
     return now
 
 
 def test_two_that_wait_for_an_index_are_enough(clock: list[float]) -> None:
-    """For longer than the next one would; the others of the root are asked as before."""
+    """Two scans have already waited longer than the next scan would.
+
+    Other indexes of the root are still asked.
+    """
     scans, slow = Bulkhead(), [index(1), index(2)]
     with scans.waiting([index(1)]), scans.waiting([index(1), index(3)]):
         clock[0] += 0.9
@@ -40,7 +43,7 @@ def test_two_that_wait_for_an_index_are_enough(clock: list[float]) -> None:
 
 
 def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
-    """Whichever of its indexes they wait for, and however patient others are."""
+    """The limit of a root counts scans of all its indexes, however long each scan may wait."""
     scans = Bulkhead()
     with ExitStack() as waiting:
         for number in range(7):
@@ -55,7 +58,7 @@ def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
 
 
 def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[float]) -> None:
-    """However often it is replaced, only so many threads wait in a store that hangs."""
+    """However often the index is replaced, few threads wait in a store that hangs."""
     scans = Bulkhead()
     with ExitStack() as waiting:
         for _ in range(4):
@@ -68,7 +71,7 @@ def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[fl
 
 
 def test_an_index_that_was_made_anew_is_asked_again(clock: list[float]) -> None:
-    """Those that still wait for its old files do not count."""
+    """Scans that still wait for the old files of the index do not count."""
     scans = Bulkhead()
     with (
         scans.waiting([index(1)]),

@@ -18,18 +18,18 @@ from sieve.reader.cache import Cache
 
 @dataclass(frozen=True)
 class Weight:
-    """A value of so many bytes."""
+    """A value with this many bytes."""
 
     nbytes: int
 
 
 def absent() -> Weight:
-    """Load nothing: the key is held, or this fails."""
+    """A loader that fails, for keys that must be in the cache."""
     raise LookupError
 
 
 def keys_held(cache: Cache, keys: range) -> list[int]:
-    """Those of some keys that need no load."""
+    """The keys that need no load."""
     held = []
     for key in keys:
         try:
@@ -53,7 +53,7 @@ steps = st.lists(
 def test_it_holds_what_was_used_last_within_its_bound(
     bound: int, todo: list[tuple[str, int, int]]
 ) -> None:
-    """After any use it holds just the latest values that fit, and counts their bytes right."""
+    """After each use the cache has the most recent values that fit, and the right sum of bytes."""
     cache, model = Cache(bound), OrderedDict[int, int]()
     for what, key, size in todo:
         if what == "resize":
@@ -73,7 +73,7 @@ def test_it_holds_what_was_used_last_within_its_bound(
 
 
 def test_a_value_beyond_the_bound_is_given_out_and_not_held() -> None:
-    """It does not drive out what fits either."""
+    """The large value does not evict smaller values either."""
     cache = Cache(10)
     cache.get(1, lambda: Weight(10))
     assert cache.get(2, lambda: Weight(11)) == Weight(11)
@@ -81,7 +81,7 @@ def test_a_value_beyond_the_bound_is_given_out_and_not_held() -> None:
 
 
 def test_askers_that_come_together_share_one_load() -> None:
-    """While one thread loads, the others wait for it; all get the same value."""
+    """While one thread loads a key, the other threads wait, and all get the same value."""
     cache, started, go = Cache(10), threading.Event(), threading.Event()
     loads: list[int] = []
 
@@ -94,7 +94,7 @@ def test_askers_that_come_together_share_one_load() -> None:
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(cache.get, "a", load) for _ in range(8)]
         assert started.wait(30)
-        # Another key is not held up by it.
+        # The load does not delay another key.
         assert cache.get("b", lambda: Weight(4)) == Weight(4)
         go.set()
         values = [one.result(30) for one in asked]
@@ -103,7 +103,7 @@ def test_askers_that_come_together_share_one_load() -> None:
 
 
 def test_a_load_that_fails_fails_those_who_wait_and_nobody_after() -> None:
-    """An error is not kept: the next asker loads again."""
+    """Errors are not cached, so the next caller loads again."""
     cache, go = Cache(10), threading.Event()
     waiting = threading.Semaphore(0)
 
@@ -127,7 +127,7 @@ def test_a_load_that_fails_fails_those_who_wait_and_nobody_after() -> None:
 
 
 def test_many_threads_keep_the_bound() -> None:
-    """Threads that load and resize at once leave the count of bytes right."""
+    """Threads that load and resize at the same time leave the count of bytes right."""
     cache = Cache(500)
 
     def use(seed: int) -> None:
@@ -143,7 +143,7 @@ def test_many_threads_keep_the_bound() -> None:
 
 
 def test_a_reload_does_not_keep_its_process_alive() -> None:
-    """A store that never answers must not hold up the end of a driver."""
+    """A store that never answers must not delay the end of a driver."""
     cache = Cache[str, int](max_entries=1)
     answer = threading.Event()
 
@@ -161,7 +161,7 @@ def test_a_reload_does_not_keep_its_process_alive() -> None:
 def test_a_value_is_loaded_again_once_it_is_older_than_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By seconds since it was loaded, not by how often it is asked for."""
+    """The age counts from the load, whatever the number of uses."""
     now, later = [1000.0], list[str]()
     monkeypatch.setattr("sieve.reader.cache.time.monotonic", lambda: now[0])
     cache = Cache[str, Weight](100)
@@ -173,7 +173,7 @@ def test_a_value_is_loaded_again_once_it_is_older_than_asked(
 
 
 class Reloads:
-    """Reloads in the background, which run when a test says so, and a clock."""
+    """Background reloads, which a test starts, and a clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.waiting = 1000.0, list[Callable[[], None]]()
@@ -185,20 +185,23 @@ class Reloads:
         monkeypatch.setattr("sieve.reader.cache.threading.Thread", thread)
 
     def run(self) -> None:
-        """All that wait."""
+        """Runs all waiting reloads."""
         while self.waiting:
             self.waiting.pop(0)()
 
 
 def fails(_: object) -> int:
-    """A load that does not succeed."""
+    """A load that fails."""
     raise ConnectionError
 
 
 def test_an_old_value_is_given_out_while_it_is_loaded_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Once, with the old value at hand; after that the new one is as old as its load."""
+    """One reload starts, and callers get the old value meanwhile.
+
+    Then the new value has the age of its load.
+    """
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     seen: list[int | None] = []
 
@@ -223,7 +226,7 @@ def test_an_old_value_is_given_out_while_it_is_loaded_again(
 def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A store that is down is asked no more often than one that answers."""
+    """A store that is down gets no more requests than one that answers."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     assert cache.get_fresh("k", lambda _: 1, 30.0) == 1
     reloads.now += 31
@@ -241,7 +244,7 @@ def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
 
 
 def test_what_was_invalidated_is_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A load that began before is given to its askers alone."""
+    """A load that began before the invalidation only serves its own callers."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
 
     def load(_: int | None) -> int:
@@ -257,7 +260,7 @@ def test_what_was_invalidated_is_loaded_anew(monkeypatch: pytest.MonkeyPatch) ->
     reloads.run()
     assert cache.peek("k") is None
     assert cache.get("k", lambda: 4) == 4
-    # A value that was replaced meanwhile is not loaded once more.
+    # A value that was replaced meanwhile is not loaded again.
     cache._load_later("k", 2, lambda _: 5)
     cache._load_later("none", 2, lambda _: 5)
     assert reloads.waiting == []

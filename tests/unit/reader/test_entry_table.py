@@ -1,4 +1,4 @@
-"""Looking intervals up in a run."""
+"""Look-ups of intervals in a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def segment(first, last, width, *blocks):
 
 
 def found(chunk, *intervals):
-    """Ordinals of the locations that the chunk names."""
+    """Ordinals of the locations that a look-up in the chunk returns."""
     flags = np.zeros(1000, np.bool_)
     asked = merge(np.array(intervals, np.int64).reshape(-1, 2))
     chunk.mark(asked, flags)
@@ -33,7 +33,7 @@ def found(chunk, *intervals):
 
 @pytest.fixture
 def run():
-    """Keys 0..29 in three blocks, a gap, keys 100..119 in two; five locations."""
+    """Keys 0..29 in three blocks, a gap, and keys 100..119 in two blocks; five locations."""
     return assemble([segment(100, 119, 10, (3,), (0, 4)), segment(0, 29, 10, (0,), (), (1, 2))])
 
 
@@ -58,12 +58,12 @@ def run():
     ],
 )
 def test_an_interval_names_the_blocks_it_touches(run, low, high, locations):
-    """Over borders of blocks and segments, in gaps, outside, and turned around."""
+    """Intervals cross borders of blocks and segments, lie in gaps or outside, or are reversed."""
     assert found(run, (low, high)) == locations
 
 
 def test_many_intervals_are_united(run):
-    """Any order, overlapping and empty ones among them."""
+    """The intervals may have any order, and some overlap or are empty."""
     assert found(run, (115, 118), (0, 3), (2, 5), (7, 6), (200, 300)) == [0, 4]
     assert found(run, (0, 105), (1, 2), (108, 109)) == [0, 1, 2, 3]
     assert found(run, (0, 9), (20, 29), (100, 100), (1, 1)) == [0, 1, 2, 3]
@@ -71,12 +71,15 @@ def test_many_intervals_are_united(run):
 
 
 def test_points_far_apart_do_not_read_what_lies_between(run):
-    """Two points name their own blocks only."""
+    """Two points return only the locations of their own blocks."""
     assert found(run, (0, 0), (105, 105)) == [0, 3]
 
 
 def test_long_slices_and_short_ones_agree():
-    """Blocks of hundreds of locations go another way than short ones, to the same end."""
+    """Blocks of hundreds of locations use another algorithm than short blocks.
+
+    The result is the same.
+    """
     wide = segment(0, 2, 1, range(300), (300,), range(301, 900))
     run = assemble([wide, segment(10, 10, 1, (950,))])
     assert found(run, (0, 0)) == list(range(300))
@@ -95,27 +98,30 @@ def test_the_ends_of_the_domain_are_found():
 
 
 def test_nothing_names_nothing():
-    """A chunk without segments answers, and names no location."""
+    """A chunk without segments returns no location."""
     run = assemble([])
     assert found(run, (LEAST, GREATEST)) == []
     assert found(run, (0, 0), (5, 9)) == []
 
 
 def test_marks_are_added_to_those_that_are_there(run):
-    """Chunks take turns in marking one answer."""
+    """Several chunks mark locations in one result, one after the other."""
     flags = np.array([False] * 5 + [True])
     run.mark(np.array([[0, 0]]), flags)
     assert flags.tolist() == [True] + [False] * 4 + [True]
 
 
 def test_locations_are_counted_from_the_segments():
-    """There are as many as the greatest ordinal says."""
+    """The number of locations is the greatest ordinal plus one."""
     assert assemble([segment(0, 0, 1, (7,))]).n_locations == 8
     assert assemble([]).n_locations == 0
 
 
 def test_ranges_are_matched_with_the_intervals_that_meet_them():
-    """At the ends, in between, over several, and none; the ranges in any order."""
+    """Ranges match at the ends, in between, over several intervals, and not at all.
+
+    Their order does not matter.
+    """
     asked = merge(np.array([[0, 4], [10, 10], [20, 30]]))
     ranges = np.array([[21, 25], [-5, -1], [4, 10], [5, 9], [0, 99], [31, 40]])
     start, stop = meeting(asked, ranges[:, 0], ranges[:, 1])
@@ -124,19 +130,19 @@ def test_ranges_are_matched_with_the_intervals_that_meet_them():
 
 
 def test_overlapping_segments_are_corrupt():
-    """A key in two segments would be looked for in one of them only."""
+    """A look-up of a key in two segments would search only one of them."""
     with pytest.raises(CorruptError, match="overlap"):
         assemble([segment(0, 9, 10, (0,)), segment(9, 19, 11, (1,))])
 
 
 def test_memory_is_told():
-    """The size covers each array, so a cache can be bounded by it."""
+    """The size covers each array, so that a cache can be bounded by bytes."""
     run = assemble([segment(0, 999, 1, *((k % 10,) for k in range(1000)))])
     assert run.nbytes >= run.low.nbytes + run.high.nbytes + run.reach.nbytes + run.location.nbytes
 
 
 def test_a_code_asked_by_itself_is_held_where_a_look_up_finds_it():
-    """By every location, at random, over segments whose entries overlap."""
+    """Random segments have overlapping entries, and each location is compared."""
     random = np.random.default_rng(5)
     for _ in range(20):
         blocks = [sorted(random.choice(6, random.integers(1, 4), replace=False)) for _ in range(9)]

@@ -1,4 +1,4 @@
-"""Extents: the least code of a location, and how many rows it surely has up to a code."""
+"""Extents: the least code of a location, and how many rows it certainly has up to a code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Entry = tuple[int, int, int, int, int, str]
 
 
 def ends_of(entries: list[Entry]) -> LocationEnds:
-    """These entries, in two segments."""
+    """Converts these entries to two segments."""
     columns = np.array([entry[:5] for entry in entries], np.int64).reshape(-1, 5).T
     flags = [np.array([flag in entry[5] for entry in entries], np.bool_) for flag in "bf"]
     segments = [
@@ -27,13 +27,13 @@ def ends_of(entries: list[Entry]) -> LocationEnds:
 
 
 def made(entries: list[Entry], keyed: list[int], *, falls: bool = False) -> Extents:
-    """Extents of entries and the keyed rows of locations."""
+    """The extents of entries, with the keyed rows of locations."""
     ends = ends_of(entries)
     return extents(ends.falling() if falls else ends, np.array(keyed, np.int64))
 
 
 def steps_of(found: Extents) -> list[tuple[int, int, int]]:
-    """Its steps as (code, location, rows)."""
+    """The steps of extents as (code, location, rows)."""
     steps = found.steps
     columns = (steps.codes.tolist(), steps.locations.tolist(), steps.rows.tolist())
     return list(zip(*columns, strict=True))
@@ -43,7 +43,7 @@ EXAMPLE: list[Entry] = [(1, 1, 3, 3, 0, "bf"), (900, 900, 901, 901, 0, "bf")]
 
 
 def test_a_location_grows_by_a_row_a_cell_and_by_the_rest_at_its_last() -> None:
-    """The example of the module, in both directions."""
+    """The example is that of the module, in both directions."""
     found = made(EXAMPLE, [5])
     assert steps_of(found) == [(1, 0, 1), (3, 0, 1), (900, 0, 1), (901, 0, 2)]
     assert (found.least.tolist(), found.has_keys.tolist()) == ([1], [True])
@@ -53,7 +53,10 @@ def test_a_location_grows_by_a_row_a_cell_and_by_the_rest_at_its_last() -> None:
 
 
 def test_a_wide_cell_has_its_key_somewhere() -> None:
-    """At its end at the latest; a single cell has one key for certain, not two."""
+    """The key lies at the cell's end at the latest.
+
+    A single cell certainly has one key, not two.
+    """
     found = made(
         [(0, 7, 24, 31, 0, "bf"), (40, 47, 40, 47, 0, "bf"), (50, 57, 50, 57, 0, "bf")], [9]
     )
@@ -63,7 +66,7 @@ def test_a_wide_cell_has_its_key_somewhere() -> None:
 
 
 def test_an_entry_has_no_key_for_certain_where_it_was_cut() -> None:
-    """But for the last one of a location, which has its other rows whatever lies in it."""
+    """Only the last entry of a location is certain, since it has the location's other rows."""
     found = made(
         [
             (0, 3, 6, 9, 1, ""),
@@ -81,19 +84,19 @@ def test_an_entry_has_no_key_for_certain_where_it_was_cut() -> None:
 
 
 def test_the_last_entry_is_the_one_that_ends_last() -> None:
-    """In whatever order entries come."""
+    """The order of the entries does not matter."""
     found = made([(9, 9, 20, 20, 0, "bf"), (1, 1, 7, 7, 0, "bf")], [10])
     assert steps_of(found) == [(1, 0, 1), (7, 0, 1), (9, 0, 1), (20, 0, 7)]
 
 
 def test_entries_of_no_location_are_left_out() -> None:
-    """A run may have ordinals that the version has no more."""
+    """A run may have ordinals that the version no longer has."""
     found = made([(1, 1, 3, 3, -1, "bf"), (4, 4, 5, 5, 0, "bf")], [2])
     assert (steps_of(found), found.least.tolist()) == ([(4, 0, 1), (5, 0, 1)], [4])
 
 
 def test_there_may_be_no_entries() -> None:
-    """All rows are NULL, or there are none."""
+    """The rows are all NULL, or there are no rows."""
     found = made([], [0, 0])
     assert steps_of(found) == []
     assert found.least.tolist() == [GREATEST, GREATEST]
@@ -104,7 +107,7 @@ def test_there_may_be_no_entries() -> None:
 
 
 def test_the_ends_of_the_codes_turn_without_overflow() -> None:
-    """Of the least code the opposite is the greatest."""
+    """The opposite of the least code is the greatest code."""
     found = made([(LEAST, LEAST, GREATEST, GREATEST, 0, "bf")], [2], falls=True)
     assert steps_of(found) == [(LEAST, 0, 1), (GREATEST, 0, 1)]
 
@@ -122,13 +125,13 @@ STEPS = Steps(np.array([1, 2, 2, 5, 9]), np.array([0, 1, 2, 0, 1]), np.array([1,
 def test_a_bound_is_the_first_step_that_reaches_the_rows(
     wanted: int, code: int, location: int
 ) -> None:
-    """Of all locations together; more rows than there are have none."""
+    """Rows of all locations count together. Without enough rows there is no bound."""
     codes, locations = bounds(STEPS, np.zeros(3, np.int64), np.array([wanted]))
     assert (codes.tolist(), locations.tolist()) == ([code], [location])
 
 
 def test_each_group_has_a_bound_of_its_own() -> None:
-    """Groups in any order, one without locations, and locations of none."""
+    """Groups may have any order, a group may lack locations, and a location may lack a group."""
     codes, locations = bounds(STEPS, np.array([2, 0, -1]), np.array([2, 1, 5]))
     assert (codes.tolist(), locations.tolist()) == ([9, GREATEST, 5], [1, -1, 0])
     codes, locations = bounds(STEPS, np.array([0, 1, 1]), np.array([6, 5]))

@@ -1,4 +1,4 @@
-"""Numbering of ranges: a common number for whatever the versions of a table cut a file into."""
+"""Numbering of ranges: a common number for the ranges of all versions of a table."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ LENGTH = 1000
 
 
 def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
-    """Files by number, each of 1,000 bytes and cut at these offsets; every row NULL.
+    """Files by number, each of 1,000 bytes, cut at these offsets; every row is NULL.
 
-    The footer of a file that is cut has the bytes of its number.
+    The footer of a cut file has as many bytes as the file's number.
     """
     listed = plain_locations(max(files) + 1).chosen(np.isin(np.arange(max(files) + 1), files))
     starts = [[0, *cuts.get(number, [])] for number in files]
@@ -68,7 +68,7 @@ def opened(folder: Path, name: str, locations: Locations) -> OpenVersion:
 
 
 def told(files: FileNumbering) -> list[tuple[str, int]]:
-    """The path and start of each number, as the driver takes them from the dictionary."""
+    """The path and start of each number, as the driver reads them from the dictionary."""
     of = files.files.unpacked()
     places = [list(of.paths)[owner] for owner in of.range_owners]
     return list(zip(places, of.range_starts.tolist(), strict=True))
@@ -80,12 +80,12 @@ def ordinals(files: FileNumbering, index: OpenVersion) -> list[int]:
 
 
 def numbered(*indexes: OpenVersion) -> FileNumbering:
-    """Their common numbering."""
+    """The common numbering of some versions."""
     return FileNumberings(FileCache(1 << 20)).of(indexes, indexes)
 
 
 def test_ranges_of_two_versions(tmp_path: Path) -> None:
-    """A file that one version cuts and another does not has the ranges of the first."""
+    """If only one of two versions cuts a file, the file has the ranges of that version."""
     one = opened(tmp_path, "a", cut([0, 1], {0: [100, 400]}))
     two = opened(tmp_path, "b", cut([0, 2], {0: [100, 700], 2: [5]}))
     files = numbered(one, two)
@@ -103,7 +103,7 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fact", ["mtimes", "lengths"])
 def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, fact: str) -> None:
-    """Versions of before and after a file was replaced, and of before once more."""
+    """The versions are from before a file was replaced, from after, and from before again."""
     before = cut([0], {})
     after = replace(before, **{fact: getattr(before, fact) + 7})
     lists = zip("abc", (before, after, before), strict=True)
@@ -114,7 +114,7 @@ def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, f
 
 
 def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
-    """Files of one version alone are kept by what the other proves."""
+    """A file in only one version is skipped by what that version proves."""
     one = opened(tmp_path, "a", cut([0], {0: [10]}))
     two = opened(tmp_path, "b", cut([1], {1: [10, 20]}))
     files = numbered(one, two)
@@ -124,7 +124,7 @@ def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
 
 
 def test_random_cuts(tmp_path: Path) -> None:
-    """Each number lies in the one range of each version that contains it, file by file."""
+    """In each version, one range contains the numbered range, file by file."""
     draw = random.Random(5)
     for turn in range(20):
         lists = []
@@ -154,7 +154,7 @@ def test_random_cuts(tmp_path: Path) -> None:
 
 
 class Version:
-    """A version over three locations, which rules out all of them but one."""
+    """A version over three locations, which excludes all locations but one."""
 
     def __init__(self, name: str, kept: int, all_rows: list[bool]) -> None:
         self.manifest = SimpleNamespace(id=name)
@@ -169,11 +169,11 @@ class Version:
 
 
 def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() -> None:
-    """A version that did not index all rows of a file proves nothing of the hidden ones."""
+    """A version that did not index all rows of a file proves nothing about hidden rows."""
     one: Any = Version("a", 0, [True, False, True])
     two: Any = Version("b", 2, [False, True, True])
     none = np.zeros(4, np.int64)
-    # Of four files, the first version lacks the last and the second lacks the first.
+    # The first version lacks the last of four files, and the second version lacks the first.
     where: Any = {"a": gather(np.array([0, 1, 2, -1])), "b": gather(np.array([-1, 0, 1, 2]))}
     of = Files(PathList.of(["w", "x", "y", "z"]), none, none, none, none, none[:0])
     files = FileNumbering("n", of.packed(), where)
@@ -199,7 +199,7 @@ def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() ->
 
 
 def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_path: Path) -> None:
-    """So the driver keeps its list; the one that was used last serves, and its name finds it."""
+    """The driver then keeps its list. The most recent numbering is used, and its name finds it."""
     one, two, three = (
         opened(tmp_path, name, cut([0, 1], {0: [at]}))
         for name, at in zip("123", (5, 6, 7), strict=True)
@@ -223,7 +223,7 @@ def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_
 def test_numberings_that_were_used_first_go_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A scan whose list has gone asks again; one that left the cache alone is made again."""
+    """A scan whose list was evicted asks again, and an evicted numbering is made again."""
     monkeypatch.setattr(file_numbering, "MAX_NUMBERINGS", 2)
     versions = [opened(tmp_path, name, cut([0], {0: [5]})) for name in "1234"]
     cache = FileCache(1 << 20)
@@ -239,7 +239,7 @@ def test_numberings_that_were_used_first_go_first(
 
 
 def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) -> None:
-    """One that is known beside it is left out."""
+    """A known version beside the missing version is left out."""
     one, two = (opened(tmp_path, name, cut([0], {0: [5]})) for name in "12")
     numberings = FileNumberings(FileCache(0))
     both = numberings.of([one, two], [one, two])
@@ -259,7 +259,7 @@ def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) ->
 
 
 def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
-    """Those of the other versions are unknown to it."""
+    """Ranges of the other versions are unknown to the version."""
     none = opened(tmp_path, "a", cut([0], {}).chosen(np.zeros(1, np.bool_)))
     two = opened(tmp_path, "b", cut([0, 1], {1: [10]}))
     files = numbered(none, two)
@@ -268,7 +268,7 @@ def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
 
 
 def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> None:
-    """The number -1 is that of what is unknown, which follows those of the version's files."""
+    """The number -1 stands for unknown files, whose flag follows those of the version's files."""
     one = opened(tmp_path, "a", cut([0, 2], {}))
     two = opened(tmp_path, "b", cut([1, 2], {}))
     files = numbered(one, two)
@@ -279,7 +279,10 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
 
 
 def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
-    """Which keeps nothing of its own; one cut more, and the lists are numbered together."""
+    """The shared numbering takes no memory of its own.
+
+    If one version has one more cut, both lists are numbered.
+    """
     one, two, other = (
         opened(tmp_path, name, cut([0, 1], {0: at}))
         for name, at in zip("abc", ([5], [5], [5, 6]), strict=True)
@@ -296,7 +299,7 @@ def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> N
 
 
 def test_a_file_that_is_listed_twice_has_one_number(tmp_path: Path) -> None:
-    """That of its last location, whichever of the two a scan finds."""
+    """The number is that of the file's last location, whichever of the two a scan finds."""
     listed = plain_locations(3)
     paths = (listed.paths[0], listed.paths[1], listed.paths[0])
     twice = replace(listed, paths=paths, slots=np.full(3, -1))

@@ -1,4 +1,4 @@
-"""Gather: flags of one numbering in another, as stretches or by an index."""
+"""Gather: converts flags of one numbering to another, by stretches or by an index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sieve.reader.gather import NOWHERE, Gather, gather
 
 
 def check(positions: list[int], source: int) -> Gather:
-    """A gather of these positions gives what an index gives."""
+    """Checks that a gather of these positions gives the result of an index."""
     made = gather(np.array(positions, np.int64))
     assert made.positions().tolist() == positions
     draw = np.random.default_rng(len(positions))
@@ -29,14 +29,14 @@ def check(positions: list[int], source: int) -> Gather:
 
 @given(st.lists(st.integers(NOWHERE, 9), max_size=40), st.sampled_from([1, 3, 256]))
 def test_any_positions(positions: list[int], worth: int) -> None:
-    """In either form."""
+    """The positions are stored in either form."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_WORTH", worth)
         check(positions, 10)
 
 
 def test_the_positions_of_one_list_are_one_stretch() -> None:
-    """Which takes a few bytes, however long it is; an absent flag is before no first one."""
+    """A stretch takes a few bytes, however long it is. An absent flag comes first."""
     made = check(list(range(5000)), 5000)
     assert made.lengths is not None
     assert made.nbytes == 16
@@ -48,7 +48,7 @@ def test_the_positions_of_one_list_are_one_stretch() -> None:
 
 
 def test_stretches_are_for_long_ones() -> None:
-    """Two of 512 flags, and not of 511."""
+    """Two stretches of 512 flags are used, but not of 511 flags."""
     for n, stretches in ((512, True), (511, False)):
         made = check([*range(7, 7 + n - 1), 3], 600)
         assert (made.lengths is not None) == stretches
@@ -56,7 +56,7 @@ def test_stretches_are_for_long_ones() -> None:
 
 
 def test_positions_past_32_bits_stay_whole() -> None:
-    """The greatest that is narrow, and the next one."""
+    """The positions are the greatest that fits in 32 bits, and the next one."""
     for last, each in ((2**31 - 1, 4), (2**31, 8)):
         made = gather(np.array([0, last], np.int64))
         assert made.nbytes == 2 * each

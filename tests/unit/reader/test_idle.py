@@ -11,7 +11,7 @@ from sieve.reader.reason import Reason
     [(0, 0), (1, 0), (7, 0), (8, 2), (9, 4), (10, 8), (11, 16), (12, 32), (13, 64), (14, 64)],
 )
 def test_rests_double_up_to_a_bound(vain: int, rest: int) -> None:
-    """As docs/sql.md states: after eight in vain two scans rest, then four, up to 64."""
+    """As docs/sql.md states, two scans pause after eight useless ones, then four, up to 64."""
     assert (PATIENCE, LONGEST_REST) == (8, 64)
     assert rest_after(vain, {}) == rest
 
@@ -23,7 +23,7 @@ def test_a_count_of_any_size_is_bounded() -> None:
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_an_index_in_trouble_is_asked_by_every_scan(reason: Reason) -> None:
-    """Only where nothing is wrong, or the filter is not for an index, do scans rest."""
+    """Scans pause only if nothing is wrong, or if no index serves the filter."""
     harmless = reason in (Reason.NO_PREDICATE, Reason.UNSUPPORTED_PREDICATE, Reason.UNBOUNDED)
     expected = LONGEST_REST if harmless else None
     assert rest_after(20, {reason: 1}) == expected
@@ -32,7 +32,7 @@ def test_an_index_in_trouble_is_asked_by_every_scan(reason: Reason) -> None:
 
 
 def test_the_latest_answer_decides_whether_an_index_is_idle() -> None:
-    """Each index by its folder."""
+    """The state of each index is stored by its folder."""
     idle = IdleIndexes()
     idle.note(["file:/a", "file:/b"], 2)
     assert "file:/a" in idle

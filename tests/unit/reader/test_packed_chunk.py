@@ -1,4 +1,4 @@
-"""Packed chunks answer as the chunk of the same entries does."""
+"""Packed chunks give the same answers as the chunk of the same entries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> l
 def test_it_finds_what_the_entries_hold(
     drawn: list[Cells], block: int, at_once: int, data: st.DataObject
 ) -> None:
-    """Segments of several grids, with gaps between them and without; intervals of any kind."""
+    """Segments have several grids, with and without gaps between them.
+
+    Intervals are of any kind.
+    """
     shape = data.draw(st.sampled_from([SHAPE_INTERVALS, SHAPE_RUNS]))
     payloads = [encode(cells, shape) for cells in drawn]
     plain = assemble(map(decode, payloads))
@@ -79,7 +82,7 @@ def of(begin: list[int], end: list[int], location: list[int], last: int = GREATE
 
 
 def test_records_have_as_few_bytes_as_their_parts() -> None:
-    """Equal entries take none; 8 bits take one byte, 9 take two."""
+    """Equal entries take no bytes, 8 bits take one byte, and 9 bits take two bytes."""
     assert PackedChunk.of(of([7], [7], [9])).width == 0  # type: ignore[union-attr]
     for size, width in ((255, 1), (256, 2)):
         packed = PackedChunk.of(of([7], [7 + size], [9]))
@@ -91,7 +94,7 @@ def test_records_have_as_few_bytes_as_their_parts() -> None:
 
 @pytest.mark.parametrize(("bits", "fits"), [(30, True), (31, True), (32, False)])
 def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
-    """First cells of `bits` bits, lengths of 31, locations of one."""
+    """First cells have `bits` bits, lengths 31 bits, and locations one bit."""
     cells = of([0, (1 << bits) - 1], [(1 << 31) - 1, (1 << bits) - 1], [4, 5])
     packed = PackedChunk.of(cells)
     assert (packed is not None) == fits
@@ -103,7 +106,7 @@ def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
 
 
 def test_blocks_end_where_their_entries_reach() -> None:
-    """An entry of the first block that reaches beyond the second is found in it."""
+    """An entry of the first block that reaches beyond the second block is found there."""
     n = 3 * packed_chunk.BLOCK
     begin = list(range(n))
     end = [2 * n if k == 1 else k for k in begin]
@@ -116,7 +119,7 @@ def test_blocks_end_where_their_entries_reach() -> None:
 
 
 def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each once, whichever intervals meet it."""
+    """Each such block is unpacked once, however many intervals meet it."""
     real, seen = PackedChunk._unpacked, []
 
     def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:
@@ -139,7 +142,10 @@ def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.Monk
 
 
 def test_a_wide_range_is_unpacked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many blocks at once, each of them once: unpacked, entries take many times the memory."""
+    """A limited number of blocks is unpacked at once, each block once.
+
+    Unpacked entries take many times the memory.
+    """
     real, seen = PackedChunk._unpacked, []
 
     def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:

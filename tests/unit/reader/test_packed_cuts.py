@@ -1,4 +1,4 @@
-"""Packed cuts: files of which all or some ranges are skipped, against plain lists."""
+"""Packed cuts of files whose ranges are skipped in whole or in part, compared with plain lists."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def columns(files: list[tuple[int, list[int]]]) -> tuple[Counts, Counts, Counts]
 def test_files_read_in_part(
     files: list[tuple[int, list[int]]], page: int, data: st.DataObject
 ) -> None:
-    """With pages of any size: flags of files, and the cuts of those files alone."""
+    """The result has flags of files, and cuts of only those files, for pages of any size."""
     skip = [data.draw(st.lists(st.booleans(), min_size=n, max_size=n)) for n in _counts(files)]
     flags = np.array([flag for own in skip for flag in own])
     share = data.draw(st.sampled_from([0, 2, 1000]))
@@ -64,7 +64,10 @@ def _counts(files: list[tuple[int, list[int]]]) -> list[int]:
 
 @pytest.mark.parametrize(("cuts", "bits"), [(254, 8), (255, 16)])
 def test_counts_take_a_byte_where_they_can(cuts: int, bits: int) -> None:
-    """A file of 255 ranges does, one of 256 does not; counts of flags have the same type."""
+    """A file of 255 ranges needs one byte, a file of 256 ranges more.
+
+    Counts of flags have the same type.
+    """
     packed = PackedCuts.of(*columns([(0, list(range(1, cuts + 1))), (0, [])]))
     assert packed.counts.dtype == f"uint{bits}"
     none = np.zeros(cuts + 2, np.bool_)
@@ -77,7 +80,7 @@ def test_counts_take_a_byte_where_they_can(cuts: int, bits: int) -> None:
 
 @pytest.mark.parametrize("kept", [20, 4000])
 def test_few_ranges_and_many(kept: int) -> None:
-    """Of a table of many files, on both sides of the share from which all are counted."""
+    """A table of many files is tested on both sides of the share from which all are counted."""
     n = 3 * packed_cuts.PAGE + 5
     packed = PackedCuts.of(np.full(n, 1), np.arange(n), np.arange(n) + 1)
     skip = np.ones(2 * n, np.bool_)
@@ -93,7 +96,7 @@ def test_few_ranges_and_many(kept: int) -> None:
 
 
 def test_files_without_cuts_are_ranges() -> None:
-    """Flags of ranges are flags of files, and none is read in part."""
+    """Flags of ranges are then flags of files, and no file is read in part."""
     none = np.zeros(2, np.int64)
     packed = Files(PathList.of("ab"), none, none, none, none, none[:0]).packed()
     assert (packed.cuts, packed.n_ranges) == (None, 2)

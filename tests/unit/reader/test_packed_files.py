@@ -1,4 +1,4 @@
-"""Packed files: the same files when they are unpacked, here and by who reads the wire."""
+"""Packed files: unpacking gives the same files, here and in the reader of the wire format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE = st.tuples(
 
 
 def made(files: list[Any]) -> Files:
-    """These files."""
+    """Packs these files."""
     paths, lengths, times, cuts, footers = zip(*files, strict=True) if files else ((),) * 5
     counts = np.array([len(own) for own in cuts], np.int64)
     flat = np.array([at for own in cuts for at in own], np.int64)
@@ -34,7 +34,7 @@ def made(files: list[Any]) -> Files:
 
 @given(st.lists(FILE, max_size=8), st.integers(0, 3))
 def test_files_come_back(files: list[Any], first: int) -> None:
-    """Whole, or a slice of a longer list."""
+    """The files are a whole list, or a slice of a longer list."""
     of = made(files)
     of = replace(of, paths=PathList.of(["?"] * first + list(of.paths))[first:])
     packed = of.packed()
@@ -59,7 +59,7 @@ def test_files_come_back(files: list[Any], first: int) -> None:
 
 
 def test_files_are_the_same_in_all_columns() -> None:
-    """And in the same order."""
+    """The order of the files must also be the same."""
     file: Any = ("file:/t/a", 5, 6, [3], 1)
     one = made([file]).packed()
     assert one.same(made([file]).packed())

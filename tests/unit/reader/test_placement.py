@@ -1,4 +1,4 @@
-"""Placement: what look-ups take from a file list, against the list itself."""
+"""Placement: the data of a file list that look-ups use, compared with the list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.made_index import plain_locations
 
 
 def listed(seed: int, *, ranges: bool) -> Locations:
-    """Nine files with any counts and positions."""
+    """Nine files with random counts and positions."""
     draw = np.random.default_rng(seed)
     n = 9
     counts = draw.integers(1, 4, n) if ranges else np.ones(n, np.int64)
@@ -36,7 +36,7 @@ def listed(seed: int, *, ranges: bool) -> Locations:
 
 @pytest.mark.parametrize("ranges", [False, True])
 def test_it_says_what_the_list_says(*, ranges: bool) -> None:
-    """Of every range its positions, and whether it has keys, NULL and NaN."""
+    """Each range has the same positions, and the same flags for keys, NULL and NaN."""
     for seed in range(30):
         of = listed(seed, ranges=ranges)
         placed, every = place(of), of.every_range
@@ -63,7 +63,7 @@ def test_it_says_what_the_list_says(*, ranges: bool) -> None:
 
 
 def test_positions_below_nowhere_are_damage() -> None:
-    """In a further run, too; a list without files has none."""
+    """This holds for further runs, too. A list without files has no positions."""
     some = plain_locations(2)
     place(replace(some, slots=np.array([-1, 0]))).check(2, 1)
     with pytest.raises(CorruptError):
@@ -74,7 +74,7 @@ def test_positions_below_nowhere_are_damage() -> None:
 
 
 def test_what_is_held_is_counted() -> None:
-    """By the cache: eight flags are a byte."""
+    """The cache counts the bytes. Eight flags take a byte."""
     for n, size in ((0, 0), (8, 1), (9, 2)):
         bits = Bits.of(np.ones(n, np.bool_))
         assert (bits.packed.nbytes, bits.flags().tolist()) == (size, [True] * n)

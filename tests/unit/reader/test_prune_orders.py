@@ -1,4 +1,4 @@
-"""Scans that want the first rows in an order: what bounds them, and what does not."""
+"""Scans for the first rows in an order: which rows bound them, and which do not."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ALL: dict[str, Any] = {"op": "and", "args": []}
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """File k has ten rows with keys 10 k to 10 k + 9, in x and in y."""
+    """File k has ten rows with the keys 10 k to 10 k + 9, in x and in y."""
     return Table(tmp_path)
 
 
 def order(rows: int = 3, column: str = "x", **more: Any) -> dict[str, Any]:
-    """An order as the driver sends it."""
+    """An order in the driver's form."""
     plain = {"col": [column], "descending": False, "nulls": "last", "rows": rows, "ties": True}
     return plain | {"against": NOTHING} | more
 
@@ -45,7 +45,7 @@ def asked(
     dictionary: str | None = None,
     **more: Any,
 ) -> Mapping[str, Any]:
-    """The answer to a scan that lists some files, once it knows their numbers."""
+    """The answer to a scan that lists some files, once the scan knows their numbers."""
     first = table.prune(predicate, {"orders": list(orders)})
     paths = paths_of(table.ask("dictionary", dictionary=first["dictionary"]))
     files = [int(path[-1]) for path in paths]
@@ -63,7 +63,7 @@ def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
 
 
 def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) -> None:
-    """Until then nothing is skipped for an order, and there is no reason to tell."""
+    """Before that, an order skips nothing, and there is no reason to report."""
     answer = table.prune(ALL, {"orders": [order()]})
     assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
     assert (answer["reasons"], answer["narrows"]) == ({}, False)
@@ -72,7 +72,10 @@ def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) ->
 
 
 def test_listed_files_bound_the_others(table: Table) -> None:
-    """In both directions, of several orders each; a file that is not listed bounds nothing."""
+    """This holds in both directions and with several orders each.
+
+    A file that is not listed bounds nothing.
+    """
     answer = asked(table, order(10))
     assert (kept(table, answer), answer["used"], answer["reasons"]) == ([0], ["x@1"], {})
     assert answer["narrows"] is True
@@ -87,7 +90,10 @@ def test_listed_files_bound_the_others(table: Table) -> None:
 
 
 def test_a_filter_beside_an_order(table: Table) -> None:
-    """Rows bound others if they surely satisfy it; the filter skips on its own."""
+    """Only rows that certainly satisfy the filter bound other rows.
+
+    The filter also skips files alone.
+    """
     above = {"op": ">", "col": ["x"], "value": 25}
     against = {"op": "or", "args": [{"op": "<=", "col": ["x"], "value": 25}]}
     answer = asked(table, order(10, against=against), predicate=above)
@@ -104,7 +110,10 @@ def test_a_filter_beside_an_order(table: Table) -> None:
 
 
 def test_what_bounds_nothing_reads_all(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too many rows, other numbers, an earlier instant, a column without index, a large run."""
+    """A scan without a bound reads all files.
+
+    Causes are too many rows, other numbers, an earlier instant, a missing index and a large run.
+    """
 
     def is_unbounded(answer: Mapping[str, Any]) -> None:
         assert answer["reasons"] == {"unbounded": 1}
@@ -139,12 +148,15 @@ def of_format(table: Table, format_name: str) -> Table:
 def test_formats_whose_counts_are_no_promise(
     table: Table, format_name: str, files: list[int]
 ) -> None:
-    """Deletion vectors hide rows of files."""
+    """Deletion vectors hide rows of files, so counts are upper bounds."""
     assert kept(table, asked(of_format(table, format_name), order())) == files
 
 
 def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
-    """Log files hide rows of 0 and 1: 2 bounds the others, and these two may come before it."""
+    """Log files hide rows of files 0 and 1.
+
+    File 2 bounds the others, and files 0 and 1 may come before it.
+    """
     listed = plain_locations(N)
     times = np.array([7, 7, *[0] * (N - 2)])
     table = of_format(Table(tmp_path, dataclasses.replace(listed, mtimes=times)), "hudi")
@@ -156,7 +168,7 @@ def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
 
 
 def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
-    """The extents of file 5 are those of its first run."""
+    """The extents of file 5 come from its first run."""
     also = np.full((N, 1), -1)
     also[5] = 0
     times = np.array([0, 0, 0, 0, 0, 7, 0, 0])
@@ -169,7 +181,7 @@ def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
 def test_a_list_of_slices_that_cannot_be_read(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The filter's index serves on where that of the order fails."""
+    """If the index of the order fails, the index of the filter is still used."""
 
     def fail(_: OpenVersion) -> None:
         raise UnavailableError("SIEVE_UNREACHABLE", "the store is away")
@@ -181,7 +193,7 @@ def test_a_list_of_slices_that_cannot_be_read(
 
 
 def test_a_damaged_index_bounds_nothing(table: Table) -> None:
-    """A reason, as where a filter needs it."""
+    """The scan reports a reason, like a filter that needs the index."""
     path = table.run_file(LEFT, 1)
     path.write_bytes(path.read_bytes()[:-1])
     answer = asked(table, order())

@@ -1,4 +1,4 @@
-"""Answers about files that are cut: read whole, skipped whole, and in part with their cuts."""
+"""Answers about cut files: read whole, skipped whole, or read in part with their cuts."""
 
 from __future__ import annotations
 
@@ -18,29 +18,32 @@ from tests.wire import Part, files_of, flags, parts_of
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """Files of the ranges 0, 1 to 3, 4 and 5, 6 and 7; range k has the keys 10 k to 10 k + 9."""
+    """The files have the ranges 0, 1 to 3, 4 and 5, and 6 and 7.
+
+    Range k has the keys 10 k to 10 k + 9.
+    """
     return Table(tmp_path, cut_locations())
 
 
 def among(*values: int) -> dict[str, Any]:
-    """IN, as the driver sends it."""
+    """IN in the driver's form."""
     return {"op": "in", "col": ["x"], "values": list(values)}
 
 
 def skipped(answer: Mapping[str, Any]) -> list[bool]:
-    """Of each file whether it is skipped."""
+    """For each file, whether it is skipped."""
     return flags(answer["skip"], 4).tolist()
 
 
 def test_the_dictionary_has_the_number_of_ranges(table: Table) -> None:
-    """And no cuts."""
+    """The dictionary has no cuts."""
     told = table.ask("dictionary", dictionary=table.prune(equals("x", 5))["dictionary"])
     assert [ranges for _, ranges in files_of(told)] == [1, 3, 2, 2]
     assert told.keys() == {"files", "rows", "paths"}
 
 
 def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
-    """Of no others."""
+    """Other files have no cuts in the answer."""
     answer = table.prune(among(5, 15, 40, 50))
     assert skipped(answer) == [False, False, False, True]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
@@ -54,7 +57,7 @@ def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
 
 
 def test_a_scan_that_skips_parts_alone_does_not_ask_in_vain(table: Table) -> None:
-    """A range of each file is read, and not all of each."""
+    """One range of each file is read, but no file is read whole."""
     answer = table.prune(among(5, 15, 45, 65), {"vain": 7})
     assert (skipped(answer), len(parts_of(answer)), answer["rest"]) == ([False] * 4, 3, 2)
     assert all(f"file:{table.root}/{one.index}" not in table.pruner.idle for one in table.versions)
@@ -75,7 +78,7 @@ def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
 
     answer = first(0, 0, 0, 0)
     assert (skipped(answer), parts_of(answer)) == ([False, True, True, True], {})
-    # What is not listed bounds nothing, and is not left out.
+    # A file that is not listed bounds nothing, and is not left out.
     answer = first(-1, 0, 0, -1)
     assert skipped(answer) == [False, False, True, False]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}

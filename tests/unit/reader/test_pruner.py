@@ -1,4 +1,4 @@
-"""Scans over versions on disk, without Spark: what they skip, and what a broken index does."""
+"""Scans over versions on disk, without Spark: skipped files, and the effect of a broken index."""
 
 from __future__ import annotations
 
@@ -32,19 +32,22 @@ from tests.unit.reader.indexed_table import LEFT, RIGHT, Table, both, equals
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """Nothing of it is held yet."""
+    """A table with an empty cache."""
     return Table(tmp_path)
 
 
 def wait_for_rereads() -> None:
-    """Until no version is being looked for in the background."""
+    """Waits until no version is being read in the background."""
     for thread in threading.enumerate():
         if thread.name == "sieve-reload":
             thread.join(30)
 
 
 def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
-    """The list of locations, which numbers the table's files, and one run file of four."""
+    """The scan reads one of four run files, and the list of locations.
+
+    The list numbers the table's files.
+    """
     assert table.kept(equals("x", 25)) == [2]
     runs = [name for name in table.store.read_names if name.startswith("part-")]
     assert runs == ["part-00000.parquet"]
@@ -54,7 +57,7 @@ def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
 
 
 def test_an_index_is_opened_when_a_predicate_speaks_of_its_column(table: Table) -> None:
-    """Another one that is made anew all the time, or broken, costs scans nothing."""
+    """Another index that is replaced all the time, or is broken, costs scans nothing."""
     (table.root / RIGHT / "versions" / "1.json").write_bytes(b"?")
     answer = table.prune(equals("x", 25))
     assert (answer["reasons"], answer["used"]) == ({}, ["x@1"])
@@ -66,7 +69,7 @@ def test_an_index_is_opened_when_a_predicate_speaks_of_its_column(table: Table) 
 
 
 def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None:
-    """Whoever builds an index on one column does not renew the list for queries of another."""
+    """Building an index on one column does not renew the list for queries of another column."""
     table.prune(equals("x", 31))
     first = table.prune(equals("y", 31))["dictionary"]
     assert table.prune(equals("x", 31))["dictionary"] == first
@@ -79,7 +82,7 @@ def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None
 
 
 def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None:
-    """Where the list that it has a part in cannot be held, nor be made again."""
+    """The dropped index is part of a list that is not in the cache and cannot be made again."""
     table.prune(equals("y", 31), cache_bytes="0")
     first = table.prune(equals("x", 31), cache_bytes="0")["dictionary"]
     shutil.rmtree(table.root / RIGHT)
@@ -91,7 +94,7 @@ def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None
 
 
 def test_any_number_of_lists_may_name_a_dropped_index(table: Table) -> None:
-    """Each of its versions has left one."""
+    """Each version of the dropped index has left a list."""
     predicate = both(equals("x", 31), equals("y", 31))
     table.prune(predicate, cache_bytes="0")
     table.renew(RIGHT)
@@ -104,7 +107,7 @@ def test_any_number_of_lists_may_name_a_dropped_index(table: Table) -> None:
 
 @pytest.mark.parametrize("size", ["0", "100", "300000", "2MB", "1 g"])
 def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> None:
-    """A small one reads again; the dictionary can be told even where it cannot be held."""
+    """A small cache reads again. The dictionary can be sent even if the cache cannot store it."""
     for key in (25, 61, 25, 3):
         assert table.kept(equals("x", key), cache_bytes=size) == [key // 10]
         assert table.kept(both(equals("x", key), equals("y", 9)), cache_bytes=size) == (
@@ -116,7 +119,7 @@ def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> 
 
 @pytest.mark.parametrize("size", ["lots", "-1", "1.5g", "12 parsecs", ""])
 def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
-    """The default stands for it."""
+    """The default size replaces the invalid size."""
     assert table.kept(equals("x", 1), cache_bytes=size) == [0]
     assert table.pruner.cache.max_bytes == DEFAULTS.cache_bytes
 
@@ -125,7 +128,10 @@ def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
 def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
     table: Table, gone: bool
 ) -> None:
-    """For that index alone: the other serves, and scans that do not need the file are pruned."""
+    """Only that index fails.
+
+    The other index serves, and scans that do not need the file are pruned.
+    """
     reason = "index-gone" if gone else "index-corrupt"
     assert table.kept(equals("x", 5)) == [0]
     path = table.run_file(LEFT, 1)
@@ -148,7 +154,10 @@ def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
 
 
 def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> None:
-    """Once each time the version is looked for, not by each scan; and a scan never waits."""
+    """The file is tried once each time the version is read, not by each scan.
+
+    A scan never waits.
+    """
     path = table.run_file(LEFT, 1)
     data = path.read_bytes()
     path.write_bytes(b"?")
@@ -173,7 +182,7 @@ def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> No
 
 
 def test_a_list_that_cannot_be_read_any_more_is_a_reason(table: Table) -> None:
-    """Where the cache had to let the lists go: the table's files are those of the other index."""
+    """If the cache had to evict the lists, the table's files are those of the other index."""
     assert table.kept(equals("x", 5), cache_bytes="0") == [0]
     (path,) = (table.root / LEFT / "locations").iterdir()
     path.unlink()
@@ -183,7 +192,7 @@ def test_a_list_that_cannot_be_read_any_more_is_a_reason(table: Table) -> None:
 
 
 def test_scans_together_read_each_file_once(table: Table) -> None:
-    """Threads that meet on a cold index share what each of them reads."""
+    """Threads that open a cold index at the same time share each read."""
     answers: list[list[int]] = []
     start = threading.Barrier(8)
 
@@ -202,7 +211,7 @@ def test_scans_together_read_each_file_once(table: Table) -> None:
 
 
 def add_versions(table: Table, numbers: Iterable[int]) -> None:
-    """More versions of the index on `x`, of one day each."""
+    """Adds versions of the index on `x`, one a day."""
     for number in numbers:
         version = dataclasses.replace(
             table.versions[0],
@@ -218,7 +227,7 @@ def add_versions(table: Table, numbers: Iterable[int]) -> None:
 def test_a_scan_of_an_instant_before_all_versions_has_the_oldest_that_is_kept(
     table: Table,
 ) -> None:
-    """What VACUUM deleted, and version 0, which never was, are not looked for."""
+    """The scan looks neither for versions that VACUUM deleted, nor for a version 0."""
     add_versions(table, range(1, 4))
     day = 86_400_000
     first_of_april = 1_743_465_600_000
@@ -228,13 +237,16 @@ def test_a_scan_of_an_instant_before_all_versions_has_the_oldest_that_is_kept(
 
 
 def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
-    """A scan of an earlier instant that sees slices in part asks many versions, read at once."""
+    """A scan of an earlier instant that sees parts of slices needs many versions.
+
+    They are read in parallel.
+    """
     add_versions(table, range(2, 9))
     inside: list[str] = []
     at_once: list[int] = []
 
     class FarAway(CountingStore):
-        """A store that takes its time."""
+        """A store with delays."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             inside.append(uri)
@@ -250,7 +262,7 @@ def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
 
 
 def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table) -> None:
-    """A DISABLE lands between the manifest and the list; what was read before it is not kept."""
+    """A DISABLE lands between the manifest and the list; what was read before is not cached."""
     folder = table.root / LEFT
     off = dataclasses.replace(
         table.versions[0],
@@ -277,7 +289,10 @@ def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table)
 
 
 def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
-    """For its table, ready, and under the marks of both sessions that read."""
+    """The version must be for this table, and ready.
+
+    It must match the fingerprints of both reading sessions.
+    """
     (version, _), mark = table.versions, table.versions[0].fingerprint
     here = dataclasses.asdict(version.table)
 
@@ -309,7 +324,7 @@ def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
 def test_is_not_null_alone_narrows_nothing(
     parts: list[str | tuple[str, ...]], expected: bool
 ) -> None:
-    """Spark adds it to filters that no index can take; a tuple is an OR."""
+    """Spark adds IS NOT NULL to filters that no index can use; a tuple is an OR."""
     leaves: dict[str, dict[str, object]] = {
         "not null": {"op": "is not null", "col": ["x"]},
         "is null": {"op": "is null", "col": ["x"]},
@@ -325,7 +340,7 @@ def test_is_not_null_alone_narrows_nothing(
 
 
 def test_an_index_that_may_not_serve_is_a_reason(table: Table) -> None:
-    """Outside the roots, without a readable registration, or made under other settings."""
+    """The index is outside the roots, has an unreadable registration, or has other settings."""
     roots = Roots(None)
     roots._databases["sales"] = ("file:/w/.sieve", time.monotonic())
     table.service = PruneService(roots, table.pruner)
@@ -342,7 +357,7 @@ def test_an_index_that_may_not_serve_is_a_reason(table: Table) -> None:
 
 
 def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
-    """It may be of any column; the others serve."""
+    """The registration may be for any column, and the other indexes serve."""
     first = table.prune(equals("x", 25))
     asked = table.ask
     table.ask = lambda kind, **body: asked(  # type: ignore[method-assign]
@@ -355,7 +370,7 @@ def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
 
 
 def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> None:
-    """Those that speak of an indexed column; the rest of the predicate still narrows."""
+    """Parts that name an indexed column are counted. The rest of the predicate still narrows."""
     parts = [{"op": "unknown", "why": "a function", "names": [name]} for name in ("x", "x", "z")]
     answer = table.prune(both(equals("x", 25), *parts))
     assert answer["reasons"] == {"unsupported-predicate": 2}
@@ -365,7 +380,10 @@ def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> N
 
 
 def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -> None:
-    """Of those that see slices in part; without any, it is a reason."""
+    """The other versions serve scans that see parts of slices.
+
+    Without any version, the scan reports a reason.
+    """
     add_versions(table, range(1, 4))
     broken = dataclasses.replace(
         table.versions[0].runs[0],
@@ -392,7 +410,7 @@ def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -
 def test_each_group_of_versions_is_a_proof(
     monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...]
 ) -> None:
-    """Of three encoders on one column and one on another, each rules out what it can."""
+    """Three encoders are on one column and one on another. Each group excludes what it can."""
     keeps = {"a": 0b1110, "b": 0b1101, "c": 0b1011, "d": 0b0111}
     groups = {"x": [("a",), ("b",), ("c",)], "y": [("d",)]}
 
@@ -413,7 +431,10 @@ def test_each_group_of_versions_is_a_proof(
 def test_a_blocked_index_leaves_the_others_to_serve(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whose store does not answer other scans either; it is the first that is asked."""
+    """The store of the blocked index does not answer other scans either.
+
+    It is the first index asked.
+    """
     monkeypatch.setattr(Bulkhead, "blocked", lambda _self, wanted, _timeout: set(wanted[:1]))
     answer = table.prune(both(equals("x", 25), equals("y", 25)))
     assert answer["used"] == ["y@1"]
@@ -421,7 +442,10 @@ def test_a_blocked_index_leaves_the_others_to_serve(
 
 
 def test_scans_in_vain_may_rest(table: Table) -> None:
-    """The eighth scan alike in a row is told so; its indexes are idle until one is needed again."""
+    """The eighth similar scan in a row is told to pause.
+
+    Its indexes are idle until one is needed again.
+    """
     left, everywhere = f"file:{table.root}/{LEFT}", {"op": "is not null", "col": ["x"]}
     assert table.prune(everywhere)["rest"] == 0
     assert table.prune(everywhere, {"vain": 6})["rest"] == 0
@@ -437,7 +461,7 @@ def test_scans_in_vain_may_rest(table: Table) -> None:
 
 
 def test_a_changed_index_is_not_idle(table: Table) -> None:
-    """A statement that changes it wakes it."""
+    """A statement that changes the index ends its idle state."""
     table.prune({"op": "is not null", "col": ["x"]}, {"vain": 7})
     assert f"file:{table.root}/{LEFT}" in table.pruner.idle
     table.renew(LEFT)
@@ -445,14 +469,14 @@ def test_a_changed_index_is_not_idle(table: Table) -> None:
 
 
 def test_a_filter_on_no_indexed_column_may_rest(table: Table) -> None:
-    """No index can ever take it; the indexes themselves are not idle for that."""
+    """No index can ever use the filter, and the indexes do not become idle."""
     answer = table.prune(equals("z", 3), {"vain": 7})
     assert (answer["rest"], answer["reasons"]) == (2, {"no-predicate": 1})
     assert f"file:{table.root}/{LEFT}" not in table.pruner.idle
 
 
 def test_an_index_in_trouble_is_asked_each_time(table: Table) -> None:
-    """Or nobody would see when it is well again."""
+    """Otherwise nobody would notice when the index has recovered."""
     table.run_file(LEFT, 0).write_bytes(b"damaged")
     answer = table.prune(equals("x", 3), {"vain": 99})
     assert (answer["rest"], answer["reasons"]) == (None, {"index-corrupt": 1})

@@ -1,4 +1,4 @@
-"""Runs read as look-ups need them: which files, how often, and what failures do."""
+"""Look-ups in runs: which files they read, how often, and the effect of failures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BIGINT = Encoder("bigint")
 
 
 def segment(first: int, last: int, location: int) -> Row:
-    """One block of one location."""
+    """A segment with one block of one location."""
     one = np.ones(1, np.int64)
     block = CSR(np.array([0, 1]), np.array([location], np.int32), one)
     payload = encode_segment(Segment(first, last, last - first + 1, block))
@@ -44,7 +44,7 @@ def segment(first: int, last: int, location: int) -> Row:
 
 
 def many_files() -> list[list[Row]]:
-    """Segment k holds the keys 100 k to 100 k + 9 of location k; file f has every sixth."""
+    """Segment k has the keys 100 k to 100 k + 9 of location k; file f has every sixth segment."""
     return [
         [segment(100 * k, 100 * k + 9, k) for k in range(number, FILES * EACH, FILES)]
         for number in range(FILES)
@@ -52,7 +52,7 @@ def many_files() -> list[list[Row]]:
 
 
 def opened(folder: Path, run: RunRef, store: Store, bound: int = 1 << 20) -> Run:
-    """The run, with nothing of it held."""
+    """The run with an empty cache."""
     return Run(store, f"file:{folder}", run, Cache(bound))
 
 
@@ -67,19 +67,19 @@ def name(number: int) -> str:
 
 
 def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
-    """However the segments lie over the files; and it reads it once."""
+    """The segments may be in any file, and the file is read once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (1405, 1405)) == [14]
     assert store.read_names == [name(14 % FILES)]
-    # Another segment of that file, and a key that no file has.
+    # The keys belong to another segment of that file, and to no file.
     assert found(index, (805, 805)) == [8]
     assert found(index, (50, 50)) == []
     assert store.read_names == [name(14 % FILES)]
 
 
 def test_intervals_read_the_files_that_they_meet(tmp_path: Path) -> None:
-    """Ranges and lists of keys read just those files, each once."""
+    """Ranges and lists of keys read exactly the files that they meet, each file once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (305, 305), (905, 905), (1600, 1603)) == [3, 9, 16]
@@ -96,7 +96,7 @@ CHUNKED = [segment(10 * k, 10 * k + 5, k) for k in range(FILES * EACH)]
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """The payloads that are decoded, of files with three segments of `CHUNKED` in each chunk."""
+    """The decoded payloads. Each chunk of a file has three segments of `CHUNKED`."""
     found: list[bytes] = []
     decode = run_file.decode
 
@@ -110,7 +110,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def test_only_the_chunks_that_can_hold_it_are_decoded(tmp_path: Path, decoded: list[bytes]) -> None:
-    """A file's other segments stay as they are; short neighbours are decoded together."""
+    """The other segments of the file are not decoded. Short neighbours are decoded together."""
     rows = CHUNKED
     index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT, FILES * EACH), LocalStore())
     assert found(index, (41, 41)) == [4]
@@ -122,22 +122,22 @@ def test_only_the_chunks_that_can_hold_it_are_decoded(tmp_path: Path, decoded: l
 def test_queries_answered_together_decode_each_chunk_once(
     tmp_path: Path, decoded: list[bytes]
 ) -> None:
-    """Whatever the cache holds: a decoded chunk may be larger than all of it."""
+    """The size of the cache does not matter, and a decoded chunk may be larger than the cache."""
     rows, store = CHUNKED, CountingStore()
     run = write_run(tmp_path, [rows[:12], rows[12:]], BIGINT, FILES * EACH)
     index = opened(tmp_path, run, store, bound=0)
     asked = np.array([[100, 135], [41, 41], [101, 101], [56, 59], [6, 9], [47, 61]])
     each = [np.flatnonzero(flags).tolist() for flags in index.locations_in_each(asked)]
     assert each == [[10, 11, 12, 13], [4], [10], [], [], [5, 6]]
-    # Of the first chunk only a gap between keys was asked.
+    # The query only asked for a gap between keys of the first chunk.
     assert decoded == [row[-1] for row in rows[:15]]
     assert store.read_names == [name(0), name(1)]
 
 
 def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
-    """Segments of intervals, `each` in a file: number k holds the keys 100 k to 100 k + 90.
+    """Segments of intervals, `each` in a file: segment k has the keys 100 k to 100 k + 90.
 
-    Entry i of a segment has the key 10 i of it, and location i.
+    Entry i of a segment has the key 10 i of the segment, and location i.
     """
 
     def one(k: int) -> Row:
@@ -155,7 +155,10 @@ def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
 def test_a_run_that_would_not_fit_decoded_is_packed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
-    """And a file is decoded as one if a look-up needs most of its chunks; then it stands in."""
+    """A file is decoded and packed as a whole if a look-up needs most of its chunks.
+
+    The packed form then serves alone.
+    """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     decoded: list[tuple[str, int | None]] = []
     for kind in ("decoded", "packed"):
@@ -175,22 +178,22 @@ def test_a_run_that_would_not_fit_decoded_is_packed(
     assert found(run, (20, 20), (230, 230)) == [2, 3]
     assert decoded == [(kind, 1), (kind, 0), (kind, 2)]
     decoded.clear()
-    # Three of four chunks, and one of the next file.
+    # The look-up needs three of four chunks, and one chunk of the next file.
     assert found(run, (0, 0), (110, 110), (220, 220), (490, 490)) == [0, 1, 2, 9]
     assert decoded == ([("packed", None), (kind, 0)] if room == "packed" else [(kind, 0)])
     decoded.clear()
-    # It serves without the file, chunks that it has not been asked for, too.
+    # The packed form serves without the file, even for chunks that no query has used yet.
     cache.invalidate((f"file:{tmp_path}/runs/{RUN}/part-00000.parquet", ref.files[0].sha256))
     store.read_names.clear()
     assert found(run, (330, 330)) == [3]
     assert decoded == ([] if room == "packed" else [(kind, 3)])
     assert store.read_names == ([] if room == "packed" else ["part-00000.parquet"])
-    # A file of one chunk is that chunk.
+    # A file of one chunk is not packed.
     one = long_run(tmp_path / "one", 1, 1)
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}/one", one, FileCache(1)), (50, 50)) == [5]
     assert decoded == [("packed", 0)]
-    # A cache that keeps nothing: packing would be in vain.
+    # The cache stores nothing, so packing would be useless.
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}", ref, FileCache(0)), (0, 390)) == list(range(10))
     assert decoded == [("decoded", number) for number in range(4)]
@@ -199,7 +202,10 @@ def test_a_run_that_would_not_fit_decoded_is_packed(
 def test_a_packed_file_of_other_shapes_and_other_locations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Segments without cells are decoded as ever; locations beyond the run's are refused."""
+    """Segments without cells are decoded as usual.
+
+    Locations beyond the run's locations are refused.
+    """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     run = write_run(tmp_path, [[segment(0, 9, 0), segment(20, 29, 1)]], BIGINT, 2)
     cache = FileCache(run.bytes)
@@ -211,7 +217,7 @@ def test_a_packed_file_of_other_shapes_and_other_locations(
 
 
 def test_a_damaged_file_fails_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is read once, and told again until it is retried."""
+    """The file is read once, and the error is repeated until a retry."""
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     ref, store = long_run(tmp_path), CountingStore()
     run = Run(store, f"file:{tmp_path}", ref, FileCache(ref.bytes))
@@ -228,7 +234,7 @@ def test_a_damaged_file_fails_as_a_whole(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
-    """What does not fit is used and not held."""
+    """A file that does not fit in the cache is used but not cached."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store, bound=0)
     for _ in range(2):
@@ -237,7 +243,7 @@ def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
 
 
 def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
-    """A run with maps answers single keys from the map of their range, and reads no other."""
+    """A run with maps looks up single keys in the map of their range, and reads no other map."""
     keys = np.arange(40, dtype=np.int64)
     signed = np.sort(hash_codes(keys).view(np.int64))
     halves = [signed[:20].tolist(), signed[20:].tolist()]
@@ -261,7 +267,7 @@ def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
 
 
 def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None:
-    """It would set flags that are not there."""
+    """The map would set flags that do not exist."""
     signed = np.sort(hash_codes(np.arange(3)).view(np.int64))
     rows = [map_row(signed.tolist(), [0, 1, 2], 3)]
     run = write_run(tmp_path, [rows, [segment(0, 2, 0)]], BIGINT, 2)
@@ -274,7 +280,7 @@ def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None
 
 
 def spoil(folder: Path, number: int) -> bytes:
-    """Turn a bit of a run file over; its bytes as they were."""
+    """Flips a bit of a run file; returns the original bytes."""
     path = folder / "runs" / RUN / name(number)
     data = path.read_bytes()
     path.write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
@@ -282,7 +288,7 @@ def spoil(folder: Path, number: int) -> bytes:
 
 
 def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> None:
-    """And no others, before or after."""
+    """Other look-ups are not disturbed, before or after."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     spoil(tmp_path, 2)
     assert found(index, (305, 305)) == [3]
@@ -293,7 +299,10 @@ def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> No
 
 
 def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None:
-    """Until a retry; one that fails again changes nothing, and one that works heals it."""
+    """The error lasts until a retry.
+
+    A failed retry changes nothing, and a successful retry repairs the file.
+    """
     store = CountingStore()
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), store)
     whole = spoil(tmp_path, 2)
@@ -313,7 +322,7 @@ def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None
 
 
 def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
-    """The first time, and when the error is told again."""
+    """The error differs from that of damage, the first time and when it is repeated."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     (tmp_path / "runs" / RUN / name(0)).unlink()
     for _ in range(2):
@@ -322,7 +331,7 @@ def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
 
 
 def test_what_is_held_stays_proven_when_its_file_goes(tmp_path: Path) -> None:
-    """Verified bytes need not be there any more."""
+    """Verified bytes in the cache do not need the file any more."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     assert found(index, (5, 5)) == [0]
     (tmp_path / "runs" / RUN / name(0)).unlink()
@@ -331,7 +340,7 @@ def test_what_is_held_stays_proven_when_its_file_goes(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SlowStore(CountingStore):
-    """Reads when it is allowed to."""
+    """A store that reads when the test permits it."""
 
     started: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
@@ -344,7 +353,7 @@ class SlowStore(CountingStore):
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
-    """They all get its answer, or all its error."""
+    """All scans get the result of the one read, or its error."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), SlowStore()
     if damaged:
         spoil(tmp_path, 2)
@@ -369,7 +378,7 @@ def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool
 
 
 def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
-    """A run file and what the manifest says of it."""
+    """A run file, and its description in the manifest."""
     data = run_file_bytes(rows)
     run = describe_run(RUN, 1, BIGINT, [(name(0), data)])
     assert run is not None
@@ -377,14 +386,14 @@ def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
 
 
 def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFileRef]:
-    """The same with another payload under the same words about it."""
+    """A file with another payload under the same description."""
     _, file = told(rows)
     rows = [(*r[:-1], payload if k == number else r[-1]) for k, r in enumerate(rows)]
     return run_file_bytes(rows), file
 
 
 def test_a_manifest_tells_each_file_its_ranges() -> None:
-    """Neighbours make one range, unless another file's segment lies between them."""
+    """Neighbouring segments make one range, unless a segment of another file lies between them."""
     first = run_file_bytes([segment(0, 9, 0), segment(20, 29, 0), segment(60, 69, 0)])
     other = run_file_bytes([segment(50, 51, 0), segment(-5, -5, 0), segment(40, 49, 0)])
     run = describe_run(RUN, 1, BIGINT, [("a", first), ("b", other), ("c", run_file_bytes([]))])
@@ -398,7 +407,7 @@ def test_a_manifest_tells_each_file_its_ranges() -> None:
 
 @pytest.mark.parametrize("outside", [(9, 20), (-1, 9), (30, 30), (-9, -8), (15, 16)])
 def test_keys_that_the_manifest_does_not_tell_of_are_corrupt(outside: tuple[int, int]) -> None:
-    """Look-ups go by the manifest's ranges: what lies outside would be missed."""
+    """Look-ups use the ranges of the manifest, and would miss keys outside of the ranges."""
     rows = [segment(0, 9, 0), segment(20, 29, 1)]
     other = describe_run(
         RUN, 2, BIGINT, [("a", run_file_bytes(rows)), ("b", run_file_bytes([segment(12, 13, 0)]))]
@@ -410,7 +419,7 @@ def test_keys_that_the_manifest_does_not_tell_of_are_corrupt(outside: tuple[int,
 
 
 def test_hashes_outside_the_ranges_are_corrupt() -> None:
-    """Likewise for maps."""
+    """Look-ups would miss hashes outside of the ranges of maps."""
     data, file = told([map_row([-5, 7], [0, 1], 2)])
     assert file.hashes == ((-5, 7),)
     assert parse_run_file(data, file).maps[0].n_keys == 2
@@ -422,7 +431,7 @@ def test_hashes_outside_the_ranges_are_corrupt() -> None:
     "ends", [[(0, 9), (9, 12)], [(-9, -3), (0, 5), (5, 12)], [(-9, 0), (0, 5), (6, 12)]]
 )
 def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
-    """A key in two segments would be looked for in one of them only."""
+    """A look-up of a key in two segments would search only one of them."""
     data, _ = told([segment(first, last, k % 2) for k, (first, last) in enumerate(ends)])
     file = RunFileRef(name(0), len(data), "", ((-9, 12),), ())
     with pytest.raises(CorruptError, match="overlap"):
@@ -431,20 +440,20 @@ def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("payload", [b"", bytes(5), b"\x00\x01" + bytes(40)])
 def test_payloads_that_cannot_be_are_corrupt(payload: bytes) -> None:
-    """Under a checksum that matches, too."""
+    """Impossible payloads are corrupt even if their checksum is right."""
     with pytest.raises(CorruptError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, payload))
 
 
 @pytest.mark.parametrize("head", [b"\x05\x01", b"\x01\x02", b"\x04\x02"])
 def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
-    """Told apart from damage, whatever the bytes behind its number mean."""
+    """A later layout differs from damage, whatever the bytes after its number mean."""
     with pytest.raises(UnsupportedError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, head + b"\xff" * 90))
 
 
 def test_other_files_are_corrupt() -> None:
-    """No Parquet, no such column, nothing in it."""
+    """The files are not Parquet, lack the column, or are empty."""
     data, file = told([segment(0, 9, 0)])
     sink = io.BytesIO()
     pq.write_table(pa.table({"payload": [1, 2]}), sink)
@@ -455,7 +464,7 @@ def test_other_files_are_corrupt() -> None:
 
 
 def test_reading_a_run_whole_finds_what_a_look_up_would_meet(tmp_path: Path) -> None:
-    """Before it is published: every file is verified and every segment decoded."""
+    """Before a run is published, every file is verified and every segment is decoded."""
     run = write_run(tmp_path, many_files(), BIGINT, FILES * EACH)
     store = CountingStore()
     index = read_run(store, f"file:{tmp_path}", run)

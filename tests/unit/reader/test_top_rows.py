@@ -1,4 +1,4 @@
-"""Top rows: which locations can hold one of the first rows, by classes and groups."""
+"""Top-k rows: which locations can hold one of the first rows, by classes and groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sieve.predicate.tree import Or
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.top_rows import Order, needed
 
-# Location k: least and greatest key, rows with a key, NULLs, NaNs; location 3 has no keys.
+# For location k: least and greatest key, rows with a key, NULLs, NaNs. Location 3 has no keys.
 LOCATIONS = [
     (0, 9, 10, 0, 0),
     (10, 19, 10, 2, 0),
@@ -25,7 +25,7 @@ ALL = len(LOCATIONS)
 
 
 def uncertain(low: Codes, high: Codes, locations: Counts) -> LocationEnds:
-    """Entries of which only their location's rows are known."""
+    """Entries about which only the number of their location's rows is known."""
     no = np.zeros(len(low), np.bool_)
     return LocationEnds(np.stack([low, high, low, high]), locations, no, no, no)
 
@@ -40,7 +40,7 @@ def kept(
     unsure: Sequence[int] = (),
     one_value: bool = True,
 ) -> list[int] | None:
-    """The locations that are needed."""
+    """The needed locations."""
     low, high, keyed, null, nan = np.array(LOCATIONS, np.int64).T
     there = np.flatnonzero(keyed)
     ends = uncertain(low[there], high[there], there)
@@ -60,7 +60,7 @@ def kept(
         (11, {}, [0, 1, 2]),
         (20, {}, [0, 1, 2]),
         (21, {}, [0, 1, 2, 4]),
-        # 31 keys, 4 NaNs, 7 NULLs.
+        # There are 31 keys, 4 NaNs and 7 NULLs.
         (31, {}, [0, 1, 2, 4]),
         (32, {}, [0, 1, 2, 3, 4]),
         (42, {}, [0, 1, 2, 3, 4]),
@@ -86,12 +86,12 @@ def kept(
 def test_rows_are_counted_class_by_class(
     rows: int, options: dict[str, object], locations: list[int] | None
 ) -> None:
-    """NULL, NaN, and keys up to a bound that enough rows surely do not exceed."""
+    """The classes are NULL, NaN, and keys up to a bound that enough rows surely do not exceed."""
     assert kept(rows, **options) == locations  # type: ignore[arg-type]
 
 
 def test_rows_that_may_be_missing_bound_nothing() -> None:
-    """Their locations are needed as far as they can hold one of the rows."""
+    """Their locations are needed if they can hold one of the first rows."""
     assert kept(10, unsure=[0]) == [0, 1, 2]
     assert kept(10, unsure=[0, 1]) == [0, 1, 2, 4]
     assert kept(4, descending=True, unsure=[3]) == [2, 3, 4]
@@ -100,7 +100,7 @@ def test_rows_that_may_be_missing_bound_nothing() -> None:
 
 
 def test_each_group_has_its_own_first_rows() -> None:
-    """A location that is not listed is of none, and is not left out."""
+    """A location that is not listed belongs to no group, and is not left out."""
     assert kept(3, groups=[0, 1, 1, 1, 0]) == [0, 1, 2]
     assert kept(3, groups=[0, 1, 0, 1, 1]) == [0, 1]
     assert kept(3, groups=[-1, 0, 0, 0, 0]) == [0, 1, 2]
@@ -109,7 +109,7 @@ def test_each_group_has_its_own_first_rows() -> None:
 
 
 def test_a_group_with_fewer_rows_is_needed_whole() -> None:
-    """datafusion#23684: a group of NULLs has a MIN, which is NULL."""
+    """As in datafusion#23684, a group of NULLs has a MIN, which is NULL."""
     assert kept(2, nulls="never", groups=[0, 0, 0, 1, 0]) == [0, 3]
     assert kept(7, nulls="never", groups=[0, 0, 0, 0, 1]) == [0, 4]
 
@@ -124,7 +124,7 @@ TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]
 def test_a_value_needs_no_second_location_that_has_it(
     ties: bool, one_value: bool, locations: list[int]
 ) -> None:
-    """MIN is 4 or 5: one location surely has a 5, and another may have a 4."""
+    """MIN is 4 or 5: one location certainly has a 5, and another location may have a 4."""
     low, high = np.array(TIED, np.int64).T
     n = np.arange(len(TIED))
     found = extents(uncertain(low, high, n), np.ones(len(n), np.int64))

@@ -1,4 +1,4 @@
-"""Which versions a scan uses: the newest, those of an earlier instant, and why there is none."""
+"""The versions that a scan uses: the newest, or those of an instant; and why there is none."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ LASTING = 3600.0
 
 
 class Index:
-    """An index of some versions, the first on the first of May, then one a day.
+    """An index with one version a day, the first on the first of May.
 
     Args:
-        root: the root.
+        root: root of the index.
         versions: number of versions.
-        vacuumed: the newest one that VACUUM has deleted files of.
+        vacuumed: the newest version whose files VACUUM has deleted.
     """
 
     def __init__(self, root: Path, versions: int, vacuumed: int = 0) -> None:
@@ -63,7 +63,7 @@ class Index:
             (self.folder / "vacuumed" / str(vacuumed)).touch()
 
     def path(self, number: int) -> Path:
-        """The manifest of a version."""
+        """The path of a version's manifest."""
         return self.folder / "versions" / f"{number}.json"
 
     def used(self, instant: str | None, *, partial: bool = False, **other: Any) -> list[int]:
@@ -74,7 +74,7 @@ class Index:
         return [one.manifest.version for one in found]
 
     def asked(self, instant: str | None = None, *, partial: bool = False, **other: Any) -> Any:
-        """A scan of the table."""
+        """The result of a scan of the table."""
         fields = {"table": self.manifest.table, "fingerprints": [self.manifest.fingerprint]}
         return SimpleNamespace(instant=instant, partially_visible=partial, **(fields | other))
 
@@ -83,13 +83,13 @@ class Index:
     ("instant", "one", "many"),
     [
         (None, [9], [9]),
-        # Before all versions: the oldest.
+        # The instant is before all versions, so the oldest version is used.
         ("2025-04-30T00:00:00.000Z", [1], [*range(1, 8), 9]),
         ("2025-05-01T00:00:00.000Z", [1], [*range(1, 8), 9]),
         ("2025-05-02T12:00:00.000Z", [2], [*range(2, 9), 9]),
         ("2025-05-08T00:00:00.000Z", [8], [8, 9]),
         ("2025-05-08T23:59:59.999Z", [8], [8, 9]),
-        # The newest is not later than these.
+        # The newest version is not later than these instants.
         ("2025-05-09T00:00:00.000Z", [9], [9]),
         ("2025-06-01T00:00:00.000Z", [9], [9]),
     ],
@@ -97,7 +97,7 @@ class Index:
 def test_a_scan_of_an_instant_has_the_last_version_up_to_it(
     tmp_path: Path, instant: str | None, one: list[int], many: list[int]
 ) -> None:
-    """One that sees slices in part has those after it too, eight in all."""
+    """A scan that sees parts of slices also uses later versions, eight in total."""
     index = Index(tmp_path, 9)
     assert index.used(instant) == one
     assert index.used(instant, partial=True) == many
@@ -105,7 +105,10 @@ def test_a_scan_of_an_instant_has_the_last_version_up_to_it(
 
 
 def test_what_vacuum_deleted_is_not_used(tmp_path: Path) -> None:
-    """The oldest version that is left serves earlier instants; of one version it is the newest."""
+    """The oldest remaining version serves earlier instants.
+
+    If only one version remains, it is the newest.
+    """
     index = Index(tmp_path, 5, vacuumed=3)
     assert index.used("2025-05-02T00:00:00.000Z") == [4]
     assert index.used("2025-05-02T00:00:00.000Z", partial=True) == [4, 5]
@@ -114,19 +117,22 @@ def test_what_vacuum_deleted_is_not_used(tmp_path: Path) -> None:
 
 
 def test_versions_of_the_past_are_read_once(tmp_path: Path) -> None:
-    """They never change; the newest is held for its time, and no longer."""
+    """Old versions never change. The newest version stays cached for its time, and no longer."""
     index = Index(tmp_path, 5)
     for _ in range(3):
         assert index.used("2025-05-02T12:00:00.000Z", partial=True) == [2, 3, 4, 5]
     names = index.store.read_names
-    # Each was read for its instant, at most, and when it was opened.
+    # Each file was read at most twice: for its instant, and to open the version.
     assert {name for name in names if name.endswith(".json")} == {f"{k}.json" for k in range(2, 6)}
     assert all(names.count(f"{k}.json") <= 2 for k in range(2, 5))
     assert names.count("5.json") == 1
 
 
 def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None:
-    """Of those after the instant; where instants cannot be told, the newest serves."""
+    """The other versions after the instant serve.
+
+    If instants cannot be determined, the newest version serves.
+    """
     other = Index(tmp_path / "other", 5)
     other.path(3).write_bytes(b"?")
     assert other.used("2025-05-02T12:00:00.000Z", partial=True) == [5]
@@ -138,7 +144,7 @@ def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None
 
 
 def test_a_version_that_a_scan_may_not_use_is_left_out(tmp_path: Path) -> None:
-    """Of another table, and of a reader with other settings."""
+    """The version is for another table, or for a reader with other settings."""
     index = Index(tmp_path, 3)
     assert index.used(None, fingerprints=["0" * 63 + "1"]) == []
     changed = replace(index.manifest, fingerprint="a" * 64, version=4, parent=index.manifest.id)
@@ -156,7 +162,7 @@ def test_a_version_that_a_scan_may_not_use_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
-    """DISABLE is of now, whatever the instant."""
+    """DISABLE counts now, whatever the instant of the scan."""
     index = Index(tmp_path, 3)
     off = replace(
         index.manifest,
@@ -171,7 +177,7 @@ def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
 
 
 def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None:
-    """A statement of this driver tells of it; an index that is as it was stays open."""
+    """A statement of this driver reports the change. An unchanged index stays open."""
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
     assert first.index is not None
@@ -191,7 +197,10 @@ def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None
 
 
 def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
-    """So its files need not be read again; one of the same number and another id is another."""
+    """Its files need not be read again.
+
+    A version with the same number and another id is another version.
+    """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
     same = index.cache._read(index.registration, first)
@@ -204,7 +213,10 @@ def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
 
 
 def test_indexes_in_memory_are_those_that_were_used(tmp_path: Path) -> None:
-    """Without a read; by column, and only such as the scan may use."""
+    """The result needs no read.
+
+    It lists indexes by column, and only indexes that the scan may use.
+    """
     index = Index(tmp_path, 2)
     registrations = [None, index.registration]
     assert index.cache.in_memory(registrations, index.asked()) == {}
@@ -217,18 +229,18 @@ def test_indexes_in_memory_are_those_that_were_used(tmp_path: Path) -> None:
 
 
 def gone(index: Index) -> None:
-    """No version is left."""
+    """Deletes all versions."""
     index.path(1).unlink()
 
 
 def without_list(index: Index) -> None:
-    """The list of files of the version is not there."""
+    """Deletes the version's list of files."""
     for path in (index.folder / "locations").iterdir():
         path.unlink()
 
 
 def damaged(index: Index) -> None:
-    """The manifest is damaged."""
+    """Damages the manifest."""
     index.path(1).write_bytes(b"?")
 
 
@@ -243,7 +255,7 @@ def damaged(index: Index) -> None:
 def test_an_index_that_cannot_be_read_is_a_reason(
     tmp_path: Path, break_it: Callable[[Index], None], reason: Reason, detail: str
 ) -> None:
-    """No scan fails for it, and EXPLAIN says what is wrong."""
+    """The scan succeeds, and EXPLAIN says what is wrong."""
     index = Index(tmp_path, 1)
     break_it(index)
     found = index.cache.newest(index.registration, LASTING)
@@ -253,7 +265,7 @@ def test_an_index_that_cannot_be_read_is_a_reason(
 
 
 def test_a_store_that_does_not_answer_is_a_reason(tmp_path: Path) -> None:
-    """Like any other error."""
+    """The scan reports this reason like that of any other error."""
 
     class Down(LocalStore):
         """A store that answers nothing."""
@@ -279,5 +291,5 @@ def test_a_store_that_does_not_answer_is_a_reason(tmp_path: Path) -> None:
     ],
 )
 def test_each_kind_of_error_has_its_reason(kind: type[SieveError], reason: Reason) -> None:
-    """By what a user would do about it."""
+    """The reason tells what a user should do about the error."""
     assert reason_of(kind("SIEVE_X", "x")) is reason

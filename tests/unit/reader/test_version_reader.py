@@ -1,4 +1,4 @@
-"""Opening a version from its files: only what the manifest speaks of is believed."""
+"""Opening a version from its files: only files that the manifest describes are used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVERY_KEY = KeyRanges(np.array([[LEAST, GREATEST]], np.int64))
 
 
 def run_of(folder: Path, first: int, run_id: RunId = RUN) -> RunRef:
-    """A run of five files from number `first` on, file k with keys 10 k to 10 k + 9."""
+    """A run of five files from number `first` on; file k has the keys 10 k to 10 k + 9."""
     keys = np.arange(10 * first, 10 * (first + N), dtype=np.int64)
     pairs = (keys, (keys // 10 - first).astype(np.int32), np.ones_like(keys))
     segments = list(cut_segments(iter([pairs]), error=1, hole=1000))
@@ -48,17 +48,20 @@ def version(tmp_path: Path) -> Manifest:
 
 
 def opened(version: Manifest, folder: Path) -> OpenVersion:
-    """The version, nothing of it held yet."""
+    """The opened version, with an empty cache."""
     return open_version(LocalStore(), f"file:{folder}", version, Cache(1 << 20))
 
 
 def answer(version: Manifest, folder: Path) -> list[bool]:
-    """What a look-up of key 23 finds, everything it needs read anew."""
+    """The result of a look-up of key 23, with everything read again."""
     return opened(version, folder).keep(KEY_23).tolist()
 
 
 def reader_of(number: int, version: Manifest, folder: Path) -> Callable[[], object]:
-    """What reads one of the two files anew at each call: opening the list, a look-up the run."""
+    """A function that reads one of both files again at each call.
+
+    Opening reads the list, and a look-up reads the run.
+    """
     if number == 0:
         return lambda: opened(version, folder)
     index = opened(version, folder)
@@ -71,13 +74,13 @@ def files(folder: Path) -> list[Path]:
 
 
 def test_an_undamaged_version_answers(version: Manifest, tmp_path: Path) -> None:
-    """Key 23 lies in the third file."""
+    """Key 23 is in the third file."""
     assert answer(version, tmp_path) == [False, False, True, False, False]
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_every_cut_is_found_out(version: Manifest, tmp_path: Path, number: int) -> None:
-    """A file shortened to any length at all is corrupt, never a smaller index."""
+    """A file that is truncated to any length is corrupt, never a smaller index."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
     for length in range(len(data)):
@@ -88,7 +91,7 @@ def test_every_cut_is_found_out(version: Manifest, tmp_path: Path, number: int) 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_every_flipped_bit_is_found_out(version: Manifest, tmp_path: Path, number: int) -> None:
-    """One bit turned over, wherever, is corrupt."""
+    """One flipped bit anywhere makes the file corrupt."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
     rng = random.Random(1)
@@ -101,14 +104,14 @@ def test_every_flipped_bit_is_found_out(version: Manifest, tmp_path: Path, numbe
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_missing_file_is_gone(version: Manifest, tmp_path: Path, number: int) -> None:
-    """Absence is told apart from damage: the reason shown is another."""
+    """A missing file differs from damage: it gives another reason."""
     files(tmp_path)[number].unlink()
     with pytest.raises(GoneError):
         answer(version, tmp_path)
 
 
 def test_the_list_is_read_at_once(version: Manifest, tmp_path: Path) -> None:
-    """Without its list of locations a version is not opened at all."""
+    """A version without its list of locations cannot be opened."""
     files(tmp_path)[0].unlink()
     with pytest.raises(GoneError):
         opened(version, tmp_path)
@@ -117,7 +120,7 @@ def test_the_list_is_read_at_once(version: Manifest, tmp_path: Path) -> None:
 def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
     version: Manifest, tmp_path: Path
 ) -> None:
-    """A list that names places that no run has must not be looked up by."""
+    """A list with places outside of all runs must not be used for look-ups."""
     listed = dataclasses.replace(plain_locations(1), slots=np.array([N]))
     short = render_locations(listed, ("file:/t",))
     path = tmp_path / "locations" / f"{'ef' * 16}.parquet"
@@ -129,7 +132,7 @@ def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
 
 
 def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) -> None:
-    """Which locations have a key at all, their counts of rows tell: all rows less NULL and NaN."""
+    """The counts of rows tell which locations have any key: all rows less NULL and NaN."""
     ten, none = np.full(N, 10), np.zeros(N, np.int64)
     nulls, nans = np.array([0, 10, 3, 0, 9]), np.array([0, 0, 7, 10, 0])
     folder = tmp_path / "other"
@@ -146,7 +149,10 @@ def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) ->
 
 
 def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -> None:
-    """From the least to the greatest of all, whatever lies beside; a key more is needed of each."""
+    """The range reaches from the least to the greatest key of all runs.
+
+    A range with one key less needs all runs.
+    """
     index = open_version(LocalStore(), f"file:{tmp_path}", version, Cache(1 << 20))
     spans = [run.span for run in index.runs]
     least, greatest = min(low for low, _ in spans), max(high for _, high in spans)
@@ -163,7 +169,7 @@ def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -
 
 
 def test_runs_are_united(tmp_path: Path) -> None:
-    """Each for its own locations; the keys of one alone are not every key."""
+    """Each run answers for its own locations. The keys of one run are not every key."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     index = opened(write_version(tmp_path, runs, plain_locations(2 * N)), tmp_path)
 
@@ -178,7 +184,7 @@ def test_runs_are_united(tmp_path: Path) -> None:
 
 
 def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
-    """Any of them may find it; its counts are of all that it has."""
+    """Any of the runs may find the location, and the counts cover all its rows."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     also = np.full((N, 2), -1)
     also[1], also[3, 0] = [N + 2, N + 4], N
@@ -195,7 +201,7 @@ def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
 
 
 def test_further_places_must_be_there(tmp_path: Path) -> None:
-    """A list must not be looked up by that names places that no run has."""
+    """A list with places outside of all runs must not be used for look-ups."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     listed = dataclasses.replace(plain_locations(N), also=np.full((N, 1), 2 * N))
     with pytest.raises(CorruptError, match="unknown place"):
@@ -203,7 +209,7 @@ def test_further_places_must_be_there(tmp_path: Path) -> None:
 
 
 def test_versions_that_share_files_hold_them_once(version: Manifest, tmp_path: Path) -> None:
-    """A second version of the same files, as ALTER makes it, reads nothing more and holds it."""
+    """A second version of the same files, as ALTER makes it, reads nothing and adds no memory."""
     store, cache = CountingStore(), Cache(1 << 20)
     kept = open_version(store, f"file:{tmp_path}", version, cache).keep(KEY_23)
     read, held = len(store.read_names), cache.nbytes
@@ -214,7 +220,7 @@ def test_versions_that_share_files_hold_them_once(version: Manifest, tmp_path: P
 
 
 def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) -> None:
-    """One requirement cannot be asked of runs whose codes mean different things."""
+    """Runs whose codes mean different things cannot serve one predicate."""
     other = dataclasses.replace(version.runs[0], encoder={"type": "int"})
     mixed = dataclasses.replace(version, runs=(*version.runs, other))
     with pytest.raises(UnsupportedError, match="different"):
@@ -244,7 +250,10 @@ def test_a_list_of_a_table_that_moved_has_its_files_there(tmp_path: Path, parts:
 
 
 def test_each_range_of_a_file_is_looked_up_by_itself(tmp_path: Path) -> None:
-    """Two files of three and two ranges, a key in each range; one range holds a single NULL."""
+    """Two files have three and two ranges, with a key in each range.
+
+    One range has a single NULL.
+    """
     zeros, ones = np.zeros(N, np.int64), np.ones(N, np.int64)
     nulls = np.array([0, 0, 1, 0, 0], np.int64)
     listed = dataclasses.replace(
